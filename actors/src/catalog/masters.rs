@@ -1,0 +1,13 @@
+//! Which names the source directories hold. Pure; spec 4.2.
+
+use roaring::RoaringBitmap;
+
+/// The names in the source directories at the last listing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Masters {
+    /// Every name that some source directory holds as something other than a directory.
+    pub files: RoaringBitmap,
+    /// Directories that could not be listed, with why. While there is one, absence from `files`
+    /// is not proof that a master is gone.
+    pub unlisted: Vec<(String, String)>,
+}

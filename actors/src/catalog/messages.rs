@@ -1,0 +1,52 @@
+//! The face of the Catalog: what it tells its subscribers.
+
+use std::sync::Arc;
+
+use actix::Message;
+
+use super::masters::Masters;
+use super::ranking::Ranking;
+use super::rising::RisingHits;
+use crate::clock::Millis;
+use crate::names::FileId;
+
+/// The ranking was read anew: grade.info or hitcount.history changed.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct RankingChanged(pub Arc<Ranking>);
+
+/// The hot files changed: hits came in or left the window.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct RisingChanged(pub Arc<RisingHits>);
+
+/// The listing of the source directories changed.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct MastersChanged(pub Arc<Masters>);
+
+/// Asks for the masters of some files as they are now: one `stat` each, off every actor's thread.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Vec<(FileId, MasterLook)>")]
+pub struct LookUpMasters {
+    /// The files.
+    pub files: Vec<FileId>,
+}
+
+/// What a look at a master showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MasterLook {
+    /// It is a regular file.
+    Found {
+        /// Its directory, as configured; the first of `source_dirs` that has the name (spec 4.2).
+        dir: Arc<str>,
+        /// Bytes.
+        size: u64,
+        /// When it was last written.
+        modified: Millis,
+    },
+    /// No source directory has it as a regular file.
+    Absent,
+    /// The directories could not be looked at.
+    Unknown,
+}

@@ -1,0 +1,133 @@
+//! The face of a CfwWorker: what can be asked of a host, and what it tells of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Message;
+use roaring::RoaringBitmap;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+use crate::event::Epoch;
+use crate::host::{HostAddr, HostKind};
+use crate::names::{FileId, FileName};
+
+/// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
+/// "empty" or "gone".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum AskFailure {
+    /// No connection, or it broke.
+    #[error("cannot be reached: {0}")]
+    Unreachable(String),
+    /// No answer within the time-out.
+    #[error("no answer within {}", humantime::format_duration(*.0))]
+    TimedOut(Duration),
+    /// An answer of another status than the call allows.
+    #[error("answered {0}")]
+    Status(u16),
+    /// An answer that does not read as what the call answers.
+    #[error("answered something that is not understood: {0}")]
+    Garbled(String),
+    /// Too many calls to this host are waiting.
+    #[error("too many calls to this host are waiting")]
+    Busy,
+}
+
+/// Asks `HEAD /hb`. Sent by the HeartbeatSupervisor.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Duration, AskFailure>")]
+pub struct Probe {
+    /// How long to wait for the answer.
+    pub timeout: Duration,
+}
+
+/// Asks the host for what it holds and its disk, now, and tells the subscribers.
+/// Answered once they were told, or with why the host could not be asked.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Arc<Inventory>, AskFailure>")]
+pub struct Refresh;
+
+/// A copy was verified on this host: its inventory holds it from now on, without asking again.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct CopyArrived {
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes, when known.
+    pub size: Option<u64>,
+}
+
+/// Deletes a copy. The caller has committed the intent before.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Deleted, AskFailure>")]
+pub struct DeleteCopy {
+    /// The file.
+    pub name: FileName,
+    /// The epoch of the leader that decided it: our workers refuse one lower than they have seen.
+    pub epoch: Epoch,
+}
+
+/// How a host answered a `DELETE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deleted {
+    /// It was there and is gone (200).
+    Removed,
+    /// It was not there (404).
+    Absent,
+    /// It is a directory and stays (406).
+    Directory,
+    /// A newer leader has spoken to this host: ours may delete nothing (412).
+    Deposed,
+}
+
+/// What a host holds: every file, or nothing is known. A failed call never makes one of these.
+#[derive(Clone, Debug, Default)]
+pub struct Inventory {
+    /// The files, by their process-wide ids.
+    pub files: RoaringBitmap,
+    /// Entries whose names cannot be file names of this wire (never planned with, never deleted).
+    pub unreadable_names: u64,
+    /// When the host was asked.
+    pub at: Millis,
+}
+
+/// A host's disk as its worker answers (spec 2.2), in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskFigures {
+    /// Size of the file system.
+    pub total: u64,
+    /// Bytes in use.
+    pub used: u64,
+    /// Bytes an ordinary user can still write.
+    pub avail: u64,
+    /// Bytes free, the reserve for root included.
+    pub free: u64,
+    /// `used / (used + avail)` in percent, as the worker rounds it.
+    pub used_percent: u32,
+}
+
+impl DiskFigures {
+    /// How many bytes may still be written before `limit_percent` of (used + avail) is in use
+    /// (the rule of spec 4.5, step 3).
+    pub fn room(&self, limit_percent: u32) -> u64 {
+        let capacity = u128::from(self.used) + u128::from(self.avail);
+        let limit = capacity * u128::from(limit_percent.min(100)) / 100;
+        u64::try_from(limit.saturating_sub(u128::from(self.used))).unwrap_or(u64::MAX)
+    }
+}
+
+/// Told to the subscribers after each successful look at a host.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct HostObserved {
+    /// The host.
+    pub host: HostAddr,
+    /// What program answers there.
+    pub kind: HostKind,
+    /// What it holds. None for a host that was not asked (a pure source).
+    pub inventory: Option<Arc<Inventory>>,
+    /// Its disk, when it answered that.
+    pub disk: Option<DiskFigures>,
+    /// When it was asked.
+    pub at: Millis,
+}

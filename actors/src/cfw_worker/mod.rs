@@ -1,0 +1,3 @@
+//! (to come)
+mod messages;
+pub use messages::*;

@@ -1,0 +1,118 @@
+//! What the journal carries: events, in commits, each owned by one piece.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+
+/// Which piece of the durable state an event belongs to.
+/// The numbers are on disk and on the wire between nodes: one is never given a second meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[repr(u8)]
+#[serde(into = "u8", try_from = "u8")]
+pub enum PieceId {
+    /// Owned by the TaskManager.
+    Tasks = 1,
+    /// A counter and a list of texts, for tests of the journal itself.
+    Probe = 255,
+}
+
+impl From<PieceId> for u8 {
+    fn from(id: PieceId) -> u8 {
+        id as u8
+    }
+}
+
+/// A piece number that this version does not know: the data come from a newer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("piece {0} is not known to this version of reelyard")]
+pub struct UnknownPiece(pub u8);
+
+impl TryFrom<u8> for PieceId {
+    type Error = UnknownPiece;
+
+    fn try_from(number: u8) -> Result<Self, UnknownPiece> {
+        match number {
+            1 => Ok(PieceId::Tasks),
+            255 => Ok(PieceId::Probe),
+            other => Err(UnknownPiece(other)),
+        }
+    }
+}
+
+/// The Raft term in which a leader decides. What a leader of an older epoch decided is refused.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Epoch(pub u64);
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The name of one request, so that repeating it is safe: 128 bits, drawn at random by whoever
+/// asks, or derived from the text that an HTTP client chose.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RequestId(pub u128);
+
+impl RequestId {
+    /// A new id for a request that nobody named.
+    pub fn random() -> Self {
+        RequestId(fastrand::u128(..))
+    }
+
+    /// The id of a request that its asker named by `text`.
+    pub fn from_text(text: &str) -> Self {
+        let hash = blake3::hash(text.as_bytes());
+        let mut first = [0; 16];
+        first.copy_from_slice(&hash.as_bytes()[..16]);
+        RequestId(u128::from_le_bytes(first))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestId({self})")
+    }
+}
+
+/// One event as the journal carries it: opaque to everybody but its piece.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EncodedEvent {
+    /// Version of the encoding of `body`; the piece still reads every version it ever wrote.
+    pub version: u8,
+    /// The event, in postcard.
+    pub body: Vec<u8>,
+}
+
+/// What one `decide` decided: the events of one piece, applied together at one log index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// Names this commit. Repeating a commit under the same id changes nothing while the id is
+    /// remembered (see `remember`).
+    pub request: RequestId,
+    /// Whether the piece keeps `request` and its outcome after applying it. Set for requests
+    /// that came from outside and may be repeated; not for an actor's own doings.
+    pub remember: bool,
+    /// Who asked: a user, a host, or an actor's own name. For the audit.
+    pub asked_by: String,
+    /// The epoch of the leader that decided. Refused at apply time unless it is the entry's term.
+    pub epoch: Epoch,
+    /// When it was decided, by the deciding leader's clock: the only time `apply` knows.
+    pub at: Millis,
+    /// Whose events these are.
+    pub piece: PieceId,
+    /// The events, in order.
+    pub events: Vec<EncodedEvent>,
+}

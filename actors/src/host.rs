@@ -1,0 +1,143 @@
+//! Who is who in the yard: a host is named by the `ip:port` of its worker, as in cfm.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The address of a worker and thereby its identity: `ip:port`, written canonically.
+/// Two workers on one IP are two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostAddr(SocketAddr);
+
+/// A text that is not `ip:port`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" is not a host address: ip:port is wanted, as in 10.0.0.7:8888")]
+pub struct BadHostAddr {
+    /// What was given.
+    pub text: String,
+}
+
+impl HostAddr {
+    /// The IP alone, as hitcount.history and the old task JSON name hosts.
+    pub fn ip(&self) -> IpAddr {
+        self.0.ip()
+    }
+
+    /// Where to connect to.
+    pub fn socket(&self) -> SocketAddr {
+        self.0
+    }
+}
+
+impl From<SocketAddr> for HostAddr {
+    fn from(addr: SocketAddr) -> Self {
+        HostAddr(addr)
+    }
+}
+
+impl FromStr for HostAddr {
+    type Err = BadHostAddr;
+
+    fn from_str(text: &str) -> Result<Self, BadHostAddr> {
+        match text.parse::<SocketAddr>() {
+            Ok(addr) if addr.port() != 0 => Ok(HostAddr(addr)),
+            _ => Err(BadHostAddr { text: text.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for HostAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+// A host is text in every format, also the compact ones: its bytes on disk do not depend on how
+// the standard library lays out an address.
+impl Serialize for HostAddr {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for HostAddr {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What a host is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostRole {
+    /// Serves masters.
+    Source,
+    /// Fetches and serves copies.
+    Destination,
+    /// Both; never from itself to itself.
+    Both,
+}
+
+impl HostRole {
+    /// Whether masters can be fetched from it.
+    pub fn is_source(self) -> bool {
+        matches!(self, HostRole::Source | HostRole::Both)
+    }
+
+    /// Whether copies can be placed on it.
+    pub fn is_destination(self) -> bool {
+        matches!(self, HostRole::Destination | HostRole::Both)
+    }
+}
+
+/// What program answers at a host's address, as far as is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostKind {
+    /// It has not answered yet.
+    #[default]
+    Unknown,
+    /// An old Go cfw: polls `GET /tasks`, tells nothing between `working` and `done`.
+    Cfw,
+    /// A Reelyard worker.
+    Reelyard {
+        /// Where its data port listens.
+        data_addr: SocketAddr,
+    },
+}
+
+/// A rate in bits per second, the unit of cfm's `copy_speed`. Zero never stands for "unlimited":
+/// no limit is `None` of an `Option`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BitsPerSecond(pub u64);
+
+impl BitsPerSecond {
+    /// How long `bytes` take at this rate.
+    pub fn time_for(self, bytes: u64) -> std::time::Duration {
+        let millis = u128::from(bytes) * 8 * 1000 / u128::from(self.0.max(1));
+        std::time::Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_an_ip_and_a_port() {
+        assert_eq!("127.0.0.21:8888".parse::<HostAddr>().unwrap().to_string(), "127.0.0.21:8888");
+        for bad in ["localhost:80", "127.0.0.1", "127.0.0.1:0", "", "127.0.0.1:99999"] {
+            assert!(bad.parse::<HostAddr>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ten_megabit_carry_a_megabyte_in_eight_tenths_of_a_second() {
+        let time = BitsPerSecond(10_000_000).time_for(1_000_000);
+        assert_eq!(time, std::time::Duration::from_millis(800));
+    }
+}

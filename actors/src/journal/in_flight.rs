@@ -1,0 +1,55 @@
+//! What was decided but is not yet applied.
+
+use std::collections::HashMap;
+
+use crate::event::RequestId;
+
+/// The events of commits under way, so that the next decision sees them. Nothing in here is fact:
+/// it is never shown, and it ends when its commit is applied or refused, or when leadership ends.
+#[derive(Debug)]
+pub struct InFlight<E> {
+    commits: HashMap<RequestId, Vec<E>>,
+}
+
+impl<E> Default for InFlight<E> {
+    fn default() -> Self {
+        InFlight { commits: HashMap::new() }
+    }
+}
+
+impl<E> InFlight<E> {
+    /// Every event under way, in no particular order.
+    pub fn events(&self) -> impl Iterator<Item = &E> {
+        self.commits.values().flatten()
+    }
+
+    /// Whether a commit of this id is under way.
+    pub fn contains(&self, request: RequestId) -> bool {
+        self.commits.contains_key(&request)
+    }
+
+    /// How many commits are under way.
+    pub fn len(&self) -> usize {
+        self.commits.len()
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.commits.is_empty()
+    }
+
+    /// A commit sets out.
+    pub fn begin(&mut self, request: RequestId, events: Vec<E>) {
+        self.commits.insert(request, events);
+    }
+
+    /// A commit was applied, refused, or never set out.
+    pub fn end(&mut self, request: RequestId) {
+        self.commits.remove(&request);
+    }
+
+    /// Leadership ended: whatever was under way is no longer this node's to wait for.
+    pub fn clear(&mut self) {
+        self.commits.clear();
+    }
+}

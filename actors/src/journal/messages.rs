@@ -1,0 +1,99 @@
+//! The face of the journal: what it tells an actor that owns a piece, and what a commit answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Message;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use crate::event::{Commit, Epoch, RequestId};
+use crate::journal::piece::{FrozenPiece, UnreadableEvent};
+
+/// What the journal tells the owner of a piece. Orders arrive by `do_send` in the order in which
+/// they hold; an owner passes each to its [`Seat`](crate::journal::Seat).
+#[derive(Message)]
+#[rtype(result = "()")]
+pub enum Order {
+    /// Apply these commits, all of this owner's piece.
+    Apply(Apply),
+    /// Freeze the piece as it is after everything applied so far.
+    Freeze {
+        /// Where the frozen piece goes.
+        reply: oneshot::Sender<Box<dyn FrozenPiece>>,
+    },
+    /// Replace the piece by the one in these rows; no rows at all means an empty piece.
+    Install {
+        /// The log index at which the rows were frozen; 0 for an empty piece.
+        index: u64,
+        /// What [`FrozenPiece::write`] wrote.
+        rows: Vec<Vec<u8>>,
+        /// Says that the piece stands, or why not.
+        reply: oneshot::Sender<Result<(), UnreadableEvent>>,
+    },
+    /// This node leads in `epoch`: a quorum has confirmed it and all earlier entries are applied.
+    LeaderStarted {
+        /// The epoch to decide in.
+        epoch: Epoch,
+    },
+    /// This node no longer leads: decide nothing, and whatever is in flight ends as unknown.
+    LeaderStopped,
+}
+
+/// Committed entries to apply, in order.
+pub struct Apply {
+    /// Log index of the entry these commits stood in.
+    pub index: u64,
+    /// The entry's term: commits of another epoch are refused.
+    pub term: Epoch,
+    /// The commits of this owner's piece in that entry, in order.
+    pub commits: Vec<Arc<Commit>>,
+    /// One answer per commit, once all are applied.
+    pub reply: oneshot::Sender<Vec<CommitAnswer>>,
+}
+
+/// What became of one commit when its entry was applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommitAnswer {
+    /// Each event's outcome or refusal, in order, encoded by its piece.
+    Applied(Vec<Result<Vec<u8>, Vec<u8>>>),
+    /// Refused as a whole: it was decided in another epoch than that of its entry.
+    Deposed,
+}
+
+/// What `commit` answers when it has no outcomes to answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// This node does not lead. Ask the leader.
+    #[error("this node does not lead the yard{}", match .leader { Some(id) => format!("; node {id} does"), None => String::new() })]
+    NotLeader {
+        /// Who leads, as far as this node knows.
+        leader: Option<u64>,
+    },
+    /// Leadership changed between deciding and applying: nothing was changed.
+    #[error("leadership changed while the request was under way: nothing was changed, ask again")]
+    Deposed,
+    /// The journal has as much under way as it takes.
+    #[error("busy, retry in {}", humantime::format_duration(*.retry_after))]
+    Busy {
+        /// When asking again makes sense.
+        retry_after: Duration,
+    },
+    /// It may or may not have happened. Repeating it under the same request id is safe.
+    #[error("outcome unknown: repeat the request under the same id {request}")]
+    Unknown {
+        /// The id to repeat it under.
+        request: RequestId,
+    },
+    /// More events or bytes than one entry takes: the actor must split the list.
+    #[error("{events} events of {bytes} bytes do not fit one journal entry")]
+    TooLarge {
+        /// How many events there were.
+        events: usize,
+        /// Their encoded size.
+        bytes: usize,
+    },
+    /// The journal is stopping or its store failed.
+    #[error("the journal has stopped")]
+    Stopped,
+}

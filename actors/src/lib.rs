@@ -1,0 +1,23 @@
+//! The actors of Reelyard: what the system is.
+//!
+//! How it is run and reached (processes, HTTP, configuration) is the business of the package
+//! `reelyard`, which depends on this crate and never the other way round.
+//!
+//! **Invariant:** an actor knows another only by the message types that one exports, never by its
+//! state. Inside this crate every actor may use [`wire`], [`clock`], [`event`] and [`journal`].
+//!
+//! **Invariant:** everything in a file of pure state (`decide`, `apply`, `plan`) is free of clocks,
+//! I/O, actix and tracing, so that it can be tested and simulated by value.
+
+pub mod catalog;
+pub mod cfw_worker;
+pub mod clock;
+pub mod downloader;
+pub mod event;
+pub mod heartbeat;
+pub mod host;
+pub mod journal;
+pub mod names;
+pub mod supervision;
+pub mod task_manager;
+pub mod wire;

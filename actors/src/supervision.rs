@@ -1,0 +1,1 @@
+//! Restarting actors that panicked. actix' own Supervisor does not.

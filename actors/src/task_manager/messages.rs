@@ -1,0 +1,147 @@
+//! The face of the TaskManager.
+
+use actix::Message;
+
+use crate::clock::Millis;
+use crate::event::{Epoch, RequestId};
+use crate::host::{BitsPerSecond, HostAddr};
+use crate::journal::CommitError;
+use crate::names::FileName;
+use crate::wire::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
+use serde::{Deserialize, Serialize};
+
+/// Where a task is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskState {
+    /// Planned; its destination has not begun.
+    Ready,
+    /// Its destination is at it.
+    Working,
+    /// The copy is in place. Ended.
+    Done,
+    /// It was given up, and somebody is to blame. Ended.
+    Failed,
+    /// No sign of life for too long, or never begun. Ended.
+    Timeout,
+    /// Somebody took it back. Ended.
+    Cancelled,
+}
+
+impl TaskState {
+    /// Whether the task still holds its source, its destination and its file.
+    pub fn is_open(self) -> bool {
+        matches!(self, TaskState::Ready | TaskState::Working)
+    }
+}
+
+/// One planned copy, from its planning to its end. Part of the durable piece.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number: Unix nanoseconds at creation, made unique by counting up.
+    pub id: TaskId,
+    /// The file.
+    pub name: FileName,
+    /// Directory of the master on the source.
+    pub dir: String,
+    /// Where it comes from.
+    pub source: HostAddr,
+    /// Where it goes.
+    pub destination: HostAddr,
+    /// Rank when planned, 1 = best; 0 for a hot file without a grade.
+    pub grade: u32,
+    /// Rising hits when planned; 0 for a file planned by its grade.
+    pub hits: u32,
+    /// The master's size when planned, in bytes.
+    pub size: u64,
+    /// The rate to keep below.
+    pub copy_speed: Option<BitsPerSecond>,
+    /// Where it is in its life.
+    pub state: TaskState,
+    /// When it was planned.
+    pub created: Millis,
+    /// When its state last changed.
+    pub changed: Millis,
+    /// Whether an old cfw has said `done` and its inventory is still to confirm it.
+    pub claimed_done: bool,
+    /// Why it ended without success.
+    pub reason: Option<String>,
+    /// Who was blamed.
+    pub blame: Option<Blame>,
+    /// The verified hash of the copy.
+    pub hash: Option<ContentHash>,
+}
+
+/// A state change asked for over cfm's wire: `PATCH /tasks/{id}` (spec 2.1).
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), ChangeRefused>")]
+pub struct ChangeTask {
+    /// The task.
+    pub id: TaskId,
+    /// The wanted state, one of cfm's four. None for a body without a status, which cfm refuses
+    /// with 409 once the task is found.
+    pub to: Option<OldState>,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// The four states of cfm's wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OldState {
+    /// `ready`
+    Ready,
+    /// `working`
+    Working,
+    /// `done`
+    Done,
+    /// `timeout`
+    Timeout,
+}
+
+/// Why a task was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeRefused {
+    /// There is no such task (404).
+    #[error("there is no task {0}")]
+    NoSuchTask(TaskId),
+    /// The table of spec 2.1 does not allow it (409).
+    #[error("a task that is {from:?} cannot become {to:?}")]
+    Transition {
+        /// Where the task is.
+        from: TaskState,
+        /// Where it was to go.
+        to: Option<OldState>,
+    },
+    /// It could not be committed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Takes a task back: `DELETE /tasks/{id}` and `reelyard tasks cancel`. An ended task is dropped
+/// from the list.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), ChangeRefused>")]
+pub struct CancelTask {
+    /// The task.
+    pub id: TaskId,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Reports of one of our workers. Answered once `Done` and `Failed` among them are durable.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<ReportsTaken, CommitError>")]
+pub struct TakeReports {
+    /// Who reports.
+    pub host: HostAddr,
+    /// What, in order.
+    pub reports: Vec<Report>,
+}
+
+/// Asks for a round of planning now, as an operator would. Answers the epoch it planned in.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Epoch, CommitError>")]
+pub struct PlanNow;

@@ -1,0 +1,5 @@
+//! (to come)
+
+mod messages;
+
+pub use messages::*;

@@ -1,0 +1,208 @@
+//! What a node and its Reelyard workers say to each other. Old cfws never see any of it.
+//!
+//! - `GET  /api/v1/workers/{host}/tasks?known=1,2&wait=25s` (node): a long poll. Answers
+//!   [`TaskOrders`] at once while the host has a ready task that is not in `known`, or while a
+//!   task in `known` is no longer the host's to do; otherwise when that comes true or `wait` ends.
+//! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
+//! - `GET  /info` (worker): [`WorkerInfo`].
+//! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
+//!   then a last line `end <count>`; a list without it is torn and means nothing.
+//! - `DELETE /files/{name}` (worker): cfw's call; with the header `Reelyard-Epoch` it is refused
+//!   with 412 when the worker has seen a higher epoch.
+//! - `GET /masters/{percent-encoded absolute path}` and `GET /copies/{name}` (worker's data port):
+//!   the bytes, with Range. `GET /hashes/masters/{..}` and `GET /hashes/copies/{name}`:
+//!   [`FileHash`], once it is known. All four carry a ticket (see the downloader) when the worker
+//!   has a token.
+//!
+//! Where node and workers share a token, every call of these carries
+//! `Authorization: Bearer <token>`, the data port's excepted.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+use crate::event::Epoch;
+use crate::host::{BitsPerSecond, HostAddr};
+use crate::names::FileName;
+
+/// Header of a call that deletes: the epoch of the leader that decided it.
+pub const EPOCH_HEADER: &str = "Reelyard-Epoch";
+
+/// The number of a task: Unix nanoseconds at creation, unique. cfm writes it as a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(pub i64);
+
+impl std::fmt::Display for TaskId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A BLAKE3 hash of a whole file; 64 hex digits in JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ContentHash(pub [u8; 32]);
+
+impl std::fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl std::fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ContentHash({self})")
+    }
+}
+
+impl Serialize for ContentHash {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentHash {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            let hash = blake3::Hash::from_hex(&text).map_err(serde::de::Error::custom)?;
+            Ok(ContentHash(*hash.as_bytes()))
+        } else {
+            <[u8; 32]>::deserialize(deserializer).map(ContentHash)
+        }
+    }
+}
+
+/// One copy for a worker to make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOrder {
+    /// The task.
+    pub id: TaskId,
+    /// The file.
+    pub name: FileName,
+    /// The directory of the master on the source.
+    pub dir: String,
+    /// The source's worker.
+    pub source: HostAddr,
+    /// The source's data port, as the node knows it; without it the worker asks the source's
+    /// `/info`.
+    pub source_data: Option<SocketAddr>,
+    /// The master's size when the task was planned, in bytes.
+    pub size: u64,
+    /// The rate to keep below; none for as fast as it goes.
+    pub copy_speed: Option<BitsPerSecond>,
+}
+
+/// Answer of the long poll: every task that this host is to do or is doing.
+/// What the worker does and finds missing here it gives up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOrders {
+    /// The epoch of the leader that answers. The worker keeps the highest it has seen.
+    pub epoch: Epoch,
+    /// The tasks, best first.
+    pub tasks: Vec<TaskOrder>,
+}
+
+/// Who is to blame for a failed copy: that one backs off, and nobody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Blame {
+    /// The source cannot be reached, broke off, or cannot read its disk.
+    Source,
+    /// The destination's disk is full or fails.
+    Destination,
+    /// The file itself: its master is gone, is no regular file, or changes while it is copied.
+    File,
+    /// These two together: the bytes arrived other than they were sent.
+    Pair,
+}
+
+/// What a worker has to say of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "what")]
+pub enum Said {
+    /// It has begun.
+    Working,
+    /// It goes on: a sign of life.
+    Progress {
+        /// Bytes on the destination's disk so far.
+        bytes: u64,
+    },
+    /// The copy is verified, synced and in place.
+    Done {
+        /// Its size in bytes.
+        size: u64,
+        /// Its hash, which is also the source's.
+        hash: ContentHash,
+    },
+    /// It was given up.
+    Failed {
+        /// Who is to blame.
+        blame: Blame,
+        /// What went wrong, for people.
+        reason: String,
+    },
+}
+
+/// One report. `Done` and `Failed` are kept by the worker until they were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The task it is about.
+    pub task: TaskId,
+    /// The file, so that a node that has forgotten the task still learns of the copy.
+    pub name: FileName,
+    /// When it happened, by the worker's clock.
+    pub at: Millis,
+    /// What happened.
+    pub said: Said,
+}
+
+/// Body of `POST .../reports`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reports {
+    /// In the order in which they happened.
+    pub reports: Vec<Report>,
+}
+
+/// Answer to reports: each was taken (durably, for `Done` and `Failed`) or never will be, so the
+/// worker may forget them all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportsTaken {
+    /// The epoch of the leader that answers.
+    pub epoch: Epoch,
+    /// Tasks among those reported that are no longer this host's to do: give them up.
+    pub cancelled: Vec<TaskId>,
+}
+
+/// Answer of `GET /info`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerInfo {
+    /// Always `reelyard`.
+    pub program: String,
+    /// The program's version.
+    pub version: String,
+    /// The worker's identity.
+    pub host: HostAddr,
+    /// Where its data port listens.
+    pub data_listen: SocketAddr,
+    /// The highest epoch it has seen.
+    pub epoch: Epoch,
+    /// Whether it serves masters.
+    pub source: bool,
+    /// Whether it takes copies.
+    pub destination: bool,
+}
+
+/// Answer of `GET /hashes/..`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileHash {
+    /// Bytes hashed.
+    pub size: u64,
+    /// The hash.
+    pub blake3: ContentHash,
+}
