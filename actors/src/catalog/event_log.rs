@@ -1,23 +1,15 @@
-//! The event log as it grows: the files of the days that matter, followed row by row into the
-//! window of hits.
+//! The event log as it grows: the days that matter are followed, their hits counted in a window.
 
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use jiff::civil::Date;
-
-use super::event_row::{EventRow, read_event_row};
+use super::followed_day::FollowedDay;
 use super::lane::Bench;
-use super::lines::{Line, LineSplitter};
 use super::log_days::{log_days, log_file_name};
-use super::log_reader::{LogReader, Reopened};
-use super::rising::{HitTaken, HitWindow, RisingHits};
-use super::rows::RowFault;
+use super::rising::{HitWindow, RisingHits};
 use super::settings::EventLogSettings;
-use super::view::{EventLogFileView, EventLogView, InputState, InputView};
+use super::view::EventLogView;
 use crate::clock::Millis;
-use crate::names::{Interning, NameTable};
+use crate::names::NameTable;
 
 /// The event log and the hits in it.
 #[derive(Debug)]
@@ -39,20 +31,6 @@ pub struct EventLogLook {
     /// How the log stands.
     pub view: EventLogView,
 }
-
-/// The log of one day.
-#[derive(Debug)]
-struct FollowedDay {
-    day: Date,
-    path: PathBuf,
-    /// The file at `path`, and behind it those that were there before: whoever writes may not have
-    /// let go of them yet.
-    files: Vec<(LogReader, LineSplitter)>,
-    view: EventLogFileView,
-}
-
-/// How many files of one day are kept open: the one at its path and a few that were rotated away.
-const MOST_FILES: usize = 4;
 
 impl EventLog {
     /// The log of `settings`, nothing read yet.
@@ -86,7 +64,7 @@ impl EventLog {
 
     fn view(&self) -> EventLogView {
         EventLogView {
-            files: self.days.iter().map(|day| day.view.clone()).collect(),
+            files: self.days.iter().map(|day| day.view().clone()).collect(),
             hits_in_window: self.window.hits(),
             hot: self.rising.hot().len(),
         }
@@ -102,9 +80,9 @@ impl EventLog {
             self.window = HitWindow::new(self.settings.window, self.settings.hit_base);
         }
         let days = log_days(self.window.start(now), now, &self.settings.time_zone);
-        self.days.retain(|followed| days.contains(&followed.day));
+        self.days.retain(|followed| days.contains(&followed.day()));
         for day in days {
-            if !self.days.iter().any(|followed| followed.day == day) {
+            if !self.days.iter().any(|followed| followed.day() == day) {
                 let path = self.settings.dir.join(log_file_name(day));
                 self.days.push(FollowedDay::new(day, path));
             }
@@ -126,117 +104,195 @@ impl Bench for EventLog {
     }
 }
 
-impl FollowedDay {
-    fn new(day: Date, path: PathBuf) -> Self {
-        let view = EventLogFileView { input: InputView::of(&path), ..EventLogFileView::default() };
-        FollowedDay { day, path, files: Vec::new(), view }
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::path::Path;
+
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalog::view::{EventLogFileView, InputState};
+
+    /// 2018-06-03, midnight in Seoul.
+    const MIDNIGHT: Millis = Millis(1_527_951_600_000);
+    const WATCHED: &str = "10.0.0.3";
+
+    struct Yard {
+        dir: tempfile::TempDir,
+        log: EventLog,
     }
 
-    fn look(
-        &mut self,
-        now: Millis,
-        names: &NameTable,
-        settings: &EventLogSettings,
-        window: &mut HitWindow,
-    ) {
-        let reopened = self.reopen();
-        let mut state =
-            reopened.map_or_else(|error| InputState::of_error(&error), |()| InputState::Ok);
-        for (reader, lines) in self.files.iter_mut().rev() {
-            let mut rows = Rows { now, settings, window, view: &mut self.view };
-            if let Err(error) = rows.read_file(reader, lines, names) {
-                state = InputState::of_error(&error);
+    impl Yard {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let settings = EventLogSettings {
+                watch_address: WATCHED.parse().ok(),
+                hit_base: 2,
+                time_zone: TimeZone::get("Asia/Seoul").unwrap(),
+                ..EventLogSettings::new(dir.path())
+            };
+            Yard { log: EventLog::new(settings, NameTable::new()), dir }
+        }
+
+        fn path(&self, day: u32) -> std::path::PathBuf {
+            self.dir.path().join(format!("EventLog[201806{day:02}].log"))
+        }
+
+        /// What a look finds hot.
+        fn hot(&mut self, now: Millis) -> Vec<(String, u32)> {
+            self.log.look(now);
+            let names = self.log.names.clone();
+            let hot = self.log.rising.hot().iter();
+            hot.map(|&(file, hits)| (names.name(file).to_string(), hits)).collect()
+        }
+
+        /// The last day's view, without the path.
+        fn view(&self) -> EventLogFileView {
+            let mut view = self.log.days[1].view().clone();
+            view.input.path.clear();
+            view
+        }
+
+        fn hits(&mut self, now: Millis) -> usize {
+            self.log.look(now);
+            self.log.window.hits()
+        }
+    }
+
+    fn row(name: &str, at: Millis) -> String {
+        let seconds = at.unix_seconds();
+        format!("0x40ffff,1,{seconds},Server {WATCHED} Selected for x's file({name}) Request\n")
+    }
+
+    fn append(path: &Path, text: &str) {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn hot(name: &str, hits: u32) -> Vec<(String, u32)> {
+        vec![(name.to_owned(), hits)]
+    }
+
+    #[test]
+    fn a_torn_row_waits_for_its_rest() {
+        let mut yard = Yard::new();
+        let (row, now) = (row("a-b.mpg", MIDNIGHT), MIDNIGHT);
+        append(&yard.path(3), &row);
+        append(&yard.path(3), &row[..40]);
+        assert_eq!(yard.hits(now), 1);
+        assert!(yard.log.days[1].view().input.tally.torn);
+        append(&yard.path(3), &row[40..]);
+        assert_eq!(yard.hot(now), hot("a-b.mpg", 2));
+        let view = yard.log.days[1].view();
+        assert_eq!((view.input.tally.bad(), view.hits), (0, 2));
+        assert!(!view.input.tally.torn);
+    }
+
+    #[test]
+    fn only_the_watched_address_counts_and_it_is_an_address() {
+        let mut yard = Yard::new();
+        for other in ["10.0.0.35", "10a0b0c3", "10.0.0.33"] {
+            append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, other));
+        }
+        append(&yard.path(3), ",,,,\n0x40ffff,1\n");
+        assert_eq!(yard.hits(MIDNIGHT), 0);
+        let view = yard.log.days[1].view();
+        assert_eq!((view.selections_elsewhere, view.input.tally.bad()), (2, 3));
+        yard.log.settings.watch_address = None;
+        append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, "::1"));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+    }
+
+    #[test]
+    fn both_days_are_followed_around_midnight() {
+        let mut yard = Yard::new();
+        let before = Millis(MIDNIGHT.0 - 1000);
+        append(&yard.path(2), &row("A", before));
+        assert_eq!(yard.hits(before), 1);
+        append(&yard.path(3), &row("A", MIDNIGHT));
+        append(&yard.path(2), &row("A", before));
+        let soon = Millis(MIDNIGHT.0 + 5000);
+        assert_eq!(yard.hot(soon), hot("A", 3));
+        let late = Millis(MIDNIGHT.0 + 600_000);
+        assert_eq!(yard.hot(late), []);
+        assert_eq!(yard.log.days.len(), 1);
+    }
+
+    #[test]
+    fn a_rotated_log_is_read_to_its_end_and_the_new_one_from_its_beginning() {
+        let mut yard = Yard::new();
+        let path = yard.path(3);
+        append(&path, &row("A", MIDNIGHT));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+        append(&path, &row("A", MIDNIGHT));
+        let old = yard.dir.path().join("old");
+        fs::rename(&path, &old).unwrap();
+        append(&path, &row("B", MIDNIGHT));
+        assert_eq!(yard.hits(MIDNIGHT), 3);
+        append(&old, &row("A", MIDNIGHT));
+        assert_eq!(yard.hot(MIDNIGHT), hot("A", 3));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 4);
+        assert_eq!(yard.log.days[1].view().input.state, InputState::Missing);
+        append(&path, &row("B", MIDNIGHT.after(std::time::Duration::from_secs(1))));
+        assert_eq!(yard.hits(MIDNIGHT), 5);
+    }
+
+    #[test]
+    fn a_log_that_is_cut_or_mirrored_counts_each_row_once() {
+        let mut yard = Yard::new();
+        let path = yard.path(3);
+        append(&path, &row("A", MIDNIGHT).repeat(3));
+        assert_eq!(yard.hits(MIDNIGHT), 3);
+        let mirrored = fs::read_to_string(&path).unwrap() + &row("B", MIDNIGHT);
+        let copy = yard.dir.path().join("copy");
+        fs::write(&copy, mirrored).unwrap();
+        fs::rename(&copy, &path).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 4);
+        fs::write(&path, row("C", MIDNIGHT)).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 5);
+    }
+
+    #[test]
+    fn a_clock_set_back_counts_no_hit_twice() {
+        let mut yard = Yard::new();
+        append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 1000)));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+        assert_eq!(yard.hits(Millis(MIDNIGHT.0 + 660_000)), 0);
+        assert_eq!(yard.hits(Millis(MIDNIGHT.0 - 500)), 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn looking_between_any_two_bytes_equals_looking_once(
+            parts in proptest::collection::vec((0_u32..3, -700_i64..400, 0_u8..6), 1..20),
+            cuts in proptest::collection::vec(0_usize..2000, 0..12),
+        ) {
+            let mut text = Vec::new();
+            for (file, offset, kind) in parts {
+                let row = row(&format!("f {file}"), Millis(MIDNIGHT.0 + offset * 1000));
+                match kind {
+                    0 => text.extend_from_slice(b"\xff\xfe,,\r\n"),
+                    1 => text.extend_from_slice(&row.as_bytes()[..row.len() / 2]),
+                    2 => text.extend_from_slice(row.replace('\n', "\r\n").as_bytes()),
+                    _ => text.extend_from_slice(row.as_bytes()),
+                }
             }
-        }
-        let input = &mut self.view.input;
-        if state == InputState::Ok {
-            input.read_at = Some(now);
-        }
-        input.state = state;
-        if let Some((current, lines)) = self.files.first() {
-            input.tally.torn = lines.is_inside_line();
-            self.view.offset = current.offset();
-        }
-    }
-
-    /// Puts the file that stands at the path first.
-    fn reopen(&mut self) -> io::Result<()> {
-        let other = match self.files.first_mut() {
-            None => LogReader::open(&self.path)?,
-            Some((current, _)) => match current.reopen(&self.path)? {
-                Reopened::Same | Reopened::Continued => return Ok(()),
-                Reopened::Other(other) => other,
-            },
-        };
-        self.files.insert(0, (other, LineSplitter::default()));
-        self.files.truncate(MOST_FILES);
-        Ok(())
-    }
-}
-
-/// Where the rows of a file go.
-struct Rows<'a> {
-    now: Millis,
-    settings: &'a EventLogSettings,
-    window: &'a mut HitWindow,
-    view: &'a mut EventLogFileView,
-}
-
-impl Rows<'_> {
-    fn read_file(
-        &mut self,
-        reader: &mut LogReader,
-        lines: &mut LineSplitter,
-        names: &NameTable,
-    ) -> io::Result<()> {
-        if reader.was_cut()? {
-            *lines = LineSplitter::default();
-        }
-        reader.read(|chunk| {
-            let mut interning = names.interning();
-            lines.feed(chunk, |number, line| self.take(number, line, &mut interning));
-        })
-    }
-
-    fn take(&mut self, number: u64, line: Line<'_>, names: &mut Interning<'_>) {
-        self.view.input.tally.rows += 1;
-        let (row, taken) = match line {
-            Line::Overlong(start) => (start, Err(RowFault::Overlong)),
-            Line::Whole(row) => (row, self.take_row(row, names)),
-        };
-        if let Err(fault) = taken {
-            self.view.input.tally.fault(number, fault, row);
-        }
-    }
-
-    fn take_row(&mut self, row: &[u8], names: &mut Interning<'_>) -> Result<(), RowFault> {
-        let selection = match read_event_row(row)? {
-            EventRow::Selection(selection) => selection,
-            EventRow::NotFound => {
-                self.view.not_found += 1;
-                return Ok(());
+            let (mut cut, mut whole) = (Yard::new(), Yard::new());
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at % text.len()).collect();
+            cuts.sort_unstable();
+            for end in cuts.into_iter().chain([text.len()]) {
+                fs::write(cut.path(3), &text[..end]).unwrap();
+                cut.log.look(MIDNIGHT);
             }
-            EventRow::Other => {
-                self.view.other += 1;
-                return Ok(());
-            }
-        };
-        if self.settings.watch_address.is_some_and(|watched| watched != selection.server) {
-            self.view.selections_elsewhere += 1;
-            return Ok(());
+            fs::write(whole.path(3), &text).unwrap();
+            prop_assert_eq!(cut.hot(MIDNIGHT), whole.hot(MIDNIGHT));
+            prop_assert_eq!(cut.hits(MIDNIGHT), whole.hits(MIDNIGHT));
+            prop_assert_eq!(cut.view(), whole.view());
         }
-        // Judged before the name is interned: old rows must not fill the table of names.
-        let taken = match self.window.judge(selection.at, self.now) {
-            HitTaken::Counted => {
-                self.window.hit(names.intern(selection.name)?, selection.at, self.now)
-            }
-            not_counted => not_counted,
-        };
-        match taken {
-            HitTaken::Counted => self.view.hits += 1,
-            HitTaken::TooOld => self.view.too_old += 1,
-            HitTaken::AheadOfClock => return Err(RowFault::AheadOfClock),
-        }
-        Ok(())
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod event_log;
 pub mod event_row;
+pub mod followed_day;
 pub mod grade_info;
 pub mod hitcount_history;
 pub mod lane;
