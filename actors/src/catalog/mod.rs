@@ -130,8 +130,7 @@ impl Catalog {
 
     fn take_ranking(&mut self, look: RankingLook, ctx: &mut Context<Self>) {
         self.look_again_when_settled(&look, ctx);
-        let bad_rows = look.grade_info.tally.bad()
-            + look.hitcount_history.as_ref().map_or(0, |input| input.tally.bad());
+        let bad_rows = look.bad_rows();
         self.view.grade_info = look.grade_info;
         self.view.hitcount_history = look.hitcount_history;
         self.view.ungraded_history_rows = look.ungraded_history_rows;

@@ -19,7 +19,8 @@ use crate::names::NameTable;
 pub struct RankingInputs {
     names: NameTable,
     destinations: BTreeSet<IpAddr>,
-    grade_info: WatchedFile,
+    /// None makes an empty ranking.
+    grade_info: Option<WatchedFile>,
     hitcount_history: Option<WatchedFile>,
     /// The last good grades; none before the first.
     grades: Option<Arc<Grades>>,
@@ -33,8 +34,8 @@ pub struct RankingInputs {
 pub struct RankingLook {
     /// The new ranking, if anything in it changed.
     pub changed: Option<Arc<Ranking>>,
-    /// grade.info.
-    pub grade_info: InputView,
+    /// grade.info, if configured.
+    pub grade_info: Option<InputView>,
     /// hitcount.history, if configured.
     pub hitcount_history: Option<InputView>,
     /// Rows of hitcount.history whose names are not graded.
@@ -44,8 +45,16 @@ pub struct RankingLook {
 impl RankingLook {
     /// Whether a file is being written.
     pub fn is_settling(&self) -> bool {
-        let mut inputs = std::iter::once(&self.grade_info).chain(&self.hitcount_history);
-        inputs.any(|input| input.state == InputState::Changing)
+        self.inputs().any(|input| input.state == InputState::Changing)
+    }
+
+    /// Rows of both files that are bad.
+    pub fn bad_rows(&self) -> u64 {
+        self.inputs().map(|input| input.tally.bad()).sum()
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = &InputView> {
+        self.grade_info.iter().chain(&self.hitcount_history)
     }
 }
 
@@ -56,8 +65,8 @@ impl RankingInputs {
         RankingInputs {
             names,
             destinations: settings.destination_ips.clone(),
-            grade_info: watched(&settings.grade_info_file),
-            hitcount_history: settings.hitcount_history_file.as_ref().map(watched),
+            grade_info: settings.grade_info_file.as_ref().map(watched),
+            hitcount_history: settings.history_in_use().map(watched),
             grades: None,
             history: None,
             ungraded_history_rows: 0,
@@ -65,12 +74,15 @@ impl RankingInputs {
     }
 
     fn look_at_grades(&mut self, now: Millis) -> bool {
+        let Some(file) = &mut self.grade_info else {
+            return self.grades.replace(Arc::default()).is_none();
+        };
         let start = || GradeInfoReader::new(self.names.clone());
-        let Some(reader) = self.grade_info.look(now, false, start, GradeInfoReader::feed) else {
+        let Some(reader) = file.look(now, false, start, GradeInfoReader::feed) else {
             return false;
         };
         let (grades, tally) = reader.finish();
-        self.grade_info.view_mut().tally = tally;
+        file.view_mut().tally = tally;
         if let (Some(history), Some(old)) = (&self.history, &self.grades) {
             self.history = Some(history.carried_over(old, &grades));
         }
@@ -113,11 +125,12 @@ impl Bench for RankingInputs {
     fn look(&mut self, now: Millis) -> RankingLook {
         let new_grades = self.look_at_grades(now);
         let new_history = self.look_at_history(now, new_grades);
+        let view = |file: &Option<WatchedFile>| file.as_ref().map(|file| file.view().clone());
         let changed = if new_grades || new_history { self.ranking() } else { None };
         RankingLook {
             changed,
-            grade_info: self.grade_info.view().clone(),
-            hitcount_history: self.hitcount_history.as_ref().map(|file| file.view().clone()),
+            grade_info: view(&self.grade_info),
+            hitcount_history: view(&self.hitcount_history),
             ungraded_history_rows: self.ungraded_history_rows,
         }
     }

@@ -11,8 +11,8 @@ use jiff::tz::TimeZone;
 /// The inputs of a Catalog and how often it looks at them.
 #[derive(Clone, Debug)]
 pub struct CatalogSettings {
-    /// grade.info (spec 1.1).
-    pub grade_info_file: PathBuf,
+    /// grade.info (spec 1.1). Without one the ranking is empty and hitcount.history is not read.
+    pub grade_info_file: Option<PathBuf>,
     /// hitcount.history (spec 1.2). Without one, sizes and listings are simply not known; a
     /// configured one must have been read once before there is a ranking.
     pub hitcount_history_file: Option<PathBuf>,
@@ -34,13 +34,20 @@ pub struct CatalogSettings {
 }
 
 impl CatalogSettings {
-    /// Settings for `grade_info_file` alone, with the usual intervals.
-    pub fn new(grade_info_file: impl Into<PathBuf>) -> Self {
+    /// hitcount.history, unless there are no grades that it could tell anything of.
+    pub(super) fn history_in_use(&self) -> Option<&PathBuf> {
+        self.grade_info_file.as_ref().and(self.hitcount_history_file.as_ref())
+    }
+}
+
+impl Default for CatalogSettings {
+    /// No inputs, and the usual intervals.
+    fn default() -> Self {
         CatalogSettings {
-            grade_info_file: grade_info_file.into(),
+            grade_info_file: None,
             hitcount_history_file: None,
             source_dirs: Vec::new(),
-            poll_interval: Duration::from_secs(5),
+            poll_interval: Duration::from_secs(2),
             settle: Duration::from_secs(1),
             relist_interval: Duration::from_secs(600),
             destination_ips: BTreeSet::new(),

@@ -160,8 +160,8 @@ pub struct CatalogView {
     pub looked_at: Option<Millis>,
     /// Files in the ranking.
     pub graded: usize,
-    /// grade.info.
-    pub grade_info: InputView,
+    /// grade.info, if one is configured.
+    pub grade_info: Option<InputView>,
     /// hitcount.history, if one is configured.
     pub hitcount_history: Option<InputView>,
     /// Rows of hitcount.history whose names are not graded.
@@ -186,8 +186,8 @@ impl CatalogView {
     pub(super) fn of(settings: &CatalogSettings) -> Self {
         let dir = |path: &Arc<str>| SourceDirView { path: path.to_string(), ..Default::default() };
         CatalogView {
-            grade_info: InputView::of(&settings.grade_info_file),
-            hitcount_history: settings.hitcount_history_file.as_deref().map(InputView::of),
+            grade_info: settings.grade_info_file.as_deref().map(InputView::of),
+            hitcount_history: settings.history_in_use().map(|path| InputView::of(path)),
             source_dirs: SourceDirsView {
                 dirs: settings.source_dirs.iter().map(dir).collect(),
                 masters: 0,
@@ -199,7 +199,7 @@ impl CatalogView {
 
     /// Renews what follows from the rest: `ready`, `problems` and the counts.
     pub(super) fn sum_up(&mut self) {
-        let inputs = std::iter::once(&self.grade_info).chain(&self.hitcount_history);
+        let inputs = self.grade_info.iter().chain(&self.hitcount_history);
         let inputs = inputs.filter_map(InputView::problem);
         let dirs = self.source_dirs.dirs.iter();
         let dirs = dirs.filter_map(|dir| Some(format!("{} {}", dir.path, dir.state.problem()?)));
