@@ -1,0 +1,84 @@
+//! A subscriber of the Catalog that keeps what it is told, for tests to look at.
+
+use std::mem::take;
+use std::sync::Arc;
+
+use actix::prelude::*;
+use reelyard_actors::catalog::masters::Masters;
+use reelyard_actors::catalog::ranking::Ranking;
+use reelyard_actors::catalog::rising::RisingHits;
+use reelyard_actors::catalog::{MastersChanged, RankingChanged, RisingChanged, Subscribers};
+
+/// What the probe was told since it was last asked, in order.
+#[derive(Debug, Default, MessageResponse)]
+pub struct Told {
+    /// Rankings.
+    pub rankings: Vec<Arc<Ranking>>,
+    /// Hot files.
+    pub rising: Vec<Arc<RisingHits>>,
+    /// Listings of masters.
+    pub masters: Vec<Arc<Masters>>,
+}
+
+impl Told {
+    /// Whether nothing was told.
+    pub fn is_nothing(&self) -> bool {
+        self.rankings.is_empty() && self.rising.is_empty() && self.masters.is_empty()
+    }
+}
+
+/// Asks the probe for what it was told since it was last asked.
+#[derive(Message)]
+#[rtype(result = "Told")]
+pub struct TakeTold;
+
+/// The probe.
+#[derive(Default)]
+pub struct CatalogProbe(Told);
+
+impl CatalogProbe {
+    /// Subscribers that are all this probe.
+    pub fn subscribers(probe: &Addr<Self>) -> Subscribers {
+        Subscribers {
+            ranking: vec![probe.clone().recipient()],
+            rising: vec![probe.clone().recipient()],
+            masters: vec![probe.clone().recipient()],
+        }
+    }
+}
+
+impl Actor for CatalogProbe {
+    type Context = Context<Self>;
+}
+
+impl Handler<RankingChanged> for CatalogProbe {
+    type Result = ();
+
+    fn handle(&mut self, RankingChanged(ranking): RankingChanged, _: &mut Context<Self>) {
+        self.0.rankings.push(ranking);
+    }
+}
+
+impl Handler<RisingChanged> for CatalogProbe {
+    type Result = ();
+
+    fn handle(&mut self, RisingChanged(rising): RisingChanged, _: &mut Context<Self>) {
+        self.0.rising.push(rising);
+    }
+}
+
+impl Handler<MastersChanged> for CatalogProbe {
+    type Result = ();
+
+    fn handle(&mut self, MastersChanged(masters): MastersChanged, _: &mut Context<Self>) {
+        self.0.masters.push(masters);
+    }
+}
+
+impl Handler<TakeTold> for CatalogProbe {
+    type Result = Told;
+
+    fn handle(&mut self, _: TakeTold, _: &mut Context<Self>) -> Told {
+        take(&mut self.0)
+    }
+}

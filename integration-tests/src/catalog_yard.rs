@@ -1,0 +1,111 @@
+//! A Catalog over files in a directory of its own, with a manual clock and a probe.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use reelyard_actors::catalog::view::CatalogView;
+use reelyard_actors::catalog::{
+    Catalog, CatalogSettings, EventLogSettings, LookNow, LookUpMasters, MasterLook,
+};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::names::{FileId, NameTable};
+
+use crate::catalog_input::MIDNIGHT_IN_SEOUL;
+use crate::catalog_probe::{CatalogProbe, TakeTold, Told};
+
+/// The watched address of the yard.
+pub const WATCHED: &str = "125.159.40.3";
+
+/// The Catalog and what belongs to it.
+pub struct CatalogYard {
+    /// Everything lies in here.
+    pub dir: tempfile::TempDir,
+    /// Stands at midnight in Seoul until it is moved.
+    pub clock: Clock,
+    /// The names.
+    pub names: NameTable,
+    /// What the Catalog publishes.
+    pub view: Arc<ArcSwap<CatalogView>>,
+    catalog: Addr<Catalog>,
+    probe: Addr<CatalogProbe>,
+}
+
+impl CatalogYard {
+    /// A started Catalog that looks only when it is asked to. `prepare` may write inputs and
+    /// change the settings before.
+    ///
+    /// # Panics
+    /// When the directory cannot be prepared.
+    pub fn start(prepare: impl FnOnce(&std::path::Path, &mut CatalogSettings)) -> Self {
+        let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
+        let mut settings = settings_in(dir.path());
+        for source_dir in &settings.source_dirs {
+            std::fs::create_dir(&**source_dir).unwrap_or_else(|error| panic!("{error}"));
+        }
+        prepare(dir.path(), &mut settings);
+        let clock = Clock::manual(Millis::from_unix_seconds(MIDNIGHT_IN_SEOUL));
+        let (names, probe) = (NameTable::new(), CatalogProbe::default().start());
+        let subscribers = CatalogProbe::subscribers(&probe);
+        let catalog = Catalog::new(settings, names.clone(), clock.clone(), subscribers);
+        let view = catalog.view();
+        CatalogYard { dir, clock, names, view, catalog: catalog.start(), probe }
+    }
+
+    /// A path in the directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The Catalog.
+    pub fn catalog(&self) -> &Addr<Catalog> {
+        &self.catalog
+    }
+
+    /// A whole look, and what the subscribers were told since the last one.
+    pub async fn look(&self) -> anyhow::Result<Told> {
+        self.catalog.send(LookNow).await?;
+        Ok(self.probe.send(TakeTold).await?)
+    }
+
+    /// What the source directories show of one file.
+    pub async fn look_up(&self, name: &str) -> anyhow::Result<MasterLook> {
+        let ids = self.names.intern_all([name.as_bytes()]);
+        let files: Vec<FileId> = ids.into_iter().collect::<Result<_, _>>()?;
+        let mut looks = self.catalog.send(LookUpMasters { files }).await?;
+        looks.pop().map(|(_, look)| look).ok_or_else(|| anyhow::anyhow!("no answer"))
+    }
+
+    /// Names for ids, as people see them.
+    pub fn shown(&self, files: impl IntoIterator<Item = FileId>) -> Vec<String> {
+        files.into_iter().map(|file| self.names.name(file).to_string()).collect()
+    }
+
+    /// The hot files in the view, with their hits.
+    pub fn hot(&self) -> Vec<(String, u32)> {
+        let view = self.view.load();
+        let hot = view.rising.hot().iter();
+        hot.map(|&(file, hits)| (self.names.name(file).to_string(), hits)).collect()
+    }
+}
+
+/// `grade.info`, `hitcount.history`, `logs/` of Seoul and the sources `one/` and `two/`.
+fn settings_in(dir: &std::path::Path) -> CatalogSettings {
+    let text = |name: &str| dir.join(name).to_string_lossy().into();
+    CatalogSettings {
+        grade_info_file: Some(dir.join("grade.info")),
+        hitcount_history_file: Some(dir.join("hitcount.history")),
+        source_dirs: vec![text("one"), text("two")],
+        poll_interval: Duration::from_secs(24 * 3600),
+        settle: Duration::ZERO,
+        destination_ips: ["10.0.0.21", "10.0.0.22"].iter().flat_map(|ip| ip.parse()).collect(),
+        event_log: Some(EventLogSettings {
+            watch_address: WATCHED.parse().ok(),
+            time_zone: jiff::tz::TimeZone::get("Asia/Seoul").unwrap_or(jiff::tz::TimeZone::UTC),
+            ..EventLogSettings::new(dir.join("logs"))
+        }),
+        ..CatalogSettings::default()
+    }
+}
