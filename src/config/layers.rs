@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(
             faults(&layers),
             [
-                "FILE:4: heartbeat.intervall: is no setting; did you mean heartbeat.interval?",
                 "FILE:1: lissten: is no setting; did you mean listen?",
+                "FILE:4: heartbeat.intervall: is no setting; did you mean heartbeat.interval?",
                 "REELYARD_TASK__TIMOUT: task.timout: is no setting; did you mean task.timeout?",
                 "--set storage_limit: is no setting; did you mean storage.limit_percent?",
                 "--set base_dir: is a setting of a worker, which this is not",
