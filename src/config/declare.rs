@@ -130,7 +130,7 @@ pub fn shown<T: SettingValue>(key: &str, text: &str) -> String {
 
 /// Declares a struct of settings, and how it is read and described:
 ///
-/// ```ignore
+/// ```text
 /// settings! {
 ///     /// How hosts are probed.
 ///     pub struct HeartbeatSettings {

@@ -130,13 +130,16 @@ mod tests {
     use super::*;
 
     /// Layers, and the file among them, which goes when they go.
-    struct Laid(Layers, Option<tempfile::TempPath>);
+    struct Laid {
+        layers: Layers,
+        _file: Option<tempfile::TempPath>,
+    }
 
     impl std::ops::Deref for Laid {
         type Target = Layers;
 
         fn deref(&self) -> &Layers {
-            &self.0
+            &self.layers
         }
     }
 
@@ -149,7 +152,7 @@ mod tests {
         let path = file.as_ref().map(|file| file.to_path_buf());
         let environment = environment.iter().map(|(k, v)| (k.into(), v.into())).collect();
         let set = set.iter().map(|s| (*s).to_owned()).collect();
-        Laid(Layers { file: path, environment, set }, file)
+        Laid { layers: Layers { file: path, environment, set }, _file: file }
     }
 
     fn faults(layers: &Layers) -> Vec<String> {

@@ -12,6 +12,7 @@ pub(crate) mod declare;
 mod example;
 mod fault;
 mod file;
+pub mod import;
 mod layers;
 mod node;
 pub(crate) mod reader;
