@@ -1,1 +1,7 @@
-//! x
+//! How Reelyard is run and reached: configuration, command line, the two roles, HTTP.
+//!
+//! What it *is* lives in the crate `reelyard-actors`.
+
+pub mod cli;
+pub mod config;
+pub mod logging;

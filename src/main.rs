@@ -1,2 +1,5 @@
-//! x
-fn main() {}
+//! `reelyard`: one binary, several roles.
+
+fn main() -> std::process::ExitCode {
+    reelyard::cli::main()
+}

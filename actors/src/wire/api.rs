@@ -1,0 +1,29 @@
+//! The answers of the node's API, version 1, as servers write and clients read them.
+//!
+//! | call | answer |
+//! |---|---|
+//! | `GET /api/v1/tasks?state=&host=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
+//! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
+//! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
+//! | `GET /api/v1/hosts` | [`Page`] of [`HostView`], by address |
+//! | `GET /api/v1/files?limit=&cursor=&prefix=` | [`Page`] of [`FileView`], best first |
+//! | `GET /api/v1/plan` | [`PlanView`] |
+//! | `GET /api/v1/status` | [`StatusView`] |
+//!
+//! Whatever goes wrong is answered with a [`Problem`]. Instants are Unix milliseconds, durations
+//! whole milliseconds or microseconds (their names say which), sizes bytes. A member that may be
+//! missing is left out rather than null. Members can be added in this version, none removed.
+
+mod file;
+mod host;
+mod page;
+mod plan;
+mod status;
+mod task;
+
+pub use file::{FileState, FileView};
+pub use host::{BackOffView, HostView};
+pub use page::{Cursor, Page, Problem};
+pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
+pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
+pub use task::TaskView;

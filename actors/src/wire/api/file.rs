@@ -1,0 +1,55 @@
+//! A file, as the API shows it.
+
+use serde::{Deserialize, Serialize};
+
+use super::host::BackOffView;
+use super::task::optional_id_in_text;
+use crate::host::HostAddr;
+use crate::names::ShownName;
+use crate::wire::worker::TaskId;
+
+/// A ranked or hot file and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileView {
+    /// Its name.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Its rank, 1 = best. Missing for a hot file without a grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Requests within the watch window that no destination could serve.
+    pub hits: u32,
+    /// Its size in bytes, when known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The destinations that hold a copy.
+    pub placed_on: Vec<HostAddr>,
+    /// Where it stands.
+    pub state: FileState,
+    /// The copy under way.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
+    pub task: Option<TaskId>,
+    /// That it is left alone for now, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOffView>,
+}
+
+/// Where a file stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// A destination holds it.
+    Placed,
+    /// A copy is under way.
+    Copying,
+    /// It is to be copied and waits for its turn.
+    Waiting,
+    /// Its copies failed: it is left alone for a while.
+    BackingOff,
+    /// Its name begins with an ignored prefix.
+    Ignored,
+    /// No source directory has it.
+    NoMaster,
+    /// It is hot but has no grade, and such files are not copied.
+    Ungraded,
+}

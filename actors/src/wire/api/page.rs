@@ -1,0 +1,45 @@
+//! What every answer of the API shares: pages of lists, and problems.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// The items, in the order of the list.
+    pub items: Vec<T>,
+    /// Where the next page begins; null on the last one.
+    pub next: Option<Cursor>,
+}
+
+/// Where a page begins. Clients hand it back as they got it and read nothing into it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(pub String);
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What went wrong, as RFC 9457 has it (`application/problem+json`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Names the kind of problem, for programs: a URI that stays the same.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The kind in words.
+    pub title: String,
+    /// The HTTP status that it came with.
+    pub status: u16,
+    /// What went wrong this time.
+    pub detail: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.detail.is_empty() { f.write_str(&self.title) } else { f.write_str(&self.detail) }
+    }
+}

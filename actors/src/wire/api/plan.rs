@@ -1,0 +1,87 @@
+//! The last round of planning, as the API shows it.
+
+use serde::{Deserialize, Serialize};
+
+use super::host::BackOffView;
+use super::task::id_in_text;
+use crate::clock::Millis;
+use crate::host::HostAddr;
+use crate::names::ShownName;
+use crate::wire::worker::TaskId;
+
+/// The last round of planning, and what stands in the way of further copies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanView {
+    /// When it was. Missing before the first round, and then everything below is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Millis>,
+    /// What it was for, as in "a source became free".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// How long it took, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_us: Option<u64>,
+    /// What it planned, best first.
+    pub planned: Vec<PlannedCopy>,
+    /// How many files it passed over, by reason.
+    pub skipped: Vec<Skipped>,
+    /// Who is left alone after failures.
+    pub back_offs: Vec<BackedOff>,
+    /// How many files wait for a source or a destination.
+    pub waiting: u64,
+    /// Why nothing can be planned at all, while that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<String>,
+}
+
+/// A copy as it was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedCopy {
+    /// Its task.
+    #[serde(with = "id_in_text")]
+    pub task: TaskId,
+    /// The file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Its rank, 1 = best. Missing for a hot file without a grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<u32>,
+    /// Its rising hits; 0 when it was planned by its grade.
+    pub hits: u32,
+    /// Where it comes from.
+    pub source: HostAddr,
+    /// Where it goes.
+    pub destination: HostAddr,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// The files that a round passed over for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// The reason, one stable word with underscores: `placed`, `ignored`, `no_master`, ...
+    pub reason: String,
+    /// How many files.
+    pub files: u64,
+    /// The best of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<ShownName>,
+}
+
+/// Who or what is left alone after failures. At least one of the three is there; several are for
+/// what fails only together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackedOff {
+    /// A host as source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<HostAddr>,
+    /// A host as destination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<HostAddr>,
+    /// A file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<ShownName>,
+    /// How long, and why.
+    #[serde(flatten)]
+    pub back_off: BackOffView,
+}

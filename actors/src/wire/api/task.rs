@@ -1,0 +1,152 @@
+//! A task, as the API shows it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+use crate::host::{BitsPerSecond, HostAddr};
+use crate::names::ShownName;
+use crate::task_manager::{Task, TaskState};
+use crate::wire::worker::{Blame, ContentHash, TaskId};
+
+/// One copy, from its planning to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskView {
+    /// Its number, in text: it is beyond what JavaScript's numbers can tell apart.
+    #[serde(with = "id_in_text")]
+    pub id: TaskId,
+    /// The file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Where it is in its life.
+    pub state: TaskState,
+    /// Where it comes from.
+    pub source: HostAddr,
+    /// Directory of the master on the source.
+    pub dir: String,
+    /// Where it goes.
+    pub destination: HostAddr,
+    /// Rank when planned, 1 = best. Missing for a hot file without a grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<u32>,
+    /// Rising hits when planned; 0 for a file planned by its grade.
+    pub hits: u32,
+    /// The master's size when planned, in bytes.
+    pub size: u64,
+    /// How many bytes the destination has, as it last said. Old cfws say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied: Option<u64>,
+    /// The rate to keep below, in bits per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_speed: Option<BitsPerSecond>,
+    /// When it was planned.
+    pub created: Millis,
+    /// When its state last changed.
+    pub changed: Millis,
+    /// Why it ended without success, or what it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who was blamed for its failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame: Option<Blame>,
+    /// The verified hash of the copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<ContentHash>,
+}
+
+impl TaskView {
+    /// `task` as the API shows it; `copied` is what its destination last said.
+    pub fn of(task: &Task, copied: Option<u64>) -> Self {
+        TaskView {
+            id: task.id,
+            name: task.name.shown(),
+            state: task.state,
+            source: task.source,
+            dir: task.dir.clone(),
+            destination: task.destination,
+            grade: Some(task.grade).filter(|grade| *grade != 0),
+            hits: task.hits,
+            size: task.size,
+            copied,
+            copy_speed: task.copy_speed,
+            created: task.created,
+            changed: task.changed,
+            reason: task.reason.clone(),
+            blame: task.blame,
+            hash: task.hash,
+        }
+    }
+}
+
+/// The number of a task as JSON text.
+pub(super) mod id_in_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::wire::worker::TaskId;
+
+    pub fn serialize<S: Serializer>(id: &TaskId, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(id)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TaskId, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(TaskId).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The same where there may be no task.
+pub(super) mod optional_id_in_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::wire::worker::TaskId;
+
+    pub fn serialize<S: Serializer>(id: &Option<TaskId>, serializer: S) -> Result<S::Ok, S::Error> {
+        match id {
+            Some(id) => serializer.collect_str(id),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<TaskId>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let id = text.map(|text| text.parse().map(TaskId)).transpose();
+        id.map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::FileName;
+
+    #[test]
+    fn a_task_is_one_flat_object_with_its_number_in_text() {
+        let task = Task {
+            id: TaskId(1_795_240_648_713_846_374),
+            name: FileName::new(b"\xff.mpg").unwrap(),
+            dir: "/data".into(),
+            source: "127.0.0.11:8888".parse().unwrap(),
+            destination: "127.0.0.21:8888".parse().unwrap(),
+            grade: 0,
+            hits: 4,
+            size: 10,
+            copy_speed: None,
+            state: TaskState::Working,
+            created: Millis(1),
+            changed: Millis(2),
+            claimed_done: false,
+            reason: None,
+            blame: None,
+            hash: Some(ContentHash([7; 32])),
+        };
+        let view = TaskView::of(&task, Some(5));
+        let json = serde_json::to_value(&view).unwrap();
+        assert_eq!(json["id"], "1795240648713846374");
+        assert_eq!(json["name"], "%FF.mpg");
+        assert_eq!(json["percent_encoded"], true);
+        assert_eq!(json["state"], "working");
+        assert!(json.get("grade").is_none() && json.get("reason").is_none());
+        assert_eq!(serde_json::from_value::<TaskView>(json).unwrap(), view);
+    }
+}

@@ -1,0 +1,186 @@
+//! Calls of a node's API.
+
+use std::time::Duration;
+
+use clap::Args;
+use reelyard_actors::wire::api::{Cursor, Page, Problem};
+use reqwest::{Method, Url, header};
+use serde::de::DeserializeOwned;
+
+use super::failure::Failure;
+use crate::config::Secret;
+
+/// Which node is asked, and how its answer is printed.
+#[derive(Clone, Args)]
+pub struct NodeArgs {
+    /// Where the node is
+    #[arg(long, global = true, env = "REELYARD_URL", default_value = "http://127.0.0.1:8080")]
+    url: String,
+    /// The token that the node shares; better given in the environment, where others do not see it
+    #[arg(long, global = true, env = "REELYARD_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+impl std::fmt::Debug for NodeArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NodeArgs").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// How many items are printed, and from where on.
+#[derive(Clone, Debug, Args)]
+pub struct PageArgs {
+    /// How many to print
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+    /// Print all there are
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+    /// Begin where an earlier, longer list was cut
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+/// The most items that are asked for at once.
+const PAGE: u64 = 1000;
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A client of one node.
+pub struct Client {
+    url: Url,
+    token: Option<Secret>,
+    http: reqwest::Client,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Client {
+    /// A client of the node that `args` name. Connects to nothing yet.
+    pub fn new(args: &NodeArgs) -> Result<Self, Failure> {
+        let url = Url::parse(&args.url)
+            .ok()
+            .filter(|url| url.scheme() == "http" && url.host().is_some())
+            .ok_or_else(|| {
+                Failure::Usage(format!("--url {}: http://host:port is wanted", args.url))
+            })?;
+        let token = match args.token.as_deref().unwrap_or_default() {
+            "" => None,
+            text => {
+                Some(Secret::new(text).map_err(|bad| Failure::Usage(format!("--token: {bad}")))?)
+            }
+        };
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(TIMEOUT)
+            .connect_timeout(TIMEOUT / 6)
+            .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(anyhow::Error::from)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(anyhow::Error::from)?;
+        Ok(Client { url, token, http, runtime })
+    }
+
+    /// `GET /api/v1/<path>`; the segments of the path and the values of the query are encoded.
+    pub fn get<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<T, Failure> {
+        let body = self.call(Method::GET, path, query)?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
+    /// `DELETE /api/v1/<path>`.
+    pub fn delete(&self, path: &[&str]) -> Result<(), Failure> {
+        self.call(Method::DELETE, path, &[]).map(drop)
+    }
+
+    /// As many items of a list as `page` asks for, over as many pages as that takes.
+    pub fn list<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        page: &PageArgs,
+    ) -> Result<Page<T>, Failure> {
+        let wanted = if page.all { u64::MAX } else { page.limit };
+        let mut list = Page { items: Vec::new(), next: page.cursor.clone().map(Cursor) };
+        loop {
+            let missing = wanted.saturating_sub(list.items.len() as u64);
+            let limit = missing.min(PAGE).to_string();
+            let mut query = query.to_vec();
+            query.push(("limit", &limit));
+            query.extend(list.next.as_ref().map(|cursor| ("cursor", cursor.0.as_str())));
+            let more: Page<T> = self.get(path, &query)?;
+            if more.next.is_some() && more.next == list.next {
+                return Err(self.failed("it answers the same page for ever".to_owned()));
+            }
+            list.items.extend(more.items);
+            list.next = more.next;
+            if list.next.is_none() || list.items.len() as u64 >= wanted {
+                return Ok(list);
+            }
+        }
+    }
+
+    fn call(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<Vec<u8>, Failure> {
+        let mut url = self.url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(["api", "v1"]).extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let mut request = self.http.request(method, url);
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {}", token.expose()));
+        }
+        let exchange = async {
+            let response = request.send().await?;
+            let status = response.status();
+            Ok((status, response.bytes().await?))
+        };
+        match self.runtime.block_on(exchange) {
+            Ok((status, body)) if status.is_success() => Ok(body.into()),
+            Ok((status, body)) => Err(self.problem(status, &body)),
+            Err(error) => Err(self.unreachable(&error)),
+        }
+    }
+
+    fn problem(&self, status: reqwest::StatusCode, body: &[u8]) -> Failure {
+        let problem = serde_json::from_slice(body).unwrap_or_else(|_| Problem {
+            kind: "about:blank".to_owned(),
+            title: format!("it answered {status}"),
+            status: status.as_u16(),
+            detail: String::new(),
+        });
+        if status.is_client_error() {
+            Failure::Refused(problem)
+        } else {
+            self.failed(problem.to_string())
+        }
+    }
+
+    fn failed(&self, why: String) -> Failure {
+        Failure::Node { url: self.url.to_string(), why: super::output::plain(&why) }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Failure {
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        Failure::Unreachable { url: self.url.to_string(), why: cause.to_string() }
+    }
+}

@@ -1,0 +1,178 @@
+//! `reelyard config`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use super::failure::Failure;
+use super::layers::LayerArgs;
+use super::output::{self, plain};
+use crate::config::import::{Program, import};
+use crate::config::{self, Effective, NodeConfig, Origin, Role, WorkerConfig};
+
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Print every setting as it holds, and where it comes from; secrets are hidden
+    Show {
+        /// Of which role
+        #[arg(default_value = "node")]
+        role: RoleName,
+        #[command(flatten)]
+        layers: LayerArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say whether a role would start with this configuration; list every fault
+    Check {
+        /// Of which role
+        #[arg(default_value = "node")]
+        role: RoleName,
+        #[command(flatten)]
+        layers: LayerArgs,
+    },
+    /// Print a file with every setting at its default, and what each is for
+    Default {
+        /// Of which role
+        role: RoleName,
+    },
+    /// Print a cfm.yml or cfw.yml as a configuration of ours, and say on stderr what changed
+    Import {
+        /// The old file
+        file: PathBuf,
+        /// Which program it was for, when its name does not say
+        #[arg(long)]
+        program: Option<ProgramName>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RoleName {
+    Node,
+    Worker,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ProgramName {
+    Cfm,
+    Cfw,
+}
+
+/// Shows, checks, prints or imports.
+pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    match args.command {
+        ConfigCommand::Show { role, layers, json } => match role {
+            RoleName::Node => show::<NodeConfig>(layers, json, out),
+            RoleName::Worker => show::<WorkerConfig>(layers, json, out),
+        },
+        ConfigCommand::Check { role, layers } => match role {
+            RoleName::Node => check::<NodeConfig>(layers, out),
+            RoleName::Worker => check::<WorkerConfig>(layers, out),
+        },
+        ConfigCommand::Default { role } => {
+            let text = match role {
+                RoleName::Node => config::example::<NodeConfig>(),
+                RoleName::Worker => config::example::<WorkerConfig>(),
+            };
+            Ok(out.write_all(text.as_bytes())?)
+        }
+        ConfigCommand::Import { file, program } => import_file(&file, program, out),
+    }
+}
+
+/// One setting, as `--json` shows it.
+#[derive(Serialize)]
+struct Shown {
+    key: String,
+    /// As TOML; null when it is not set.
+    value: Option<String>,
+    origin: String,
+}
+
+fn show<R: Role>(layers: LayerArgs, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let (_, settings) = config::load::<R>(&layers.layers())?;
+    if json {
+        let shown = settings.into_iter().map(|one| Shown {
+            key: one.key,
+            value: one.value,
+            origin: one.origin.to_string(),
+        });
+        return Ok(output::json(&shown.collect::<Vec<_>>(), out)?);
+    }
+    settings.iter().try_for_each(|setting| show_one(setting, out))?;
+    Ok(())
+}
+
+/// A line of TOML, so that the whole can be used as a file again.
+fn show_one(setting: &Effective, out: &mut dyn Write) -> io::Result<()> {
+    let line = match &setting.value {
+        Some(value) => format!("{} = {value}", setting.key),
+        None => format!("# {} is not set", setting.key),
+    };
+    match &setting.origin {
+        Origin::Default => writeln!(out, "{line}"),
+        origin => writeln!(out, "{line:<50} # {origin}"),
+    }
+}
+
+fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let (_, settings) = config::load::<R>(&layers.layers())?;
+    let set = settings.iter().filter(|setting| setting.origin != Origin::Default).count();
+    writeln!(
+        out,
+        "a {} would start with this: {set} of {} settings are set",
+        R::NAME,
+        settings.len()
+    )?;
+    Ok(())
+}
+
+fn import_file(
+    file: &Path,
+    program: Option<ProgramName>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file).with_context(|| format!("{shown} cannot be read"))?;
+    let program = match program {
+        Some(ProgramName::Cfm) => Program::Cfm,
+        Some(ProgramName::Cfw) => Program::Cfw,
+        None => program_of(file)?,
+    };
+    let imported =
+        import(program, &text).map_err(|fault| Failure::Usage(format!("{shown}:{fault}")))?;
+    writeln!(out, "# Made from {} by `reelyard config import`.\n", plain(&shown.to_string()))?;
+    out.write_all(imported.toml.as_bytes())?;
+    out.flush()?;
+    let mut notes = io::stderr().lock();
+    for note in &imported.notes {
+        let line = note.line.map_or_else(String::new, |line| format!(":{line}"));
+        writeln!(notes, "{shown}{line}: {}", plain(&note.to_string()))?;
+    }
+    if imported.is_whole() {
+        return Ok(());
+    }
+    Err(anyhow::anyhow!("some values of {shown} could not be kept: see above").into())
+}
+
+/// The program that a file's name speaks of.
+fn program_of(file: &Path) -> Result<Program, Failure> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    match (name.contains("cfm"), name.contains("cfw")) {
+        (true, false) => Ok(Program::Cfm),
+        (false, true) => Ok(Program::Cfw),
+        _ => Err(Failure::Usage(format!(
+            "{}: say --program cfm or --program cfw, its name does not",
+            file.display()
+        ))),
+    }
+}

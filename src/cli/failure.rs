@@ -1,0 +1,61 @@
+//! How a command fails: in words on stderr, and with a documented exit code.
+
+use std::io;
+
+use reelyard_actors::wire::api::Problem;
+
+use crate::config::Faults;
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Configuration(#[from] Faults),
+    /// The arguments are wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The node does not answer.
+    #[error("the node at {url} cannot be reached: {why}")]
+    Unreachable {
+        /// Where it was looked for.
+        url: String,
+        /// What happened.
+        why: String,
+    },
+    /// The node understood and refused.
+    #[error("the node refused: {0}")]
+    Refused(Problem),
+    /// The node answered that it failed, or what it answered is not understood.
+    #[error("the node at {url} failed: {why}")]
+    Node {
+        /// Which node.
+        url: String,
+        /// What it said.
+        why: String,
+    },
+    /// Standard output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    /// What was asked for was done in part or not at all.
+    #[error("{0:#}")]
+    Failed(#[from] anyhow::Error),
+}
+
+impl Failure {
+    /// The exit code, as `--help` documents it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            _ if self.is_closed_pipe() => 0,
+            Failure::Output(_) | Failure::Node { .. } | Failure::Failed(_) => 1,
+            Failure::Configuration(_) | Failure::Usage(_) => 2,
+            Failure::Unreachable { .. } => 3,
+            Failure::Refused(_) => 4,
+        }
+    }
+
+    /// Whether nobody reads the output any more, as in `reelyard files | head`: no failure.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

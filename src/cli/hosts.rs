@@ -1,0 +1,64 @@
+//! `reelyard hosts`
+
+use std::io::Write;
+
+use clap::Args;
+use comfy_table::Cell;
+use reelyard_actors::clock::Clock;
+use reelyard_actors::host::HostKind;
+use reelyard_actors::wire::api::HostView;
+
+use super::client::{Client, NodeArgs, PageArgs};
+use super::failure::Failure;
+use super::output::{self, age, maybe, number, plain, size};
+
+#[derive(Debug, Args)]
+pub struct HostsArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// Prints the hosts.
+pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let client = Client::new(&args.node)?;
+    let hosts = client.list::<HostView>(&["hosts"], &[], &args.page)?;
+    if args.node.json {
+        return Ok(output::json(&hosts, out)?);
+    }
+    let now = Clock::system().now();
+    let mut table = output::table(&[
+        "HOST", "ROLE", "KIND", "HEALTH", "FOR", "LATENCY", "FILES", "DISK", "ROOM", "COPIES",
+        "WHY",
+    ]);
+    for host in &hosts.items {
+        let why = host
+            .back_off
+            .as_ref()
+            .map(|back_off| format!("left alone until {}: {}", back_off.until, back_off.reason));
+        let why = why.or_else(|| host.failure.clone());
+        table.add_row([
+            Cell::new(host.host),
+            Cell::new(format!("{:?}", host.role).to_lowercase()),
+            Cell::new(kind(host.kind)),
+            Cell::new(format!("{:?}", host.health).to_lowercase()),
+            maybe(host.health_since, |since| Cell::new(age(since, now))),
+            maybe(host.latency_us, |us| number(format!("{:.1}ms", us as f64 / 1000.0))),
+            maybe(host.files, number),
+            maybe(host.disk, |disk| number(format!("{}%", disk.used_percent))),
+            maybe(host.room, size),
+            Cell::new(format!("{} out, {} in", host.serving, host.fetching)),
+            maybe(why, |why| Cell::new(plain(&why))),
+        ]);
+    }
+    Ok(output::print(&table, out)?)
+}
+
+fn kind(kind: HostKind) -> &'static str {
+    match kind {
+        HostKind::Unknown => "-",
+        HostKind::Cfw => "cfw",
+        HostKind::Reelyard { .. } => "reelyard",
+    }
+}

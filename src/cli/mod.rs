@@ -1,0 +1,77 @@
+//! The command line: one file per subcommand.
+
+mod client;
+mod config;
+mod failure;
+mod files;
+mod hosts;
+mod layers;
+mod output;
+mod plan;
+mod tasks;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// The storage side of a video-on-demand cluster: puts the right files on the right servers.
+#[derive(Debug, Parser)]
+#[command(name = "reelyard", version, after_help = AFTER_HELP, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  reelyard demo                                  a whole yard on this machine
+  reelyard config default node > node.toml       every setting, with its meaning
+  reelyard node --config node.toml               run a node
+  reelyard worker --set listen=10.0.0.21:8888 --set node=10.0.0.1:8080 --set base_dir=/data
+  reelyard tasks --url http://10.0.0.1:8080      what is being copied
+
+Exit codes:
+  0  it was done
+  1  it failed
+  2  the command line or the configuration is wrong; every fault is listed
+  3  the node cannot be reached
+  4  the node refused";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show the last round of planning and what stands in the way of further copies
+    Plan(plan::PlanArgs),
+    /// List, show and cancel tasks
+    Tasks(tasks::TasksArgs),
+    /// List the hosts and how they are
+    Hosts(hosts::HostsArgs),
+    /// List the files, best first, where they are, and which inputs cannot be read
+    Files(files::FilesArgs),
+    /// Show, check and import configurations
+    Config(config::ConfigArgs),
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let outcome = run(Cli::parse().command, &mut out).and_then(|()| Ok(out.flush()?));
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    if !failure.is_closed_pipe() {
+        // Where even this cannot be written, the exit code still tells.
+        let _ = writeln!(io::stderr(), "reelyard: {failure}");
+    }
+    ExitCode::from(failure.exit_code())
+}
+
+fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
+    match command {
+        Command::Plan(args) => plan::run(args, out),
+        Command::Tasks(args) => tasks::run(args, out),
+        Command::Hosts(args) => hosts::run(args, out),
+        Command::Files(args) => files::run(args, out),
+        Command::Config(args) => config::run(args, out),
+    }
+}

@@ -1,0 +1,92 @@
+//! How answers are printed: tables for people, JSON for programs.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::names::ShownName;
+use serde::Serialize;
+
+/// A table without lines, one row per thing, as other programs can cut it.
+pub fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    table
+}
+
+/// Prints a table without blanks at the ends of its lines.
+pub fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    for line in table.to_string().lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Prints `value` as indented JSON.
+pub fn json<T: Serialize>(value: &T, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+/// A number, set to the right.
+pub fn number(number: impl ToString) -> Cell {
+    Cell::new(number.to_string()).set_alignment(CellAlignment::Right)
+}
+
+/// A size in bytes, for people.
+pub fn size(bytes: u64) -> Cell {
+    number(ByteSize::b(bytes))
+}
+
+/// What there may be, or a dash.
+pub fn maybe<T>(value: Option<T>, shown: impl FnOnce(T) -> Cell) -> Cell {
+    value.map_or_else(|| Cell::new("-"), shown)
+}
+
+/// How long ago something was, in its two largest units.
+pub fn age(at: Millis, now: Millis) -> String {
+    let since = now.since(at);
+    let unit = if since < Duration::from_secs(10) { 1 } else { 1000 };
+    let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX) / unit * unit;
+    let shown = humantime::format_duration(Duration::from_millis(millis)).to_string();
+    shown.split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
+
+/// A file's name. The mark says that its bytes are not UTF-8 and are shown percent-encoded.
+pub fn name(name: &ShownName) -> String {
+    let mark = if name.percent_encoded { " (bytes)" } else { "" };
+    format!("{}{mark}", plain(&name.name))
+}
+
+/// A text from elsewhere, with everything escaped that could steer a terminal.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Bidirectional marks reorder what is read, and so could hide an ending.
+        let reorders = matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || reorders { plain.extend(c.escape_default()) } else { plain.push(c) }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_steer_the_terminal() {
+        assert_eq!(plain("a\x1b[31mb\nc"), "a\\u{1b}[31mb\\nc");
+        assert_eq!(plain("gpm.\u{202e}exe"), "gpm.\\u{202e}exe");
+        assert_eq!(plain("영화 100%.mpg"), "영화 100%.mpg");
+    }
+
+    #[test]
+    fn an_age_has_two_units_and_no_more_precision_than_is_wanted() {
+        assert_eq!(age(Millis(0), Millis(3_725_500)), "1h 2m");
+        assert_eq!(age(Millis(0), Millis(65_432)), "1m 5s");
+        assert_eq!(age(Millis(0), Millis(1_250)), "1s 250ms");
+        assert_eq!(age(Millis(5), Millis(0)), "0s");
+    }
+}

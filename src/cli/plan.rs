@@ -1,0 +1,100 @@
+//! `reelyard plan`
+
+use std::io::{self, Write};
+
+use clap::Args;
+use comfy_table::Cell;
+use reelyard_actors::wire::api::{BackedOff, PlanView, PlannedCopy, Skipped};
+
+use super::client::{Client, NodeArgs};
+use super::failure::Failure;
+use super::output::{self, maybe, name, number, plain, size};
+
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Prints the last round.
+pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let plan: PlanView = Client::new(&args.node)?.get(&["plan"], &[])?;
+    if args.node.json {
+        return Ok(output::json(&plan, out)?);
+    }
+    match plan.at {
+        Some(at) => {
+            let cause = plain(plan.cause.as_deref().unwrap_or("unknown"));
+            let took = plan.took_us.map(|us| format!(", took {:.1}ms", us as f64 / 1000.0));
+            writeln!(out, "last round {at}, because: {cause}{}", took.unwrap_or_default())?;
+        }
+        None => writeln!(out, "there was no round yet")?,
+    }
+    if let Some(blocked) = &plan.blocked {
+        writeln!(out, "nothing can be planned: {}", plain(blocked))?;
+    }
+    print_planned(&plan.planned, out)?;
+    writeln!(out, "waiting for a source or a destination: {} files", plan.waiting)?;
+    print_skipped(&plan.skipped, out)?;
+    print_back_offs(&plan.back_offs, out)?;
+    Ok(())
+}
+
+fn print_planned(planned: &[PlannedCopy], out: &mut dyn Write) -> io::Result<()> {
+    if planned.is_empty() {
+        return writeln!(out, "it planned no copies");
+    }
+    let header = ["TASK", "FILE", "GRADE", "HITS", "SIZE", "SOURCE", "DESTINATION"];
+    let mut table = output::table(&header);
+    for copy in planned {
+        table.add_row([
+            Cell::new(copy.task),
+            Cell::new(name(&copy.name)),
+            maybe(copy.grade, number),
+            number(copy.hits),
+            size(copy.size),
+            Cell::new(copy.source),
+            Cell::new(copy.destination),
+        ]);
+    }
+    output::print(&table, out)
+}
+
+fn print_skipped(skipped: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
+    if skipped.is_empty() {
+        return Ok(());
+    }
+    let mut table = output::table(&["PASSED OVER", "FILES", "BEST OF THEM"]);
+    for reason in skipped {
+        let first = reason.first.as_ref().map(name);
+        table.add_row([
+            Cell::new(plain(&reason.reason).replace('_', " ")),
+            number(reason.files),
+            maybe(first, Cell::new),
+        ]);
+    }
+    output::print(&table, out)
+}
+
+fn print_back_offs(back_offs: &[BackedOff], out: &mut dyn Write) -> io::Result<()> {
+    if back_offs.is_empty() {
+        return Ok(());
+    }
+    let header = ["LEFT ALONE", "UNTIL", "FAILURES", "WHY"];
+    let mut table = output::table(&header);
+    for one in back_offs {
+        let parts = [
+            one.file.as_ref().map(|file| format!("file {}", name(file))),
+            one.source.map(|host| format!("source {host}")),
+            one.destination.map(|host| format!("destination {host}")),
+        ];
+        let who: Vec<_> = parts.into_iter().flatten().collect();
+        table.add_row([
+            Cell::new(who.join(" with ")),
+            Cell::new(one.back_off.until),
+            number(one.back_off.failures),
+            Cell::new(plain(&one.back_off.reason)),
+        ]);
+    }
+    output::print(&table, out)
+}

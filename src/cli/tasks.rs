@@ -1,0 +1,168 @@
+//! `reelyard tasks`
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use comfy_table::Cell;
+use reelyard_actors::clock::Clock;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::task_manager::TaskState;
+use reelyard_actors::wire::api::TaskView;
+use reelyard_actors::wire::worker::TaskId;
+
+use super::client::{Client, NodeArgs, PageArgs};
+use super::failure::Failure;
+use super::output::{self, age, maybe, name, number, plain, size};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct TasksArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    #[command(subcommand)]
+    command: Option<TasksCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TasksCommand {
+    /// List tasks, newest first (what `reelyard tasks` alone does)
+    List(ListArgs),
+    /// Show everything about one task
+    Show {
+        /// Its number
+        #[arg(value_parser = task_id)]
+        id: TaskId,
+    },
+    /// Cancel tasks that are under way, and drop those that have ended from the list
+    Cancel {
+        /// Their numbers
+        #[arg(required = true, value_parser = task_id)]
+        ids: Vec<TaskId>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Only tasks in this state: ready, working, done, failed, timeout or cancelled
+    #[arg(long, value_parser = task_state)]
+    state: Option<TaskState>,
+    /// Only tasks from or to this host (ip:port)
+    #[arg(long)]
+    host: Option<HostAddr>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+fn task_id(text: &str) -> Result<TaskId, std::num::ParseIntError> {
+    text.parse().map(TaskId)
+}
+
+/// A state as JSON writes it.
+fn task_state(text: &str) -> Result<TaskState, serde_json::Error> {
+    serde_json::from_value(text.into())
+}
+
+fn state_word(state: TaskState) -> String {
+    format!("{state:?}").to_lowercase()
+}
+
+/// Lists, shows or cancels.
+pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let client = Client::new(&args.node)?;
+    match args.command {
+        None => list(&client, args.list, args.node.json, out),
+        Some(TasksCommand::List(filter)) => list(&client, filter, args.node.json, out),
+        Some(TasksCommand::Show { id }) => show(&client, id, args.node.json, out),
+        Some(TasksCommand::Cancel { ids }) => {
+            for id in ids {
+                client.delete(&["tasks", &id.to_string()])?;
+                if !args.node.json {
+                    writeln!(out, "task {id} is cancelled")?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let (state, host) = (args.state.map(state_word), args.host.map(|host| host.to_string()));
+    let filter = [("state", state.as_deref()), ("host", host.as_deref())];
+    let query: Vec<_> = filter.iter().filter_map(|(key, value)| Some((*key, (*value)?))).collect();
+    let tasks = client.list::<TaskView>(&["tasks"], &query, &args.page)?;
+    if json {
+        return Ok(output::json(&tasks, out)?);
+    }
+    let now = Clock::system().now();
+    let mut table = output::table(&[
+        "TASK",
+        "STATE",
+        "FILE",
+        "SOURCE",
+        "DESTINATION",
+        "GRADE",
+        "HITS",
+        "SIZE",
+        "COPIED",
+        "AGE",
+        "WHY",
+    ]);
+    for task in &tasks.items {
+        table.add_row([
+            Cell::new(task.id),
+            Cell::new(state_word(task.state)),
+            Cell::new(name(&task.name)),
+            Cell::new(task.source),
+            Cell::new(task.destination),
+            maybe(task.grade, number),
+            number(task.hits),
+            size(task.size),
+            maybe(copied_percent(task), |percent| number(format!("{percent}%"))),
+            Cell::new(age(task.created, now)),
+            maybe(task.reason.as_deref(), |reason| Cell::new(plain(reason))),
+        ]);
+    }
+    output::print(&table, out)?;
+    if let Some(next) = &tasks.next {
+        writeln!(out, "there are more: --all, or --cursor {next}")?;
+    }
+    Ok(())
+}
+
+fn show(client: &Client, id: TaskId, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let task: TaskView = client.get(&["tasks", &id.to_string()], &[])?;
+    if json {
+        return Ok(output::json(&task, out)?);
+    }
+    let lines = [
+        ("task", Some(task.id.to_string())),
+        ("state", Some(state_word(task.state))),
+        ("file", Some(name(&task.name))),
+        ("from", Some(format!("{} in {}", task.source, plain(&task.dir)))),
+        ("to", Some(task.destination.to_string())),
+        ("grade", task.grade.map(|grade| grade.to_string())),
+        ("hits", Some(task.hits.to_string())),
+        ("size", Some(format!("{} bytes", task.size))),
+        ("copied", task.copied.map(|bytes| format!("{bytes} bytes"))),
+        ("rate below", task.copy_speed.map(|rate| format!("{} bit/s", rate.0))),
+        ("planned", Some(task.created.to_string())),
+        ("changed", Some(task.changed.to_string())),
+        ("why", task.reason.as_deref().map(plain)),
+        ("blamed", task.blame.map(|blame| format!("{blame:?}").to_lowercase())),
+        ("blake3", task.hash.map(|hash| hash.to_string())),
+    ];
+    for (label, value) in lines {
+        if let Some(value) = value {
+            writeln!(out, "{label:<11}{value}")?;
+        }
+    }
+    Ok(())
+}
+
+/// How much of the copy is there, in whole percent.
+fn copied_percent(task: &TaskView) -> Option<u64> {
+    let percent = u128::from(task.copied?) * 100 / u128::from(task.size.max(1));
+    u64::try_from(percent.min(100)).ok()
+}

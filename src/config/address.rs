@@ -1,0 +1,125 @@
+//! Addresses: of listeners, of hosts, and of the node as a worker is told it.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use reelyard_actors::host::HostAddr;
+use toml::Value;
+
+use super::value::{Read, SettingValue, quoted, text, wrong};
+
+/// Where a worker finds its node, or an old cfm: `host:port`, the host an IP or a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeAddr(String);
+
+impl fmt::Display for NodeAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<SocketAddr> for NodeAddr {
+    fn from(addr: SocketAddr) -> Self {
+        NodeAddr(addr.to_string())
+    }
+}
+
+impl SettingValue for NodeAddr {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let written = text(value, "host:port")?;
+        if is_node_addr(written) {
+            return Ok(NodeAddr(written.to_owned()));
+        }
+        wrong(format!("host:port is wanted, as in 10.0.0.1:8080, not {}", quoted(value)))
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.0.clone()))
+    }
+}
+
+fn is_node_addr(text: &str) -> bool {
+    if let Ok(addr) = text.parse::<SocketAddr>() {
+        return addr.port() != 0;
+    }
+    let Some((name, port)) = text.rsplit_once(':') else { return false };
+    let good_label = |label: &str| {
+        !label.is_empty()
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    // What ends in a number is an IP, and a good one was taken above.
+    let numeric = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    let named = name.split('.').all(good_label) && !name.rsplit('.').next().is_none_or(numeric);
+    named && port.parse::<u16>().is_ok_and(|port| port != 0)
+}
+
+impl SettingValue for SocketAddr {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let not_addr = |_| {
+            let wanted = "ip:port is wanted, as in 127.0.0.1:8080";
+            wrong(format!("{wanted}, not {}", quoted(value)))
+        };
+        text(value, "ip:port")?.parse().or_else(not_addr)
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.to_string()))
+    }
+}
+
+impl SettingValue for HostAddr {
+    /// An address that others can connect to.
+    fn from_toml(value: &Value) -> Read<Self> {
+        let host: HostAddr = match text(value, "ip:port")?.parse() {
+            Ok(host) => host,
+            Err(error) => return wrong(format!("{error}")),
+        };
+        let ip = host.ip();
+        if ip.is_unspecified() || ip.is_multicast() {
+            let what = "names no single host: the address by which others reach it is wanted";
+            return wrong(format!("{host} {what}"));
+        }
+        Ok(host)
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.to_string()))
+    }
+}
+
+impl SettingValue for IpAddr {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let not_ip =
+            |_| wrong(format!("an IP is wanted, as in 125.159.40.3, not {}", quoted(value)));
+        text(value, "an IP")?.parse().or_else(not_ip)
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_found_by_ip_or_name_and_port() {
+        for good in ["10.0.0.1:8080", "[::1]:8080", "cfm:7888", "cfm-1.example.net:8080"] {
+            assert!(NodeAddr::from_text(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["10.0.0.1", "cfm", "cfm:0", "cfm:x", ":80", "a b:80", "10.0.0.300:80", "http://x:80"]
+        {
+            assert!(NodeAddr::from_text(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_identity_of_a_host_is_one_that_others_can_reach() {
+        assert!(HostAddr::from_text("10.0.0.1:8888").is_ok());
+        for bad in ["0.0.0.0:8888", "[::]:8888", "224.0.0.1:8888", "10.0.0.1:0"] {
+            assert!(HostAddr::from_text(bad).is_err(), "{bad}");
+        }
+    }
+}

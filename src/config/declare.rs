@@ -1,0 +1,195 @@
+//! How settings are declared: once each, with meaning, type and default.
+
+use super::Role;
+use super::reader::Reader;
+use super::value::SettingValue;
+
+/// What holds when a setting is not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It has the default that is declared with it.
+    Default,
+    /// It is absent; the declared text is an example.
+    Optional,
+    /// It must be set; the declared text is an example.
+    Required,
+}
+
+/// One setting, for the commented file and for the known keys.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Its dotted key.
+    pub key: String,
+    /// Its meaning, line by line.
+    pub doc: Vec<&'static str>,
+    /// What holds when it is not set.
+    pub presence: Presence,
+    /// Its default or example, as TOML.
+    pub value: String,
+}
+
+/// A group of settings: a table in the file.
+pub trait Group: Sized {
+    /// What the group is about, line by line.
+    const ABOUT: &'static [&'static str];
+
+    /// Reads the group whose keys begin with `prefix`.
+    fn read(reader: &mut Reader, prefix: &str) -> Self;
+
+    /// Tells `section` of this group and of each group within it, in the order of declaration.
+    fn describe(prefix: &str, section: &mut dyn FnMut(Section));
+}
+
+/// One group as the commented file shows it.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// The dotted name of the group; empty for the outermost one.
+    pub name: String,
+    /// What the group is about.
+    pub about: &'static [&'static str],
+    /// Its own settings.
+    pub settings: Vec<Described>,
+}
+
+/// Every group of a role, in the order of declaration.
+pub fn sections<G: Group>() -> Vec<Section> {
+    let mut sections = Vec::new();
+    G::describe("", &mut |section| sections.push(section));
+    sections
+}
+
+/// The keys that a role knows, and those that only the other one knows.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// Dotted keys of settings.
+    pub known: Vec<String>,
+    /// Dotted names of groups.
+    pub groups: Vec<String>,
+    /// The other role, and the keys that are a setting of it.
+    pub elsewhere: (&'static str, Vec<String>),
+}
+
+impl Keys {
+    /// The keys of role `R`.
+    pub fn of<R: Role>() -> Self {
+        let elsewhere = if R::NAME == super::NodeConfig::NAME {
+            (super::WorkerConfig::NAME, keys::<super::WorkerConfig>())
+        } else {
+            (super::NodeConfig::NAME, keys::<super::NodeConfig>())
+        };
+        let groups = sections::<R>().into_iter().map(|section| section.name);
+        let groups = groups.filter(|name| !name.is_empty()).collect();
+        Keys { known: keys::<R>(), groups, elsewhere }
+    }
+
+    /// Why `key` is refused, or none when it is known.
+    pub fn refuse(&self, key: &str) -> Option<String> {
+        if self.known.iter().any(|known| known == key) {
+            return None;
+        }
+        if self.groups.iter().any(|group| group == key) {
+            return Some("is a group of settings: set one of its keys".to_owned());
+        }
+        let (role, keys) = &self.elsewhere;
+        if keys.iter().any(|known| known == key) {
+            return Some(format!("is a setting of a {role}, which this is not"));
+        }
+        Some(match self.nearest(key) {
+            Some(nearest) => format!("is no setting; did you mean {nearest}?"),
+            None => "is no setting; \"reelyard config default\" prints all there are".to_owned(),
+        })
+    }
+
+    /// The known key that `key` was probably meant to be.
+    fn nearest(&self, key: &str) -> Option<&str> {
+        let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+        let likeness = |known: &str| {
+            let whole = strsim::jaro_winkler(known, key);
+            if last(known) == last(key) { whole.max(0.9) + 0.1 } else { whole }
+        };
+        let best = self.known.iter().map(|known| (likeness(known), known));
+        let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
+        best.filter(|(likeness, _)| *likeness > 0.8).map(|(_, known)| known.as_str())
+    }
+}
+
+fn keys<G: Group>() -> Vec<String> {
+    sections::<G>().into_iter().flat_map(|section| section.settings).map(|one| one.key).collect()
+}
+
+/// The key of `field` in the group called `prefix`.
+pub fn join(prefix: &str, field: &str) -> String {
+    if prefix.is_empty() { field.to_owned() } else { format!("{prefix}.{field}") }
+}
+
+/// The declared `text` as TOML shows it.
+pub fn shown<T: SettingValue>(key: &str, text: &str) -> String {
+    let value: T = super::reader::declared(key, text);
+    value.to_toml().map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Declares a struct of settings, and how it is read and described:
+///
+/// ```text
+/// settings! {
+///     /// How hosts are probed.
+///     pub struct HeartbeatSettings {
+///         /// Time from one probe of a host to the next.
+///         interval: Duration = Default "5s",
+///     }
+///     groups {
+///         log: LogSettings,
+///     }
+/// }
+/// ```
+///
+/// The text behind a presence is read as a `--set` argument would be.
+macro_rules! settings {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident: $type:ty = $presence:ident $text:literal,
+            )*
+        }
+        $(groups { $( $(#[doc = $group_doc:literal])+ $group:ident: $group_type:ty, )+ })?
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug)]
+        pub struct $name {
+            $( $(#[doc = $doc])+ pub $field: $type, )*
+            $($( $(#[doc = $group_doc])+ pub $group: $group_type, )+)?
+        }
+
+        impl $crate::config::declare::Group for $name {
+            const ABOUT: &'static [&'static str] = &[$($about),+];
+
+            fn read(reader: &mut $crate::config::reader::Reader, prefix: &str) -> Self {
+                use $crate::config::declare::{Presence, join};
+                Self {
+                    $($field: reader.take(
+                        join(prefix, stringify!($field)), Presence::$presence, $text,
+                    ),)*
+                    $($($group: <$group_type>::read(reader, &join(prefix, stringify!($group))),)+)?
+                }
+            }
+
+            fn describe(
+                prefix: &str,
+                section: &mut dyn FnMut($crate::config::declare::Section),
+            ) {
+                use $crate::config::declare::{Described, Presence, Section, join, shown};
+                let settings = vec![$({
+                    let key = join(prefix, stringify!($field));
+                    let value = shown::<$type>(&key, $text);
+                    let doc = vec![$($doc),+];
+                    Described { key, doc, presence: Presence::$presence, value }
+                },)*];
+                section(Section { name: prefix.to_owned(), about: Self::ABOUT, settings });
+                $($(<$group_type>::describe(&join(prefix, stringify!($group)), section);)+)?
+            }
+        }
+    };
+}
+pub(crate) use settings;

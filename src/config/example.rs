@@ -1,0 +1,94 @@
+//! The commented file of all settings, written from their declarations.
+
+use std::fmt::Write;
+
+use super::Role;
+use super::declare::{Described, Presence, Section, sections};
+
+/// A file with every setting of a role at its default: the same as no file at all, but for what
+/// is required and stands at an example.
+pub fn example<R: Role>() -> String {
+    let mut file = String::new();
+    for section in sections::<R>() {
+        write_section(&mut file, &section, R::NAME);
+    }
+    file
+}
+
+// Writing to a String cannot fail.
+fn write_section(file: &mut String, section: &Section, role: &str) {
+    if !section.name.is_empty() {
+        file.push('\n');
+    }
+    for line in section.about {
+        let _ = writeln!(file, "#{line}");
+    }
+    if section.name.is_empty() {
+        let _ = writeln!(
+            file,
+            "#\n# Read by `reelyard {role} --config FILE`. What stands here holds also without a file; what"
+        );
+        let _ = writeln!(
+            file,
+            "# is commented out is not set. Every setting can be given in the environment too, as"
+        );
+        let _ = writeln!(
+            file,
+            "# REELYARD_LOG__LEVEL=debug, and as --set log.level=debug, which goes before both."
+        );
+    } else {
+        let _ = writeln!(file, "[{}]", section.name);
+    }
+    for (index, setting) in section.settings.iter().enumerate() {
+        if index > 0 || section.name.is_empty() {
+            file.push('\n');
+        }
+        write_setting(file, setting);
+    }
+}
+
+fn write_setting(file: &mut String, setting: &Described) {
+    for line in &setting.doc {
+        let _ = writeln!(file, "#{line}");
+    }
+    let name = setting.key.rsplit('.').next().unwrap_or(&setting.key);
+    let mark = if setting.presence == Presence::Optional { "# " } else { "" };
+    let _ = writeln!(file, "{mark}{name} = {}", setting.value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Layers, NodeConfig, WorkerConfig, load};
+    use super::*;
+
+    fn load_text<R: Role>(text: &str) -> Vec<(String, Option<String>)> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.toml");
+        std::fs::write(&path, text).unwrap();
+        let layers = Layers { file: Some(path), ..Layers::default() };
+        let (_, effective) = load::<R>(&layers).unwrap();
+        effective.into_iter().map(|one| (one.key, one.value)).collect()
+    }
+
+    #[test]
+    fn the_example_of_a_node_says_what_holds_without_it() {
+        assert_eq!(load_text::<NodeConfig>(&example::<NodeConfig>()), load_text::<NodeConfig>(""));
+    }
+
+    #[test]
+    fn the_example_of_a_worker_lacks_only_what_it_serves() {
+        let example =
+            example::<WorkerConfig>().replace("source_dirs = []", "source_dirs = [\"/m\"]");
+        let least = "listen = \"10.0.0.21:8888\"\nsource_dirs = [\"/m\"]\n";
+        assert_eq!(load_text::<WorkerConfig>(&example), load_text::<WorkerConfig>(least));
+    }
+
+    #[test]
+    fn every_example_that_is_commented_out_is_good() {
+        for section in sections::<NodeConfig>().into_iter().chain(sections::<WorkerConfig>()) {
+            for setting in section.settings {
+                assert!(!setting.value.is_empty() && !setting.doc.is_empty(), "{}", setting.key);
+            }
+        }
+    }
+}

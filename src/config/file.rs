@@ -1,0 +1,98 @@
+//! The configuration file: TOML, taken apart into settings with their lines.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::{Spanned, Value};
+
+use super::declare::{Keys, join};
+use super::fault::{Fault, Faults, Origin};
+use super::layers::{Gathered, Given, Raw};
+
+/// Reads the file at `path` into `gathered`. Fails when it cannot be read or is not TOML.
+pub fn read(path: &Path, keys: &Keys, gathered: &mut Gathered) -> Result<(), Faults> {
+    let shown: Arc<Path> = Arc::from(path);
+    let unreadable = |what: String| {
+        let origin = Origin::File { path: shown.clone(), line: 1 };
+        Faults(vec![Fault { origin, key: None, what }])
+    };
+    let bytes =
+        std::fs::read(path).map_err(|error| unreadable(format!("cannot be read: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| unreadable(format!("is not UTF-8: {}", error.utf8_error())))?;
+
+    let (table, errors) = DeTable::parse_recoverable(&text);
+    let mut file = File { path: shown, text: &text, keys, gathered };
+    if !errors.is_empty() {
+        return Err(file.malformed(&errors));
+    }
+    file.take_apart("", table.get_ref());
+    Ok(())
+}
+
+struct File<'a> {
+    path: Arc<Path>,
+    text: &'a str,
+    keys: &'a Keys,
+    gathered: &'a mut Gathered,
+}
+
+impl File<'_> {
+    fn origin(&self, offset: usize) -> Origin {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        Origin::File { path: self.path.clone(), line }
+    }
+
+    fn malformed(&self, errors: &[toml::de::Error]) -> Faults {
+        let fault = |error: &toml::de::Error| Fault {
+            origin: self.origin(error.span().map_or(0, |span| span.start)),
+            key: None,
+            what: format!("is not TOML: {}", error.message().replace('\n', ", ")),
+        };
+        Faults(errors.iter().map(fault).collect())
+    }
+
+    fn take_apart(&mut self, prefix: &str, table: &DeTable<'_>) {
+        for (name, value) in table {
+            let key = join(prefix, name.get_ref());
+            match value.get_ref() {
+                DeValue::Table(inner) if self.is_group(&key) => self.take_apart(&key, inner),
+                _ => self.setting(key, name.span().start, value),
+            }
+        }
+    }
+
+    /// Whether some setting's key begins with `key`.
+    fn is_group(&self, key: &str) -> bool {
+        let (_, elsewhere) = &self.keys.elsewhere;
+        let within =
+            |known: &String| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+        self.keys.known.iter().chain(elsewhere).any(within)
+    }
+
+    fn setting(&mut self, key: String, name_at: usize, value: &Spanned<DeValue<'_>>) {
+        if let Some(why) = self.keys.refuse(&key) {
+            let origin = self.origin(name_at);
+            return self.gathered.refuse(key, origin, &why);
+        }
+        let origin = self.origin(value.span().start);
+        let entries = value.get_ref().as_array().into_iter().flatten();
+        let entry_lines = entries
+            .filter_map(|entry| match self.origin(entry.span().start) {
+                Origin::File { line, .. } => Some(line),
+                _ => None,
+            })
+            .collect();
+        match Value::deserialize(ValueDeserializer::from(value.clone())) {
+            Ok(value) => {
+                self.gathered
+                    .given
+                    .insert(key, Given { raw: Raw::Toml(value), origin, entry_lines });
+            }
+            Err(error) => self.gathered.refuse(key, origin, error.message()),
+        }
+    }
+}

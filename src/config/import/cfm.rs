@@ -1,0 +1,166 @@
+//! cfm.yml as the configuration of a node (spec 3.1).
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use toml::Value;
+
+use super::draft::Draft;
+use super::yaml::Entry;
+use super::{Note, NoteKind};
+use crate::config::units::{NamePrefix, Percent};
+
+/// What cfm copies with when it is not told.
+const DEFAULT_COPY_SPEED: BitsPerSecond = BitsPerSecond(10_000_000);
+
+/// Keeps what `entries` say in `draft`.
+pub fn translate(entries: &[Entry], draft: &mut Draft) {
+    for entry in entries {
+        translate_one(entry, draft);
+    }
+    if !draft.values.contains_key("event_log.dir") {
+        // Without a directory these are faults of ours; cfm ignored them.
+        draft.values.remove("event_log.watch_address");
+    }
+    check_source_dirs(entries, draft);
+    if !draft.values.contains_key("task.copy_speed") {
+        draft.keep("task.copy_speed", DEFAULT_COPY_SPEED);
+        draft.notes.push(Note {
+            line: None,
+            key: "tasker.task_copy_speed_bps".to_owned(),
+            kind: NoteKind::Translated,
+            what: "is not set; cfm's default of 10 Mbit/s is kept".to_owned(),
+        });
+    }
+}
+
+fn translate_one(entry: &Entry, draft: &mut Draft) {
+    match entry.key.as_str() {
+        "listen_addr" => draft.listener(entry),
+        "source_dirs" => draft.list::<PathBuf>(entry, "source_dirs", NoteKind::Bad),
+        "grade_info_file" => draft.text::<PathBuf>(entry, "catalog.grade_info_file"),
+        "hitcount_history_file" => draft.text::<PathBuf>(entry, "catalog.hitcount_history_file"),
+        "watch_dir" => draft.text::<PathBuf>(entry, "event_log.dir"),
+        "watch_ip_string" => watch_address(entry, draft),
+        "watch_term_min" => watch_term(entry, draft),
+        "watch_hit_base" => hit_base(entry, draft),
+        "ignore.prefixes" => draft.list::<NamePrefix>(entry, "ignore.prefixes", NoteKind::Bad),
+        "adv_prefixes" => {
+            draft.older(entry, "ignore.prefixes");
+            draft.list::<NamePrefix>(entry, "ignore.prefixes", NoteKind::Bad);
+        }
+        "servers.sources" => draft.list::<HostAddr>(entry, "hosts.sources", NoteKind::LeftOut),
+        "servers.destinations" => {
+            draft.list::<HostAddr>(entry, "hosts.destinations", NoteKind::LeftOut);
+        }
+        "servers.heartbeat_timeout_sec" => draft.duration(entry, "heartbeat.timeout", 1),
+        "servers.heartbeat_interval_sec" => draft.duration(entry, "heartbeat.interval", 1),
+        "servers.heartbeat_sleep_sec" => {
+            draft.older(entry, "heartbeat.interval");
+            draft.duration(entry, "heartbeat.interval", 1);
+        }
+        "remover.storage_usage_limit_percent" => limit(entry, draft),
+        "tasker.task_timeout_sec" => task_timeout(entry, draft),
+        "tasker.task_copy_speed_bps" => copy_speed(entry, draft),
+        "storage_usage_limit_percent" => {
+            draft.older(entry, "storage.limit_percent");
+            limit(entry, draft);
+        }
+        "task_timeout_sec" => {
+            draft.older(entry, "task.timeout");
+            task_timeout(entry, draft);
+        }
+        "task_copy_speed_bps" => {
+            draft.older(entry, "task.copy_speed");
+            copy_speed(entry, draft);
+        }
+        _ if draft.logging(entry) => {}
+        _ => meaningless(entry, draft),
+    }
+}
+
+/// Keys that have no meaning any more, and those that never had one.
+fn meaningless(entry: &Entry, draft: &mut Draft) {
+    let why = match entry.key.as_str() {
+        "remover.remover_sleep_sec" | "tasker.tasker_sleep_sec" => {
+            "there are no pauses between rounds (cfm ignores it since qr3)"
+        }
+        "watcher.fire_initial_event" => "a node always plans when it starts",
+        "watcher.event_timeout_sec" | "watcher.poll_interval_sec" => {
+            "the inputs are looked at every catalog.poll_interval"
+        }
+        "runner.between_events_run_interval_sec" | "runner.periodic_run_interval_sec" => {
+            "planning follows what happens, not a clock"
+        }
+        key if key.starts_with("runner.setup_runs.") => "planning and removing go on by themselves",
+        _ => return draft.note(entry, NoteKind::Unknown, "no version of cfm reads it; left out"),
+    };
+    draft.meaningless(entry, why);
+}
+
+/// cfm matches a regular expression anywhere in the row; ours is an address. An empty one matches
+/// every row, as no address does here.
+fn watch_address(entry: &Entry, draft: &mut Draft) {
+    let pattern = entry.text();
+    let address = pattern.trim_start_matches('^').trim_end_matches('$').replace("\\.", ".");
+    if address.is_empty() {
+        return;
+    }
+    if draft.put::<IpAddr>(entry, "event_log.watch_address", &Value::String(address.clone()))
+        && address != pattern
+    {
+        let what = format!("the pattern {pattern} is kept as the address {address}");
+        draft.note(entry, NoteKind::Translated, what);
+    }
+}
+
+fn watch_term(entry: &Entry, draft: &mut Draft) {
+    match entry.text().parse::<i64>() {
+        Ok(..=0) => draft.instead(entry, "event_log.window", Duration::from_secs(600)),
+        _ => draft.duration(entry, "event_log.window", 60),
+    }
+}
+
+fn hit_base(entry: &Entry, draft: &mut Draft) {
+    let Some(number) = draft.number(entry, "event_log.hit_base") else { return };
+    if number <= 0 {
+        let default = NonZeroU32::MIN.saturating_add(2);
+        return draft.instead(entry, "event_log.hit_base", default);
+    }
+    draft.put::<NonZeroU32>(entry, "event_log.hit_base", &Value::Integer(number));
+}
+
+fn limit(entry: &Entry, draft: &mut Draft) {
+    if let Some(number) = draft.number(entry, "storage.limit_percent") {
+        draft.put::<Percent>(entry, "storage.limit_percent", &Value::Integer(number));
+    }
+}
+
+fn task_timeout(entry: &Entry, draft: &mut Draft) {
+    match entry.text().parse::<i64>() {
+        Ok(..0) => draft.instead(entry, "task.timeout", Duration::from_secs(1800)),
+        _ => draft.duration(entry, "task.timeout", 1),
+    }
+}
+
+fn copy_speed(entry: &Entry, draft: &mut Draft) {
+    if let Some(number) = draft.number(entry, "task.copy_speed") {
+        draft.put::<BitsPerSecond>(entry, "task.copy_speed", &Value::Integer(number));
+    }
+}
+
+/// Source directories are named to other hosts, so a path relative to this one is of no use.
+fn check_source_dirs(entries: &[Entry], draft: &mut Draft) {
+    let Some(entry) = entries.iter().find(|entry| entry.key == "source_dirs") else { return };
+    let Some(Value::Array(dirs)) = draft.values.get_mut("source_dirs") else { return };
+    dirs.retain(|dir| dir.as_str().is_some_and(|dir| dir.starts_with('/')));
+    for (text, line) in &entry.values {
+        if !text.is_empty() && !text.starts_with('/') {
+            let what = format!("\"{text}\" is not an absolute path; left out");
+            draft.note_at(entry, *line, NoteKind::Bad, what);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! cfw.yml as the configuration of a worker (spec 3.2).
+
+use std::path::PathBuf;
+
+use reelyard_actors::host::HostAddr;
+use toml::Value;
+
+use super::draft::Draft;
+use super::yaml::Entry;
+use super::{Note, NoteKind};
+use crate::config::address::NodeAddr;
+use crate::config::units::Percent;
+
+/// Keeps what `entries` say in `draft`.
+pub fn translate(entries: &[Entry], draft: &mut Draft) {
+    for entry in entries {
+        translate_one(entry, draft);
+    }
+    draft.notes.push(Note {
+        line: None,
+        key: "source_dirs".to_owned(),
+        kind: NoteKind::Translated,
+        what: "cfw had none; the worker of a source needs those of the node".to_owned(),
+    });
+}
+
+fn translate_one(entry: &Entry, draft: &mut Draft) {
+    match entry.key.as_str() {
+        "listen_addr" => draft.text::<HostAddr>(entry, "listen"),
+        "cfm_addr" => draft.text::<NodeAddr>(entry, "node"),
+        "base_dir" => draft.text::<PathBuf>(entry, "base_dir"),
+        "downloader_sleep_sec" => draft.duration(entry, "poll_interval", 1),
+        "storage_usage_limit_percent" => limit(entry, draft),
+        "downloader_bin" => draft.meaningless(entry, "copies are fetched by the worker itself"),
+        "downloader_download_success_match_string" => {
+            draft.meaningless(entry, "copies are verified by size and hash");
+        }
+        "if_name" => draft.meaningless(entry, "a worker is known by listen (since qr2)"),
+        _ if draft.logging(entry) => {}
+        _ => draft.note(entry, NoteKind::Unknown, "no version of cfw reads it; left out"),
+    }
+}
+
+fn limit(entry: &Entry, draft: &mut Draft) {
+    let Some(number) = draft.number(entry, "storage.limit_percent") else { return };
+    let capped = Value::Integer(number.min(100));
+    if draft.put::<Percent>(entry, "storage.limit_percent", &capped) && number > 100 {
+        draft.note(
+            entry,
+            NoteKind::Translated,
+            format!("{number} was read as 100, and is kept as that"),
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! A YAML file as viper sees it: leaves by dotted key in lower case.
+
+use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
+
+/// The text is not a configuration in YAML.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {what}")]
+pub struct NotYaml {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// A leaf of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its values, each with its line: one for a scalar, several for a list, none for null.
+    pub values: Vec<(String, usize)>,
+}
+
+impl Entry {
+    /// The first value; empty when there is none.
+    pub fn text(&self) -> &str {
+        self.values.first().map_or("", |(text, _)| text)
+    }
+}
+
+/// Every leaf of the first document, in the order of the file.
+pub fn entries(text: &str) -> Result<Vec<Entry>, NotYaml> {
+    let documents = MarkedYaml::load_from_str(text).map_err(|error| NotYaml {
+        line: error.marker().line(),
+        what: format!("is not YAML: {}", error.info()),
+    })?;
+    let mut entries = Vec::new();
+    if let Some(document) = documents.first() {
+        match &document.data {
+            YamlData::Mapping(_) => walk("", document, &mut entries),
+            data if scalar(data).is_some_and(|text| text.is_empty()) => {}
+            _ => {
+                let what = "keys and values are wanted, as in \"listen_addr: 127.0.0.1:8080\"";
+                return Err(NotYaml { line: line(document), what: what.to_owned() });
+            }
+        }
+    }
+    Ok(entries)
+}
+
+fn walk(prefix: &str, node: &MarkedYaml<'_>, entries: &mut Vec<Entry>) {
+    let YamlData::Mapping(mapping) = &node.data else { return };
+    for (name, value) in mapping {
+        let name_text = scalar(&name.data).unwrap_or_default().to_lowercase();
+        let key = super::super::declare::join(prefix, &name_text);
+        if matches!(value.data, YamlData::Mapping(_)) {
+            walk(&key, value, entries);
+            continue;
+        }
+        entries.push(Entry { key, line: line(name), values: values(value) });
+    }
+}
+
+fn values(node: &MarkedYaml<'_>) -> Vec<(String, usize)> {
+    let value = |node: &MarkedYaml<'_>| (scalar(&node.data).unwrap_or_default(), line(node));
+    match &node.data {
+        YamlData::Sequence(nodes) => nodes.iter().map(value).collect(),
+        YamlData::Value(Scalar::Null) => Vec::new(),
+        _ => vec![value(node)],
+    }
+}
+
+/// A scalar as text: viper turns any into what is asked for.
+fn scalar<'t>(data: &YamlData<'t, MarkedYaml<'t>>) -> Option<String> {
+    match data {
+        YamlData::Value(Scalar::Null) => Some(String::new()),
+        YamlData::Value(Scalar::Boolean(value)) => Some(value.to_string()),
+        YamlData::Value(Scalar::Integer(value)) => Some(value.to_string()),
+        YamlData::Value(Scalar::FloatingPoint(value)) => Some(value.to_string()),
+        YamlData::Value(Scalar::String(text)) => Some(text.to_string()),
+        YamlData::Representation(text, ..) => Some(text.to_string()),
+        YamlData::Tagged(_, node) => scalar(&node.data),
+        _ => None,
+    }
+}
+
+fn line(node: &MarkedYaml<'_>) -> usize {
+    node.span.start.line()
+}

@@ -1,0 +1,75 @@
+//! Every setting of the two roles: its meaning, its default, its check.
+//!
+//! A setting comes from the file, is overridden by the environment (`REELYARD_TASK__TIMEOUT` for
+//! `task.timeout`), and that by `--set task.timeout=30m`. Unknown keys are refused in all three.
+//! Every fault is found and told at once, each with where it was made: file, line and key.
+//!
+//! A setting is declared once, with [`settings!`](declare): from that come the field, its
+//! documentation, the commented file that `reelyard config default` prints, and the known keys.
+
+mod address;
+pub(crate) mod declare;
+mod example;
+mod fault;
+mod file;
+pub mod import;
+mod layers;
+mod node;
+pub(crate) mod reader;
+mod secret;
+mod units;
+pub(crate) mod value;
+mod worker;
+mod zone;
+
+pub use address::NodeAddr;
+pub use declare::{Described, Presence};
+pub use example::example;
+pub use fault::{Fault, Faults, Origin};
+pub use layers::Layers;
+pub use node::{
+    CallSettings, CatalogSettings, EventLogSettings, HeartbeatSettings, HostSettings, HttpSettings,
+    IgnoreSettings, JournalSettings, NodeConfig, StorageSettings, TaskSettings,
+};
+pub use reader::Effective;
+pub use secret::Secret;
+pub use units::{Fraction, NamePrefix, Percent};
+pub use worker::WorkerConfig;
+pub use zone::LogZone;
+
+use declare::Group;
+use reader::Reader;
+
+pub use crate::logging::{LogFilter, LogFormat, LogSettings};
+
+/// The configuration of one role, as `reelyard config` handles either.
+pub trait Role: Group {
+    /// What the role is called on the command line.
+    const NAME: &'static str;
+
+    /// Looks at the settings together, settles those that depend on others, and tells faults.
+    fn settle(&mut self, reader: &mut Reader);
+}
+
+/// The settings of a node.
+pub fn load_node(layers: &Layers) -> Result<NodeConfig, Faults> {
+    load(layers).map(|(config, _)| config)
+}
+
+/// The settings of a worker.
+pub fn load_worker(layers: &Layers) -> Result<WorkerConfig, Faults> {
+    load(layers).map(|(config, _)| config)
+}
+
+/// The settings of a role, and where each came from.
+pub fn load<R: Role>(layers: &Layers) -> Result<(R, Vec<Effective>), Faults> {
+    let mut reader = Reader::new(layers.gather(&declare::Keys::of::<R>())?);
+    let mut config = R::read(&mut reader, "");
+    config.settle(&mut reader);
+    Ok((config, reader.finish()?))
+}
+
+/// The settings of a role when nothing is set; what is required stands at its example.
+fn defaults<R: Group>() -> R {
+    R::read(&mut Reader::new(layers::Gathered::default()), "")
+}

@@ -1,0 +1,338 @@
+//! The settings of a node.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
+use std::hash::Hash;
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
+
+use super::declare::settings;
+use super::reader::Reader;
+use super::secret::Secret;
+use super::units::{Fraction, NamePrefix, Percent};
+use super::zone::LogZone;
+use super::{LogSettings, Role};
+
+settings! {
+    /// A node of Reelyard: the control plane.
+    pub struct NodeConfig {
+        /// Where the API, the console and cfm's wire are served.
+        listen: SocketAddr = Default "127.0.0.1:8080",
+        /// Directory of everything durable. Made when it is missing.
+        data_dir: PathBuf = Default "reelyard-data",
+        /// The number of this node in its cluster. Never changes.
+        node_id: NonZeroU64 = Default "1",
+        /// A token shared with the workers and with whoever uses the API. Without one, whoever
+        /// reaches `listen` may do everything. Old cfws know no token: their calls go without.
+        token: Option<Secret> = Optional "a-long-random-text",
+        /// A file with the token, instead of `token`. Blanks around it are ignored.
+        token_file: Option<PathBuf> = Optional "/etc/reelyard/token",
+        /// Where the masters are, on this node and on every source alike: absolute paths. The
+        /// first directory that has a name is the one it is copied from.
+        source_dirs: Vec<PathBuf> = Default "[]",
+    }
+    groups {
+        /// The hosts of the yard.
+        hosts: HostSettings,
+        /// What is never touched.
+        ignore: IgnoreSettings,
+        /// The ranking of the files.
+        catalog: CatalogSettings,
+        /// The load balancer's log.
+        event_log: EventLogSettings,
+        /// Probing of hosts.
+        heartbeat: HeartbeatSettings,
+        /// Calls to hosts.
+        calls: CallSettings,
+        /// The life of a copy.
+        task: TaskSettings,
+        /// The destinations' disks.
+        storage: StorageSettings,
+        /// The replicated log.
+        journal: JournalSettings,
+        /// The HTTP server.
+        http: HttpSettings,
+        /// Logging.
+        log: LogSettings,
+    }
+}
+
+settings! {
+    /// The hosts of the yard, each by the ip:port of its worker (or old cfw), which is its
+    /// identity. A host in both lists is source and destination, but never copies from itself.
+    pub struct HostSettings {
+        /// Hosts that serve masters, as in ["10.0.0.11:8888", "10.0.0.12:8888"].
+        sources: Vec<HostAddr> = Default "[]",
+        /// Hosts that take copies.
+        destinations: Vec<HostAddr> = Default "[]",
+    }
+}
+
+settings! {
+    /// Files that are never copied and never removed.
+    pub struct IgnoreSettings {
+        /// What their names begin with, as in ["M64", "MN1"] for advertisements.
+        prefixes: Vec<NamePrefix> = Default "[]",
+    }
+}
+
+settings! {
+    /// The ranking of the files: which there are, and which are best.
+    pub struct CatalogSettings {
+        /// Path of grade.info. Without one nothing is ranked.
+        grade_info_file: Option<PathBuf> = Optional "/data/.grade.info",
+        /// Path of hitcount.history: sizes, and which host had which file.
+        hitcount_history_file: Option<PathBuf> = Optional "/data/.hitcount.history",
+        /// Time from one look at these files and at `source_dirs` to the next.
+        poll_interval: Duration = Default "2s",
+        /// Whether a hot file that grade.info does not name is copied.
+        ungraded_hot: bool = Default "false",
+    }
+}
+
+settings! {
+    /// The load balancer's log, EventLog[YYYYMMDD].log: a file whose requests could not be served
+    /// by any destination is hot, and copied before all others.
+    pub struct EventLogSettings {
+        /// Directory of the log. Without one no file becomes hot.
+        dir: Option<PathBuf> = Optional "/var/log/glb",
+        /// The centre's server: requests sent to it are those that no destination could serve.
+        /// Without one every request counts.
+        watch_address: Option<IpAddr> = Optional "125.159.40.3",
+        /// How long a request counts.
+        window: Duration = Default "10m",
+        /// How many requests within the window make a file hot.
+        hit_base: NonZeroU32 = Default "3",
+        /// The zone whose midnight begins a new log: "system" or an IANA name, as in "Asia/Seoul".
+        time_zone: LogZone = Default "system",
+    }
+}
+
+settings! {
+    /// How it is found out which hosts are well.
+    pub struct HeartbeatSettings {
+        /// Time from one probe of a host to the next.
+        interval: Duration = Default "5s",
+        /// How long a probe may take.
+        timeout: Duration = Default "2s",
+        /// By which part of itself the interval varies, so that probes do not come in bursts.
+        jitter: Fraction = Default "0.1",
+        /// After so many failed probes in a row a host gets nothing new.
+        suspect_after: NonZeroU32 = Default "1",
+        /// After so many, what it has under way is given up.
+        down_after: NonZeroU32 = Default "3",
+        /// After so many good probes in a row it is up again.
+        up_after: NonZeroU32 = Default "1",
+    }
+}
+
+settings! {
+    /// Calls to hosts, other than probes.
+    pub struct CallSettings {
+        /// How long connecting may take.
+        connect_timeout: Duration = Default "2s",
+        /// How long a call may take.
+        timeout: Duration = Default "5s",
+        /// How long the listing of a host's files may take.
+        list_timeout: Duration = Default "30s",
+        /// Time from one listing of a host's files to the next.
+        inventory_interval: Duration = Default "1m",
+        /// Time from one look at a host's disk to the next.
+        disk_interval: Duration = Default "30s",
+    }
+}
+
+settings! {
+    /// The life of a copy.
+    pub struct TaskSettings {
+        /// How many copies one source serves at a time.
+        copies_per_source: NonZeroU32 = Default "1",
+        /// How long a copy may give no sign of life. Our workers give one every few seconds; an
+        /// old cfw gives none, so for it this is the least time a copy is given.
+        timeout: Duration = Default "1h",
+        /// How long a planned copy may wait for its destination to begin.
+        pickup_timeout: Duration = Default "2m",
+        /// The rate a copy keeps below: "80Mbit/s", or bits per second. Without one our workers
+        /// copy as fast as they can.
+        copy_speed: Option<BitsPerSecond> = Optional "80Mbit/s",
+        /// How long who is to blame for a failed copy is left alone; doubles with each failure.
+        back_off_base: Duration = Default "10s",
+        /// The longest that this grows to.
+        back_off_cap: Duration = Default "30m",
+        /// How long a task that has ended is still shown.
+        keep_ended: Duration = Default "1h",
+    }
+}
+
+settings! {
+    /// The destinations' disks.
+    pub struct StorageSettings {
+        /// How full a destination may get, in percent of what ordinary users can write.
+        limit_percent: Percent = Default "90",
+    }
+}
+
+settings! {
+    /// The replicated log, in which everything durable is written before it is told.
+    pub struct JournalSettings {
+        /// How long a commit is waited for before its outcome is unknown.
+        commit_timeout: Duration = Default "5s",
+        /// Time from one sign of life of the leader to the next.
+        heartbeat: Duration = Default "150ms",
+        /// The least time without one after which a new leader is elected.
+        election_min: Duration = Default "500ms",
+        /// The longest such time; each node draws its own between the two.
+        election_max: Duration = Default "1s",
+        /// How long the log may grow before a snapshot is taken.
+        snapshot_log_bytes: ByteSize = Default "64MiB",
+    }
+}
+
+settings! {
+    /// The HTTP server.
+    pub struct HttpSettings {
+        /// Threads that serve requests. Without a number, as many as there are processors.
+        workers: Option<NonZeroUsize> = Optional "2",
+        /// The largest body of a request.
+        body_limit: ByteSize = Default "1MiB",
+    }
+}
+
+impl Default for NodeConfig {
+    /// The configuration of a node for which nothing is set.
+    fn default() -> Self {
+        super::defaults()
+    }
+}
+
+impl NodeConfig {
+    /// Every host with its role, in the order of their addresses.
+    pub fn yard(&self) -> Vec<(HostAddr, HostRole)> {
+        let sources = self.hosts.sources.iter().map(|host| (*host, HostRole::Source));
+        let destinations =
+            self.hosts.destinations.iter().map(|host| (*host, HostRole::Destination));
+        let mut yard = BTreeMap::new();
+        for (host, role) in sources.chain(destinations) {
+            let stored = yard.entry(host).or_insert(role);
+            if *stored != role {
+                *stored = HostRole::Both;
+            }
+        }
+        yard.into_iter().collect()
+    }
+}
+
+impl Role for NodeConfig {
+    const NAME: &'static str = "node";
+
+    fn settle(&mut self, reader: &mut Reader) {
+        self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
+        if self.data_dir.exists() && !self.data_dir.is_dir() {
+            reader.fault("data_dir", format!("{} is not a directory", self.data_dir.display()));
+        }
+        check_source_dirs(&self.source_dirs, reader);
+        check_distinct("hosts.sources", &self.hosts.sources, reader);
+        check_distinct("hosts.destinations", &self.hosts.destinations, reader);
+        check_distinct(
+            "ignore.prefixes",
+            &self.ignore.prefixes.iter().map(NamePrefix::as_str).collect::<Vec<_>>(),
+            reader,
+        );
+        self.check_order(reader);
+        if self.event_log.watch_address.is_some() && self.event_log.dir.is_none() {
+            reader.fault("event_log.watch_address", "means nothing without event_log.dir");
+        }
+    }
+}
+
+impl NodeConfig {
+    /// What must not be greater than what.
+    fn check_order(&self, reader: &mut Reader) {
+        let (heartbeat, calls, task) = (&self.heartbeat, &self.calls, &self.task);
+        if heartbeat.suspect_after > heartbeat.down_after {
+            let (suspect, down) = (heartbeat.suspect_after, heartbeat.down_after);
+            let what = format!("must not be above heartbeat.down_after: {suspect} > {down}");
+            reader.fault("heartbeat.suspect_after", what);
+        }
+        let journal = &self.journal;
+        let ordered = [
+            ("calls.connect_timeout", calls.connect_timeout, "calls.timeout", calls.timeout),
+            ("calls.timeout", calls.timeout, "calls.list_timeout", calls.list_timeout),
+            ("task.back_off_base", task.back_off_base, "task.back_off_cap", task.back_off_cap),
+            ("journal.heartbeat", journal.heartbeat, "journal.election_min", journal.election_min),
+            (
+                "journal.election_min",
+                journal.election_min,
+                "journal.election_max",
+                journal.election_max,
+            ),
+        ];
+        for (key, value, above, limit) in ordered {
+            // Raft needs room between these: at the same value every node would stand at once.
+            let strict = key.starts_with("journal.");
+            if value > limit || strict && value == limit {
+                let shown = humantime::format_duration;
+                let relation = if strict { "must be below" } else { "must not be above" };
+                let what = format!("{relation} {above}: {} against {}", shown(value), shown(limit));
+                reader.fault(key, what);
+            }
+        }
+    }
+}
+
+/// The token itself, wherever it is written.
+pub fn settle_token(
+    token: Option<Secret>,
+    file: Option<&std::path::Path>,
+    reader: &mut Reader,
+) -> Option<Secret> {
+    let Some(path) = file else { return token };
+    if token.is_some() {
+        reader.fault("token_file", "token is set as well: one of the two is wanted");
+        return token;
+    }
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let told = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
+            Secret::new(text.trim()).map_err(told).ok()
+        }
+        Err(error) => {
+            reader.fault("token_file", format!("{} cannot be read: {error}", path.display()));
+            None
+        }
+    }
+}
+
+/// Source directories have the same names on every host; one that is missing now (a file system
+/// that is not mounted yet) is no fault: it is looked for again.
+pub fn check_source_dirs(dirs: &[PathBuf], reader: &mut Reader) {
+    for (entry, dir) in dirs.iter().enumerate() {
+        let shown = dir.display();
+        if !dir.is_absolute() {
+            reader.fault_in("source_dirs", Some(entry), format!("{shown} is not an absolute path"));
+        } else if dir.to_str().is_none_or(|text| text.split('/').any(|part| part == "..")) {
+            reader.fault_in("source_dirs", Some(entry), format!("{shown} must not contain \"..\""));
+        } else if dir.exists() && !dir.is_dir() {
+            reader.fault_in("source_dirs", Some(entry), format!("{shown} is not a directory"));
+        }
+    }
+    let shown: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+    check_distinct("source_dirs", &shown, reader);
+}
+
+/// Refuses an entry that is in the list already.
+fn check_distinct<T: Display + Eq + Hash>(key: &str, list: &[T], reader: &mut Reader) {
+    let mut first = HashMap::new();
+    for (entry, value) in list.iter().enumerate() {
+        let earlier = *first.entry(value).or_insert(entry);
+        if earlier != entry {
+            let what = format!("{value} is already entry {}", earlier + 1);
+            reader.fault_in(key, Some(entry), what);
+        }
+    }
+}

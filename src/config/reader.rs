@@ -1,0 +1,115 @@
+//! Reads typed settings out of the gathered layers and collects what is wrong with them.
+
+use std::collections::BTreeMap;
+
+use super::declare::Presence;
+use super::fault::{Fault, Faults, Origin};
+use super::layers::{Gathered, Given, Raw};
+use super::value::SettingValue;
+
+/// A setting as it holds, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effective {
+    /// Its dotted key.
+    pub key: String,
+    /// Its value as TOML; none when it is absent. A secret is shown as stars.
+    pub value: Option<String>,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Hands out settings by key. A faulty one reads as its default, so that reading goes on and finds
+/// every other fault; [`Reader::finish`] then refuses the whole.
+#[derive(Debug)]
+pub struct Reader {
+    given: BTreeMap<String, Given>,
+    effective: Vec<Effective>,
+    faults: Vec<Fault>,
+}
+
+impl Reader {
+    /// A reader over what the layers say.
+    pub fn new(gathered: Gathered) -> Self {
+        Reader { given: gathered.given, effective: Vec::new(), faults: gathered.faults }
+    }
+
+    /// The setting `key`; `text` is its default or example, depending on `presence`.
+    pub fn take<T: SettingValue>(&mut self, key: String, presence: Presence, text: &str) -> T {
+        let (value, origin) = match self.given.get(&key) {
+            Some(given) => {
+                let read = match &given.raw {
+                    Raw::Toml(value) => T::from_toml(value),
+                    Raw::Text(text) => T::from_text(text),
+                };
+                let origin = given.origin.clone();
+                let value = read.unwrap_or_else(|wrongs| {
+                    for wrong in wrongs {
+                        self.fault_in(&key, wrong.entry, wrong.what);
+                    }
+                    unset(&key, presence, text)
+                });
+                (value, origin)
+            }
+            None => {
+                if presence == Presence::Required {
+                    self.fault(&key, format!("is required, as in {key} = {}", shown::<T>(text)));
+                }
+                (unset(&key, presence, text), Origin::Default)
+            }
+        };
+        self.note(key, &value, origin);
+        value
+    }
+
+    fn note<T: SettingValue>(&mut self, key: String, value: &T, origin: Origin) {
+        let hide =
+            |value: toml::Value| if T::SECRET { "\"***\"".into() } else { value.to_string() };
+        self.effective.push(Effective { key, value: value.to_toml().map(hide), origin });
+    }
+
+    /// Tells that the setting `key` is wrong.
+    pub fn fault(&mut self, key: &str, what: impl Into<String>) {
+        self.fault_in(key, None, what);
+    }
+
+    /// Tells that entry `entry` of the setting `key` is wrong; counted from 0.
+    pub fn fault_in(&mut self, key: &str, entry: Option<usize>, what: impl Into<String>) {
+        let mut origin = self.given.get(key).map_or(Origin::Default, |given| given.origin.clone());
+        let mut what = what.into();
+        if let Some(entry) = entry {
+            what = format!("entry {}: {what}", entry + 1);
+            let lines = self.given.get(key).map_or(&[][..], |given| &given.entry_lines);
+            if let (Origin::File { line, .. }, Some(own)) = (&mut origin, lines.get(entry)) {
+                *line = *own;
+            }
+        }
+        self.faults.push(Fault { origin, key: Some(key.to_owned()), what });
+    }
+
+    /// Every setting that was taken, or every fault: by line, then those of the other layers.
+    pub fn finish(mut self) -> Result<Vec<Effective>, Faults> {
+        self.faults.sort_by_key(|fault| fault.origin.order());
+        if self.faults.is_empty() { Ok(self.effective) } else { Err(Faults(self.faults)) }
+    }
+}
+
+/// What a setting is when nobody sets it, or when what was set is refused.
+fn unset<T: SettingValue>(key: &str, presence: Presence, text: &str) -> T {
+    let absent = if presence == Presence::Optional { T::absent() } else { None };
+    absent.unwrap_or_else(|| declared(key, text))
+}
+
+fn shown<T: SettingValue>(text: &str) -> String {
+    T::from_text(text)
+        .ok()
+        .and_then(|value| value.to_toml())
+        .unwrap_or_else(|| text.into())
+        .to_string()
+}
+
+/// The value that stands in a declaration.
+#[allow(clippy::panic)]
+pub fn declared<T: SettingValue>(key: &str, text: &str) -> T {
+    // Declarations are constants of this program, and a test reads every one of them.
+    T::from_text(text).unwrap_or_else(|wrongs| panic!("the declaration of {key}: {wrongs:?}"))
+}

@@ -1,0 +1,169 @@
+//! What a setting can be: how a value is read from TOML and from plain text, and shown again.
+
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+
+use toml::Value;
+
+/// What is wrong with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Which entry of a list it is about, from 0; none for the value as a whole.
+    pub entry: Option<usize>,
+    /// What is wrong, and what is wanted.
+    pub what: String,
+}
+
+/// The outcome of reading a value.
+pub type Read<T> = Result<T, Vec<Wrong>>;
+
+/// That the value as a whole is wrong.
+pub fn wrong<T>(what: impl Into<String>) -> Read<T> {
+    Err(vec![Wrong { entry: None, what: what.into() }])
+}
+
+/// A type that a setting can have.
+pub trait SettingValue: Sized {
+    /// Whether values are never to be repeated in faults or shown.
+    const SECRET: bool = false;
+
+    /// Reads a value of the file.
+    fn from_toml(value: &Value) -> Read<Self>;
+
+    /// Reads the text of an environment variable or a `--set` argument: as TOML if it is TOML of
+    /// this type, else as a string.
+    fn from_text(text: &str) -> Read<Self> {
+        let as_text = || Self::from_toml(&Value::String(text.to_owned()));
+        match text.parse::<Value>() {
+            Ok(value) => Self::from_toml(&value).or_else(|told| as_text().or(Err(told))),
+            Err(_) => as_text(),
+        }
+    }
+
+    /// The value when the setting is not set, for types that have one.
+    fn absent() -> Option<Self> {
+        None
+    }
+
+    /// The value as the file would have it; none when it is absent.
+    fn to_toml(&self) -> Option<Value>;
+}
+
+/// A value in a fault: as TOML, cut when long.
+pub fn quoted(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// Reads a string, for types written as one; `wanted` says what is asked for.
+pub fn text<'v>(value: &'v Value, wanted: &str) -> Read<&'v str> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => wrong(format!("{wanted} is wanted, in quotes, not {}", quoted(other))),
+    }
+}
+
+impl<T: SettingValue> SettingValue for Option<T> {
+    const SECRET: bool = T::SECRET;
+
+    fn from_toml(value: &Value) -> Read<Self> {
+        T::from_toml(value).map(Some)
+    }
+
+    fn from_text(text: &str) -> Read<Self> {
+        T::from_text(text).map(Some)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        self.as_ref().and_then(T::to_toml)
+    }
+}
+
+impl<T: SettingValue> SettingValue for Vec<T> {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match value {
+            Value::Array(values) => entries(values.iter().map(T::from_toml)),
+            other => {
+                wrong(format!("a list is wanted, as in [\"a\", \"b\"], not {}", quoted(other)))
+            }
+        }
+    }
+
+    /// A TOML list, or the entries between commas.
+    fn from_text(text: &str) -> Read<Self> {
+        match text.parse::<Value>() {
+            Ok(value @ Value::Array(_)) => Self::from_toml(&value),
+            _ if text.trim().is_empty() => Ok(Vec::new()),
+            _ => entries(text.split(',').map(|entry| T::from_text(entry.trim()))),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::Array(self.iter().filter_map(T::to_toml).collect()))
+    }
+}
+
+/// All entries, or what is wrong with each of those that are.
+fn entries<T>(read: impl Iterator<Item = Read<T>>) -> Read<Vec<T>> {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for (entry, outcome) in read.enumerate() {
+        match outcome {
+            Ok(value) => good.push(value),
+            Err(wrongs) => bad.extend(
+                wrongs.into_iter().map(|wrong| Wrong { entry: Some(entry), what: wrong.what }),
+            ),
+        }
+    }
+    if bad.is_empty() { Ok(good) } else { Err(bad) }
+}
+
+impl SettingValue for bool {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let not_bool = || wrong(format!("true or false is wanted, not {}", quoted(value)));
+        value.as_bool().map_or_else(not_bool, Ok)
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::Boolean(*self))
+    }
+}
+
+impl SettingValue for PathBuf {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match text(value, "a path")? {
+            "" => wrong("a path is wanted, not an empty text"),
+            path if path.contains('\0') => wrong("a path cannot hold a NUL byte"),
+            path => Ok(PathBuf::from(path)),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.display().to_string()))
+    }
+}
+
+macro_rules! counts {
+    ($($type:ty: $inner:ty),+) => {$(
+        impl SettingValue for $type {
+            fn from_toml(value: &Value) -> Read<Self> {
+                let number = value.as_integer().and_then(|number| <$inner>::try_from(number).ok());
+                number.and_then(<$type>::new).map_or_else(
+                    || wrong(format!("a whole number from 1 on is wanted, not {}", quoted(value))),
+                    Ok,
+                )
+            }
+
+            fn to_toml(&self) -> Option<Value> {
+                i64::try_from(self.get()).ok().map(Value::Integer)
+            }
+        }
+    )+};
+}
+counts!(NonZeroU32: u32, NonZeroU64: u64, NonZeroUsize: usize);

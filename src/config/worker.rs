@@ -1,0 +1,151 @@
+//! The settings of a worker.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reelyard_actors::host::HostAddr;
+
+use super::address::NodeAddr;
+use super::declare::settings;
+use super::node::{StorageSettings, check_source_dirs, settle_token};
+use super::reader::Reader;
+use super::secret::Secret;
+use super::{LogSettings, Role};
+
+settings! {
+    /// A worker of Reelyard: one per storage host. With `source_dirs` it serves masters, with
+    /// `base_dir` it fetches and serves copies; it can do both.
+    pub struct WorkerConfig {
+        /// The worker's address, which is also its identity: the node must know it by the very
+        /// same one.
+        listen: HostAddr = Required "10.0.0.21:8888",
+        /// Where masters and copies are served. When not set, the port after `listen`.
+        data_listen: Option<SocketAddr> = Optional "10.0.0.21:8889",
+        /// The node (or an old cfm) that says what to copy. Needed with `base_dir`.
+        node: Option<NodeAddr> = Optional "10.0.0.1:8080",
+        /// The directory of the copies. Must exist, so that a disk that is not mounted is noticed
+        /// and not the disk beneath it filled.
+        base_dir: Option<PathBuf> = Optional "/data",
+        /// The directories of the masters: absolute paths, as the node has them.
+        source_dirs: Vec<PathBuf> = Default "[]",
+        /// Directory of what the worker must remember: reports not yet taken by the node, hashes
+        /// of masters. Each worker needs its own. Made when it is missing.
+        state_dir: PathBuf = Default "reelyard-worker-data",
+        /// The token shared with the node.
+        token: Option<Secret> = Optional "a-long-random-text",
+        /// A file with the token, instead of `token`. Blanks around it are ignored.
+        token_file: Option<PathBuf> = Optional "/etc/reelyard/token",
+        /// How many copies are fetched at a time.
+        copies_at_once: NonZeroU32 = Default "4",
+        /// Time from one question for tasks to the next, when the node is an old cfm or does not
+        /// answer. A Reelyard node tells at once.
+        poll_interval: Duration = Default "5s",
+    }
+    groups {
+        /// The disk of the copies.
+        storage: StorageSettings,
+        /// Logging.
+        log: LogSettings,
+    }
+}
+
+impl WorkerConfig {
+    /// The configuration of a worker at `listen` for which nothing else is set. It has nothing to
+    /// do until it is given a `base_dir` or `source_dirs`.
+    pub fn at(listen: HostAddr) -> Self {
+        WorkerConfig { listen, ..super::defaults() }
+    }
+
+    /// Where the data port listens.
+    pub fn data_addr(&self) -> SocketAddr {
+        self.data_listen.unwrap_or_else(|| {
+            let mut addr = self.listen.socket();
+            addr.set_port(addr.port().saturating_add(1));
+            addr
+        })
+    }
+}
+
+impl Role for WorkerConfig {
+    const NAME: &'static str = "worker";
+
+    fn settle(&mut self, reader: &mut Reader) {
+        self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
+        if self.base_dir.is_none() && self.source_dirs.is_empty() {
+            reader
+                .fault("base_dir", "base_dir or source_dirs is required: nothing would be served");
+        }
+        if self.data_addr() == self.listen.socket() {
+            // Also when `listen` has the last port there is.
+            reader.fault("data_listen", "a port other than that of listen is wanted");
+        }
+        check_source_dirs(&self.source_dirs, reader);
+        self.check_base_dir(reader);
+        if self.state_dir.exists() && !self.state_dir.is_dir() {
+            reader.fault("state_dir", format!("{} is not a directory", self.state_dir.display()));
+        }
+    }
+}
+
+impl WorkerConfig {
+    fn check_base_dir(&self, reader: &mut Reader) {
+        let Some(base_dir) = &self.base_dir else { return };
+        if self.node.is_none() {
+            reader.fault("node", "is required with base_dir: it says what to copy");
+        }
+        let real = match base_dir.canonicalize() {
+            Ok(real) if real.is_dir() => real,
+            Ok(_) => {
+                let what = format!("{} is not a directory", base_dir.display());
+                return reader.fault("base_dir", what);
+            }
+            Err(error) => {
+                let what = format!("{} cannot be used: {error}", base_dir.display());
+                return reader.fault("base_dir", what);
+            }
+        };
+        let is_real = |dir: &&PathBuf| dir.canonicalize().is_ok_and(|dir| dir == real);
+        if let Some(dir) = self.source_dirs.iter().find(is_real) {
+            let what =
+                format!("is also in source_dirs, as {}: copies would be masters", dir.display());
+            reader.fault("base_dir", what);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Faults, Layers, load_worker};
+
+    fn load(set: &[String]) -> Result<super::WorkerConfig, Vec<String>> {
+        let layers = Layers { set: set.to_vec(), ..Layers::default() };
+        load_worker(&layers)
+            .map_err(|Faults(faults)| faults.iter().map(|f| f.to_string()).collect())
+    }
+
+    #[test]
+    fn the_data_port_follows_the_other() {
+        let set = ["listen=10.0.0.1:8888".to_owned(), "source_dirs=/masters".to_owned()];
+        assert_eq!(load(&set).unwrap().data_addr().to_string(), "10.0.0.1:8889");
+        let last = ["listen=10.0.0.1:65535".to_owned(), "source_dirs=/masters".to_owned()];
+        assert!(load(&last).unwrap_err()[0].contains("data_listen"));
+    }
+
+    #[test]
+    fn copies_need_a_directory_that_exists_and_a_node() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = format!("base_dir={}", dir.path().display());
+        let listen = "listen=10.0.0.1:8888".to_owned();
+        let node = "node=cfm:7888".to_owned();
+        assert!(load(&[listen.clone(), base.clone(), node.clone()]).is_ok());
+        let told = load(&[listen.clone(), base.clone()]).unwrap_err();
+        assert!(told[0].starts_with("node: is required"), "{told:?}");
+        let told = load(&[listen.clone(), format!("{base}/gone"), node.clone()]).unwrap_err();
+        assert!(told[0].contains("cannot be used"), "{told:?}");
+        let same = format!("source_dirs={}", dir.path().display());
+        let told = load(&[listen, base, node, same]).unwrap_err();
+        assert!(told[0].contains("copies would be masters"), "{told:?}");
+    }
+}

@@ -1,0 +1,101 @@
+//! What the process says of itself: `tracing` events on stderr.
+
+use std::io::IsTerminal;
+
+use toml::Value;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::declare::settings;
+use crate::config::value::{Read, SettingValue, quoted, text, wrong};
+
+settings! {
+    /// What is logged, to stderr.
+    pub struct LogSettings {
+        /// Least level: error, warn, info, debug or trace; also per module, as in
+        /// "info,reelyard_actors::catalog=debug".
+        level: LogFilter = Default "info",
+        /// One line per event: "text" for people, "json" for machines.
+        format: LogFormat = Default "text",
+    }
+}
+
+/// Which events are logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFilter(String);
+
+/// How an event is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A logger was set up in this process before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("logging is already set up")]
+pub struct AlreadySetUp;
+
+/// Sends this process' events to stderr from now on.
+pub fn set_up(settings: &LogSettings) -> Result<(), AlreadySetUp> {
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(&settings.level.0))
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    let outcome = match settings.format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+    outcome.map_err(|_| AlreadySetUp)
+}
+
+impl SettingValue for LogFilter {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let written = text(value, "a log level")?;
+        // A lone word that is no level would be taken for a module's name, and nothing be logged.
+        let lone_word = !written.contains(['=', ',', '[']);
+        let known = !lone_word || written.parse::<tracing::level_filters::LevelFilter>().is_ok();
+        match EnvFilter::try_new(written) {
+            Ok(_) if known && !written.is_empty() => Ok(LogFilter(written.to_owned())),
+            _ => wrong(format!(
+                "error, warn, info, debug or trace is wanted, or a list as in \"info,reelyard=debug\", not {}",
+                quoted(value)
+            )),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.0.clone()))
+    }
+}
+
+impl SettingValue for LogFormat {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match text(value, "\"text\" or \"json\"")? {
+            "text" => Ok(LogFormat::Text),
+            "json" => Ok(LogFormat::Json),
+            _ => wrong(format!("\"text\" or \"json\" is wanted, not {}", quoted(value))),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        let text = if *self == LogFormat::Json { "json" } else { "text" };
+        Some(Value::String(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_known_or_a_list_of_directives() {
+        for good in ["info", "WARN", "off", "info,reelyard_actors::catalog=debug"] {
+            assert!(LogFilter::from_text(good).is_ok(), "{good}");
+        }
+        for bad in ["", "loud", "reelyard=loud", "report"] {
+            assert!(LogFilter::from_text(bad).is_err(), "{bad}");
+        }
+    }
+}
