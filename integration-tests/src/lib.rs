@@ -1,1 +1,3 @@
-//! x
+//! What the tests of Reelyard share: programs that stand in for others.
+
+pub mod stand_in_cfw;
