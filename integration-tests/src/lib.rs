@@ -3,3 +3,6 @@
 pub mod catalog_input;
 pub mod catalog_probe;
 pub mod catalog_yard;
+//! What the tests of Reelyard share: programs that stand in for others.
+
+pub mod stand_in_cfw;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::Message;
+use actix::{Message, Recipient};
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Millis;
 use crate::event::Epoch;
-use crate::host::{HostAddr, HostKind};
+use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::{FileId, FileName};
 
 /// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
@@ -31,6 +31,9 @@ pub enum AskFailure {
     /// Too many calls to this host are waiting.
     #[error("too many calls to this host are waiting")]
     Busy,
+    /// It was not asked, as things stand with it.
+    #[error("not asked: {0}")]
+    NotAsked(String),
 }
 
 /// Asks `HEAD /hb`. Sent by the HeartbeatSupervisor.
@@ -129,5 +132,96 @@ pub struct HostObserved {
     /// Its disk, when it answered that.
     pub disk: Option<DiskFigures>,
     /// When it was asked.
+    pub at: Millis,
+}
+
+/// Tells `to` of the host from now on, and at once what is known already.
+#[derive(Clone, Message)]
+#[rtype(result = "()")]
+pub struct Subscribe {
+    /// Who is told.
+    pub to: Recipient<HostObserved>,
+}
+
+/// Asks the host for what is due. A CfwWorker sends itself this by its timer; tests send it after
+/// they moved the clock.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct LookDue;
+
+/// What a CfwWorker shows of its host.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostView {
+    /// The host.
+    pub host: HostAddr,
+    /// What it is for.
+    pub role: HostRole,
+    /// What program answers there.
+    pub kind: HostKind,
+    /// That program's version, when it tells it.
+    pub version: Option<String>,
+    /// Whether it answered its last probe; none before the first.
+    pub answers: Option<bool>,
+    /// How long its last answered probe took, in milliseconds.
+    pub latency_ms: Option<u64>,
+    /// What it holds; none while that is not known.
+    pub inventory: Option<InventoryView>,
+    /// Its disk as last told; none while that is not known.
+    pub disk: Option<DiskFigures>,
+    /// When it told its disk.
+    pub disk_at: Option<Millis>,
+    /// Calls under way or waiting for their turn, probes and looks not counted.
+    pub open_requests: usize,
+    /// The last thing that went wrong, in words.
+    pub last_failure: Option<FailureView>,
+    /// Times it was asked for what it is and holds.
+    pub looks: u64,
+    /// How many of them failed.
+    pub failed_looks: u64,
+    /// Copies deleted there.
+    pub deleted: u64,
+}
+
+impl HostView {
+    /// The view of a host that was never asked.
+    pub fn unasked(host: HostAddr, role: HostRole) -> Self {
+        HostView {
+            host,
+            role,
+            kind: HostKind::Unknown,
+            version: None,
+            answers: None,
+            latency_ms: None,
+            inventory: None,
+            disk: None,
+            disk_at: None,
+            open_requests: 0,
+            last_failure: None,
+            looks: 0,
+            failed_looks: 0,
+            deleted: 0,
+        }
+    }
+}
+
+/// The inventory of a host, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct InventoryView {
+    /// Files it holds.
+    pub files: u64,
+    /// Entries whose names cannot be file names.
+    pub unreadable_names: u64,
+    /// When it was asked.
+    pub at: Millis,
+}
+
+/// Something that went wrong with a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailureView {
+    /// What was asked, as in `GET /files`.
+    pub asked: &'static str,
+    /// What came of it.
+    pub failure: String,
+    /// When.
     pub at: Millis,
 }

@@ -1,3 +1,295 @@
-//! (to come)
+//! The CfwWorker: one actor per host, and the only one that calls it.
+//!
+//! It owns what is known of what the host holds and of its disk. Nothing of it is durable.
+//! What cannot be asked stays as it was last known and is shown with its age: it is never taken
+//! for empty. A host that does not answer its probes is asked nothing else.
+
+mod client;
+mod deletion;
+mod holdings;
+pub mod listing;
+mod look;
 mod messages;
+mod schedule;
+mod settings;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+pub use client::http_client;
 pub use messages::*;
+pub use settings::{CfwWorkerSettings, SharedToken};
+
+use crate::clock::{Clock, Millis};
+use crate::host::{HostAddr, HostKind, HostRole};
+use crate::names::NameTable;
+use client::{HostClient, Program};
+use holdings::Holdings;
+use look::RefreshReply;
+use schedule::Schedule;
+
+/// The actor looks at its schedule at least this often, so that jumps of the clock and suspends
+/// are noticed.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Disk figures are told no longer once they are this many intervals old.
+const DISK_KEPT_FOR_INTERVALS: u32 = 4;
+
+/// Where readers find a [`HostView`] without asking the actor.
+pub type HostViewHandle = Arc<ArcSwap<HostView>>;
+
+/// The actor of one host.
+pub struct CfwWorker {
+    host: HostAddr,
+    role: HostRole,
+    clock: Clock,
+    names: NameTable,
+    settings: CfwWorkerSettings,
+    client: HostClient,
+    program: Program,
+    /// Whether the host answered its last probe, and if not, why; none before the first.
+    answers: Option<Result<(), AskFailure>>,
+    latency: Option<Duration>,
+    holdings: Holdings,
+    disk: Option<(DiskFigures, Millis)>,
+    look_schedule: Schedule,
+    disk_schedule: Schedule,
+    /// Who waits for the look that is under way. None when none is.
+    looking_for: Option<Vec<RefreshReply>>,
+    /// Who waits for another look after that: what they want to see may be newer than its
+    /// question. None when no other look is wanted.
+    looking_next_for: Option<Vec<RefreshReply>>,
+    disk_asked: bool,
+    turns: Arc<Semaphore>,
+    open_requests: usize,
+    subscribers: Vec<Recipient<HostObserved>>,
+    last_failure: Option<FailureView>,
+    looks: u64,
+    failed_looks: u64,
+    copies_deleted: u64,
+    view: HostViewHandle,
+    timer: Option<SpawnHandle>,
+}
+
+impl CfwWorker {
+    /// The actor for `host`. `http` comes from [`http_client`] and is shared by all of a process;
+    /// `names` is the table that all actors of a process share.
+    pub fn new(
+        host: HostAddr,
+        role: HostRole,
+        settings: CfwWorkerSettings,
+        http: reqwest::Client,
+        names: NameTable,
+        clock: Clock,
+    ) -> Self {
+        let mut worker = CfwWorker {
+            host,
+            role,
+            clock,
+            names,
+            client: HostClient::new(http, host, settings.clone()),
+            program: Program { kind: HostKind::Unknown, version: None },
+            answers: None,
+            latency: None,
+            holdings: Holdings::default(),
+            disk: None,
+            look_schedule: Schedule::new(settings.inventory_interval),
+            disk_schedule: Schedule::new(settings.disk_interval),
+            looking_for: None,
+            looking_next_for: None,
+            disk_asked: false,
+            turns: Arc::new(Semaphore::new(settings.open_calls.max(1))),
+            open_requests: 0,
+            subscribers: Vec::new(),
+            last_failure: None,
+            looks: 0,
+            failed_looks: 0,
+            copies_deleted: 0,
+            view: HostViewHandle::new(ArcSwap::from_pointee(HostView::unasked(host, role))),
+            timer: None,
+            settings,
+        };
+        worker.publish();
+        worker
+    }
+
+    /// Where its view is found, also after the actor was started.
+    pub fn view(&self) -> HostViewHandle {
+        self.view.clone()
+    }
+
+    /// Why the host is not to be asked anything but probes now, if so.
+    fn not_to_be_asked(&self) -> Option<AskFailure> {
+        match &self.answers {
+            Some(Ok(())) => None,
+            Some(Err(failure)) => Some(failure.clone()),
+            None => Some(AskFailure::NotAsked("it has not answered a probe yet".to_owned())),
+        }
+    }
+
+    /// Does what is due and sleeps until the next time.
+    fn turn(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        if self.not_to_be_asked().is_none() {
+            let is_idle = self.looking_for.is_none() && !self.disk_asked;
+            if self.looking_for.is_none() && self.look_schedule.is_due(now) {
+                self.look(ctx, Vec::new());
+            } else if is_idle && self.disk_schedule.is_due(now) && self.is_asked_for_copies() {
+                self.ask_disk(ctx);
+            }
+        }
+        self.sleep(ctx);
+    }
+
+    fn sleep(&mut self, ctx: &mut Context<Self>) {
+        let next = self.look_schedule.next().min(self.disk_schedule.next());
+        let nap = next.since(self.clock.now());
+        // What is due already waits for an answer, or for a probe: nothing to hurry for.
+        let nap = if nap.is_zero() { LONGEST_SLEEP } else { nap.min(LONGEST_SLEEP) };
+        if let Some(timer) = self.timer.take() {
+            ctx.cancel_future(timer);
+        }
+        self.timer = Some(ctx.run_later(nap, |worker, ctx| {
+            worker.timer = None;
+            worker.turn(ctx);
+        }));
+    }
+
+    /// Whether this host is asked for files and disk: only destinations are (spec 2.3), and only
+    /// once it is known what program answers.
+    fn is_asked_for_copies(&self) -> bool {
+        self.role.is_destination() && self.program.kind != HostKind::Unknown
+    }
+
+    /// Keeps what went wrong for the view, and logs it when it is not what went wrong last.
+    fn note(&mut self, asked: &'static str, failure: &AskFailure) {
+        let failure = failure.to_string();
+        let is_same = |last: &FailureView| last.asked == asked && last.failure == failure;
+        if !self.last_failure.as_ref().is_some_and(is_same) {
+            warn!(host = %self.host, asked, failure, "host could not be asked");
+        }
+        self.last_failure = Some(FailureView { asked, failure, at: self.clock.now() });
+    }
+
+    /// What is known of the host, for a subscriber. None while it is not known what answers there.
+    fn observed(&self) -> Option<HostObserved> {
+        if self.program.kind == HostKind::Unknown {
+            return None;
+        }
+        let now = self.clock.now();
+        let kept = self.settings.disk_interval * DISK_KEPT_FOR_INTERVALS;
+        Some(HostObserved {
+            host: self.host,
+            kind: self.program.kind,
+            inventory: self.holdings.inventory().cloned(),
+            disk: self.disk.filter(|(_, at)| now.since(*at) <= kept).map(|(disk, _)| disk),
+            at: now,
+        })
+    }
+
+    fn tell(&mut self) {
+        let Some(observed) = self.observed() else { return };
+        self.subscribers.retain(|subscriber| subscriber.connected());
+        for subscriber in &self.subscribers {
+            subscriber.do_send(observed.clone());
+        }
+    }
+
+    fn publish(&mut self) {
+        let inventory = self.holdings.inventory().map(|inventory| InventoryView {
+            files: inventory.files.len(),
+            unreadable_names: inventory.unreadable_names,
+            at: inventory.at,
+        });
+        self.view.store(Arc::new(HostView {
+            host: self.host,
+            role: self.role,
+            kind: self.program.kind,
+            version: self.program.version.clone(),
+            answers: self.answers.as_ref().map(Result::is_ok),
+            latency_ms: self
+                .latency
+                .map(|latency| u64::try_from(latency.as_millis()).unwrap_or(u64::MAX)),
+            inventory,
+            disk: self.disk.map(|(disk, _)| disk),
+            disk_at: self.disk.map(|(_, at)| at),
+            open_requests: self.open_requests,
+            last_failure: self.last_failure.clone(),
+            looks: self.looks,
+            failed_looks: self.failed_looks,
+            deleted: self.copies_deleted,
+        }));
+    }
+}
+
+impl Actor for CfwWorker {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.sleep(ctx);
+    }
+}
+
+impl Handler<Probe> for CfwWorker {
+    type Result = ResponseActFuture<Self, Result<Duration, AskFailure>>;
+
+    fn handle(&mut self, Probe { timeout }: Probe, _: &mut Context<Self>) -> Self::Result {
+        let client = self.client.clone();
+        let probe = fut::wrap_future::<_, Self>(async move { client.probe(timeout).await });
+        Box::pin(probe.map(|outcome, worker, ctx| {
+            match &outcome {
+                Ok(latency) => {
+                    worker.latency = Some(*latency);
+                    let is_new_or_back = worker.not_to_be_asked().is_some();
+                    worker.answers = Some(Ok(()));
+                    if is_new_or_back {
+                        // Another program with other files may answer there now.
+                        worker.look_soon(ctx, None);
+                    }
+                }
+                Err(failure) => {
+                    worker.note("HEAD /hb", failure);
+                    worker.answers = Some(Err(failure.clone()));
+                }
+            }
+            worker.turn(ctx);
+            worker.publish();
+            outcome
+        }))
+    }
+}
+
+impl Handler<LookDue> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, _: LookDue, ctx: &mut Context<Self>) {
+        self.turn(ctx);
+    }
+}
+
+impl Handler<Subscribe> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, Subscribe { to }: Subscribe, _: &mut Context<Self>) {
+        if let Some(observed) = self.observed() {
+            to.do_send(observed);
+        }
+        self.subscribers.push(to);
+    }
+}
+
+impl Handler<CopyArrived> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, CopyArrived { file, .. }: CopyArrived, _: &mut Context<Self>) {
+        if self.holdings.arrived(file) {
+            self.tell();
+            self.publish();
+        }
+    }
+}

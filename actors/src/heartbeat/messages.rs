@@ -1,8 +1,12 @@
 //! The face of the HeartbeatSupervisor.
 
-use actix::Message;
+use std::sync::Arc;
+
+use actix::{Message, Recipient};
 use serde::{Deserialize, Serialize};
 
+use super::health::Beat;
+use crate::cfw_worker::Probe;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 
@@ -33,4 +37,81 @@ pub struct HealthChanged {
     pub to: Health,
     /// When the probe that decided it ended.
     pub at: Millis,
+}
+
+/// Watches one more host from now on. A host that is watched already is watched anew through the
+/// given probe: what was known of its health is forgotten.
+#[derive(Clone, Message)]
+#[rtype(result = "()")]
+pub struct AddHost {
+    /// The host.
+    pub host: HostAddr,
+    /// Who asks it: its CfwWorker.
+    pub probe: Recipient<Probe>,
+}
+
+/// Watches a host no longer. A probe of it that is still under way counts for nothing.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct RemoveHost {
+    /// The host.
+    pub host: HostAddr,
+}
+
+/// Tells `to` of every change of health from now on, and first of each host whose health is known
+/// already, as a change from unknown.
+#[derive(Clone, Message)]
+#[rtype(result = "()")]
+pub struct Subscribe {
+    /// Who is told.
+    pub to: Recipient<HealthChanged>,
+}
+
+/// Probes now: one host, or all. A host whose probe is under way is not probed twice.
+/// Answers how many probes began.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "usize")]
+pub struct CheckNow {
+    /// The host; none for every one.
+    pub host: Option<HostAddr>,
+}
+
+/// Begins the probes whose time has come. The supervisor sends itself this by its timer; tests
+/// send it after they moved the clock. Answers how many probes began.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "usize")]
+pub struct ProbeDue;
+
+/// What the HeartbeatSupervisor shows of itself.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct HeartbeatView {
+    /// Every watched host, by address.
+    pub hosts: Vec<Arc<HostBeats>>,
+    /// Probes sent since the start.
+    pub probes: u64,
+    /// How many of them were missed.
+    pub misses: u64,
+}
+
+/// What is known of one host's health, for people and metrics.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostBeats {
+    /// The host.
+    pub host: HostAddr,
+    /// Its health.
+    pub health: Health,
+    /// When that last changed; none while it never did.
+    pub changed: Option<Millis>,
+    /// When the last probe ended; none before the first.
+    pub checked: Option<Millis>,
+    /// When the host last answered.
+    pub last_answer: Option<Millis>,
+    /// How long the last probe took, in milliseconds; none when it was missed.
+    pub latency_ms: Option<u64>,
+    /// Misses since the last answer.
+    pub misses_in_a_row: u32,
+    /// Why the last missed probe was missed.
+    pub last_miss: Option<String>,
+    /// The latest probes, oldest first.
+    pub beats: Vec<Beat>,
 }

@@ -1,3 +1,275 @@
-//! (to come)
+//! The HeartbeatSupervisor: knows which hosts answer.
+//!
+//! Every host has its own schedule and its own probe under way, so that a slow one delays nobody.
+//! The supervisor itself talks to no host: it asks that host's CfwWorker to.
+
+pub mod health;
 mod messages;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use tokio::time::timeout;
+use tracing::{info, warn};
+
 pub use messages::*;
+
+use crate::cfw_worker::{AskFailure, Probe};
+use crate::clock::{Clock, Millis};
+use crate::host::HostAddr;
+use health::{HostHealth, Rhythm, Thresholds};
+
+/// How the HeartbeatSupervisor works.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeartbeatSettings {
+    /// How often a host is probed.
+    pub rhythm: Rhythm,
+    /// How long one probe waits for its answer.
+    pub timeout: Duration,
+    /// What it takes to change a host's health.
+    pub thresholds: Thresholds,
+}
+
+impl Default for HeartbeatSettings {
+    fn default() -> Self {
+        HeartbeatSettings {
+            rhythm: Rhythm { interval: Duration::from_secs(5), jitter: 0.1 },
+            timeout: Duration::from_secs(2),
+            thresholds: Thresholds::default(),
+        }
+    }
+}
+
+/// The supervisor looks at its schedule at least this often, so that jumps of the clock and
+/// suspends are noticed.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Time that a CfwWorker gets beyond the probe's own time-out to answer at all. One that does not
+/// is stuck, which is a miss like any other.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Where readers find the [`HeartbeatView`] without asking the actor.
+pub type HeartbeatViewHandle = Arc<ArcSwap<HeartbeatView>>;
+
+/// The actor. Owns what is known of each host's health; nothing of it is durable.
+pub struct HeartbeatSupervisor {
+    settings: HeartbeatSettings,
+    clock: Clock,
+    hosts: BTreeMap<HostAddr, Watched>,
+    subscribers: Vec<Recipient<HealthChanged>>,
+    view: HeartbeatViewHandle,
+    /// Counts up with each host added, so that a late probe of a removed one is known as such.
+    last_watch: u64,
+    probes: u64,
+    misses: u64,
+    timer: Option<SpawnHandle>,
+}
+
+/// A host and its schedule.
+struct Watched {
+    watch: u64,
+    probe: Recipient<Probe>,
+    health: HostHealth,
+    next_probe: Millis,
+    is_being_probed: bool,
+    shown: Arc<HostBeats>,
+}
+
+impl HeartbeatSupervisor {
+    /// A supervisor that watches nobody yet.
+    pub fn new(settings: HeartbeatSettings, clock: Clock) -> Self {
+        HeartbeatSupervisor {
+            settings,
+            clock,
+            hosts: BTreeMap::new(),
+            subscribers: Vec::new(),
+            view: HeartbeatViewHandle::default(),
+            last_watch: 0,
+            probes: 0,
+            misses: 0,
+            timer: None,
+        }
+    }
+
+    /// Where its view is found, also after the actor was started.
+    pub fn view(&self) -> HeartbeatViewHandle {
+        self.view.clone()
+    }
+
+    /// Begins the probes of all hosts that `is_wanted` picks and that are not being probed.
+    fn probe_where(
+        &mut self,
+        ctx: &mut Context<Self>,
+        is_wanted: impl Fn(HostAddr, &Watched) -> bool,
+    ) -> usize {
+        let now = self.clock.now();
+        let wait = self.settings.timeout;
+        let mut begun = 0;
+        for (&host, watched) in &mut self.hosts {
+            if watched.is_being_probed || !is_wanted(host, watched) {
+                continue;
+            }
+            watched.is_being_probed = true;
+            watched.next_probe = self.settings.rhythm.next(now, fastrand::f64());
+            let watch = watched.watch;
+            let answer = timeout(wait + GRACE, watched.probe.send(Probe { timeout: wait }));
+            let outcome = async move {
+                match answer.await {
+                    Ok(Ok(answer)) => answer.map_err(|failure| failure.to_string()),
+                    Ok(Err(mailbox)) => Err(format!("its worker cannot be asked: {mailbox}")),
+                    Err(_) => Err(AskFailure::TimedOut(wait + GRACE).to_string()),
+                }
+            };
+            let outcome = fut::wrap_future::<_, Self>(outcome);
+            ctx.spawn(outcome.map(move |outcome, supervisor, _| {
+                supervisor.ended(host, watch, outcome);
+            }));
+            begun += 1;
+        }
+        self.probes += begun as u64;
+        self.sleep(ctx);
+        begun
+    }
+
+    /// Takes in how a probe ended.
+    fn ended(&mut self, host: HostAddr, watch: u64, outcome: Result<Duration, String>) {
+        let Some(watched) = self.hosts.get_mut(&host).filter(|watched| watched.watch == watch)
+        else {
+            return;
+        };
+        watched.is_being_probed = false;
+        self.misses += u64::from(outcome.is_err());
+        let at = self.clock.now();
+        let change = watched.health.observe(self.settings.thresholds, at, outcome);
+        watched.shown = Arc::new(shown(host, &watched.health));
+        if let Some((from, to)) = change {
+            if to == Health::Up {
+                info!(%host, ?from, "host is up");
+            } else {
+                warn!(%host, ?from, ?to, why = watched.health.last_miss(), "host does not answer");
+            }
+            let changed = HealthChanged { host, from, to, at };
+            self.subscribers.retain(|subscriber| subscriber.connected());
+            for subscriber in &self.subscribers {
+                subscriber.do_send(changed.clone());
+            }
+        }
+        self.publish();
+    }
+
+    /// Sleeps until the next probe is due.
+    fn sleep(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        let next = self.hosts.values().filter(|host| !host.is_being_probed);
+        let until_next = next.map(|host| host.next_probe.since(now)).min();
+        let nap =
+            until_next.unwrap_or(LONGEST_SLEEP).clamp(Duration::from_millis(1), LONGEST_SLEEP);
+        if let Some(timer) = self.timer.take() {
+            ctx.cancel_future(timer);
+        }
+        self.timer = Some(ctx.run_later(nap, |supervisor, ctx| {
+            supervisor.timer = None;
+            supervisor.probe_what_is_due(ctx);
+        }));
+    }
+
+    fn probe_what_is_due(&mut self, ctx: &mut Context<Self>) -> usize {
+        let now = self.clock.now();
+        let rhythm = self.settings.rhythm;
+        self.probe_where(ctx, |_, watched| rhythm.is_due(watched.next_probe, now))
+    }
+
+    fn publish(&self) {
+        self.view.store(Arc::new(HeartbeatView {
+            hosts: self.hosts.values().map(|watched| watched.shown.clone()).collect(),
+            probes: self.probes,
+            misses: self.misses,
+        }));
+    }
+}
+
+/// What the view shows of a host.
+fn shown(host: HostAddr, health: &HostHealth) -> HostBeats {
+    let last = health.last_beat();
+    HostBeats {
+        host,
+        health: health.health(),
+        changed: health.changed(),
+        checked: last.map(|beat| beat.at),
+        last_answer: health.last_answer(),
+        latency_ms: last.and_then(|beat| beat.latency_ms),
+        misses_in_a_row: health.misses_in_a_row(),
+        last_miss: health.last_miss().map(str::to_owned),
+        beats: health.beats().collect(),
+    }
+}
+
+impl Actor for HeartbeatSupervisor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.probe_what_is_due(ctx);
+    }
+}
+
+impl Handler<AddHost> for HeartbeatSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, AddHost { host, probe }: AddHost, ctx: &mut Context<Self>) {
+        self.last_watch += 1;
+        let health = HostHealth::default();
+        let watched = Watched {
+            watch: self.last_watch,
+            probe,
+            next_probe: self.clock.now(),
+            is_being_probed: false,
+            shown: Arc::new(shown(host, &health)),
+            health,
+        };
+        self.hosts.insert(host, watched);
+        self.publish();
+        self.probe_what_is_due(ctx);
+    }
+}
+
+impl Handler<RemoveHost> for HeartbeatSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, RemoveHost { host }: RemoveHost, _: &mut Context<Self>) {
+        self.hosts.remove(&host);
+        self.publish();
+    }
+}
+
+impl Handler<Subscribe> for HeartbeatSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, Subscribe { to }: Subscribe, _: &mut Context<Self>) {
+        for (&host, watched) in &self.hosts {
+            if let Some(at) = watched.health.changed() {
+                let health = watched.health.health();
+                to.do_send(HealthChanged { host, from: Health::Unknown, to: health, at });
+            }
+        }
+        self.subscribers.push(to);
+    }
+}
+
+impl Handler<CheckNow> for HeartbeatSupervisor {
+    type Result = usize;
+
+    fn handle(&mut self, CheckNow { host }: CheckNow, ctx: &mut Context<Self>) -> usize {
+        self.probe_where(ctx, |candidate, _| host.is_none_or(|host| host == candidate))
+    }
+}
+
+impl Handler<ProbeDue> for HeartbeatSupervisor {
+    type Result = usize;
+
+    fn handle(&mut self, _: ProbeDue, ctx: &mut Context<Self>) -> usize {
+        self.probe_what_is_due(ctx)
+    }
+}

@@ -2,4 +2,6 @@
 //! (spec section 2), and Reelyard's own between node and worker.
 
 pub mod api;
+pub mod cfm;
+pub mod cfw;
 pub mod worker;

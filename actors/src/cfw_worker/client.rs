@@ -1,0 +1,223 @@
+//! The calls to one host, each with its time-out and its reading of the answer (spec 2.2, 2.3).
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{AUTHORIZATION, TRANSFER_ENCODING};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+
+use super::listing::{ListForm, ListReader, Listed};
+use super::settings::CfwWorkerSettings;
+use super::{AskFailure, Deleted, DiskFigures};
+use crate::event::Epoch;
+use crate::host::{HostAddr, HostKind};
+use crate::names::{FileName, NameTable};
+use crate::wire::cfw::parse_df;
+use crate::wire::worker::{EPOCH_HEADER, WorkerInfo};
+
+/// The longest answer that is read of calls that answer no list, in bytes.
+const LONGEST_ANSWER: u64 = 64 << 10;
+
+/// An unused connection is dropped after this long: before an old cfw does, which closes after
+/// 5 s (spec 2), so that no call is sent into a connection that is just being closed.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+
+/// The HTTP client for all hosts of a process: it keeps their connections.
+pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .connect_timeout(settings.connect_timeout)
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .http1_only()
+        .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+/// What program answers at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    pub kind: HostKind,
+    pub version: Option<String>,
+}
+
+/// Calls one host.
+#[derive(Clone)]
+pub(super) struct HostClient {
+    http: Client,
+    host: HostAddr,
+    settings: CfwWorkerSettings,
+}
+
+impl HostClient {
+    pub fn new(http: Client, host: HostAddr, settings: CfwWorkerSettings) -> Self {
+        HostClient { http, host, settings }
+    }
+
+    /// `HEAD /hb`: only 200 is alive.
+    pub async fn probe(&self, timeout: Duration) -> Result<Duration, AskFailure> {
+        let begun = Instant::now();
+        match send(self.request(Method::HEAD, "/hb"), timeout).await?.status() {
+            StatusCode::OK => Ok(begun.elapsed()),
+            other => Err(AskFailure::Status(other.as_u16())),
+        }
+    }
+
+    /// `GET /info`: an old cfw does not know it. The token is only told to a program that refuses
+    /// to answer without it, which no old cfw does.
+    pub async fn program(&self) -> Result<Program, AskFailure> {
+        let timeout = self.settings.call_timeout;
+        let mut answer = send(self.request(Method::GET, "/info"), timeout).await?;
+        if answer.status() == StatusCode::UNAUTHORIZED && self.settings.token.is_some() {
+            answer = send(self.with_token(self.request(Method::GET, "/info")), timeout).await?;
+        }
+        match answer.status() {
+            StatusCode::NOT_FOUND => Ok(Program { kind: HostKind::Cfw, version: None }),
+            StatusCode::OK => self.read_info(&read(answer, timeout).await?),
+            other => Err(AskFailure::Status(other.as_u16())),
+        }
+    }
+
+    fn read_info(&self, body: &[u8]) -> Result<Program, AskFailure> {
+        let info: WorkerInfo = serde_json::from_slice(body)
+            .map_err(|error| AskFailure::Garbled(format!("GET /info: {error}")))?;
+        if info.program != "reelyard" {
+            return Err(AskFailure::Garbled(format!("GET /info names {:?}", info.program)));
+        }
+        // A worker polls for tasks under its own name: under another one it would never get any.
+        if info.host != self.host {
+            return Err(AskFailure::Garbled(format!(
+                "the worker there calls itself {}: give it the address the yard knows it by",
+                info.host
+            )));
+        }
+        let mut data_addr = info.data_listen;
+        if data_addr.ip().is_unspecified() {
+            data_addr = SocketAddr::new(self.host.ip(), data_addr.port());
+        }
+        Ok(Program { kind: HostKind::Reelyard { data_addr }, version: Some(info.version) })
+    }
+
+    /// Everything the host holds: from a Reelyard worker its inventory, from an old cfw its list.
+    pub async fn list(&self, kind: HostKind, names: NameTable) -> Result<Listed, AskFailure> {
+        let timeout = self.settings.list_timeout;
+        let (form, request) = match kind {
+            HostKind::Reelyard { .. } => {
+                let request = self.request(Method::GET, "/inventory");
+                (ListForm::Inventory, self.with_token(request))
+            }
+            _ => (ListForm::Names, self.request(Method::GET, "/files")),
+        };
+        let mut answer = send(request, timeout).await?;
+        expect_ok(&answer)?;
+        if form == ListForm::Names && !tells_its_end(&answer) {
+            return Err(AskFailure::Garbled(
+                "the list has neither a length nor chunks, so nobody can tell whether it is whole"
+                    .to_owned(),
+            ));
+        }
+        let mut reader = ListReader::new(form, names);
+        let mut taken = 0;
+        while let Some(bytes) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
+            taken += bytes.len() as u64;
+            if taken > self.settings.max_list_bytes {
+                let most = self.settings.max_list_bytes;
+                return Err(AskFailure::Garbled(format!("the list is longer than {most} bytes")));
+            }
+            reader.push(&bytes).map_err(garbled)?;
+        }
+        reader.finish().map_err(garbled)
+    }
+
+    /// `GET /df`.
+    pub async fn disk(&self) -> Result<DiskFigures, AskFailure> {
+        let timeout = self.settings.call_timeout;
+        let answer = send(self.request(Method::GET, "/df"), timeout).await?;
+        expect_ok(&answer)?;
+        parse_df(&read(answer, timeout).await?).map_err(garbled)
+    }
+
+    /// `DELETE /files/{name}`. Every host is told the epoch; an old cfw does not read it.
+    pub async fn delete(
+        &self,
+        kind: HostKind,
+        name: &FileName,
+        epoch: Epoch,
+    ) -> Result<Deleted, AskFailure> {
+        let path = format!("/files/{}", name.to_percent());
+        let mut request = self.request(Method::DELETE, &path).header(EPOCH_HEADER, epoch.0);
+        if matches!(kind, HostKind::Reelyard { .. }) {
+            request = self.with_token(request);
+        }
+        match send(request, self.settings.call_timeout).await?.status() {
+            StatusCode::OK => Ok(Deleted::Removed),
+            StatusCode::NOT_FOUND => Ok(Deleted::Absent),
+            StatusCode::NOT_ACCEPTABLE => Ok(Deleted::Directory),
+            StatusCode::PRECONDITION_FAILED => Ok(Deleted::Deposed),
+            other => Err(AskFailure::Status(other.as_u16())),
+        }
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("http://{}{path}", self.host))
+    }
+
+    fn with_token(&self, request: RequestBuilder) -> RequestBuilder {
+        match &self.settings.token {
+            Some(token) => request.header(AUTHORIZATION, format!("Bearer {}", token.reveal())),
+            None => request,
+        }
+    }
+}
+
+/// Sends a request; `timeout` holds for the whole exchange, the body included.
+async fn send(request: RequestBuilder, timeout: Duration) -> Result<Response, AskFailure> {
+    request.timeout(timeout).send().await.map_err(|error| failure(error, timeout))
+}
+
+/// Reads a short body.
+async fn read(mut answer: Response, timeout: Duration) -> Result<Vec<u8>, AskFailure> {
+    let mut body = Vec::new();
+    while let Some(bytes) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
+        if (body.len() + bytes.len()) as u64 > LONGEST_ANSWER {
+            return Err(AskFailure::Garbled(format!(
+                "the answer is longer than {LONGEST_ANSWER} bytes"
+            )));
+        }
+        body.extend_from_slice(&bytes);
+    }
+    Ok(body)
+}
+
+fn expect_ok(answer: &Response) -> Result<(), AskFailure> {
+    match answer.status() {
+        StatusCode::OK => Ok(()),
+        other => Err(AskFailure::Status(other.as_u16())),
+    }
+}
+
+/// Whether a body that was cut off would be noticed. One that simply lasts until the connection
+/// closes looks whole wherever it was cut.
+fn tells_its_end(answer: &Response) -> bool {
+    answer.content_length().is_some() || answer.headers().contains_key(TRANSFER_ENCODING)
+}
+
+fn garbled(error: impl ToString) -> AskFailure {
+    AskFailure::Garbled(error.to_string())
+}
+
+/// What went wrong, in the words of whoever noticed it first.
+fn failure(error: reqwest::Error, timeout: Duration) -> AskFailure {
+    if error.is_timeout() {
+        return match error.is_connect() {
+            true => AskFailure::Unreachable("no connection could be made in time".to_owned()),
+            false => AskFailure::TimedOut(timeout),
+        };
+    }
+    let mut cause: &dyn Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    AskFailure::Unreachable(cause.to_string())
+}

@@ -1,0 +1,201 @@
+//! Looking at a host: what program answers there, what it holds, and its disk.
+
+use std::sync::Arc;
+
+use actix::prelude::*;
+use tokio::sync::oneshot;
+use tracing::info;
+
+use super::client::{HostClient, Program};
+use super::listing::Listed;
+use super::{AskFailure, CfwWorker, DiskFigures, Inventory, Refresh};
+use crate::clock::Millis;
+use crate::host::{HostKind, HostRole};
+use crate::names::NameTable;
+
+/// Where the answer to one [`Refresh`] goes.
+pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;
+
+/// What a look at a host brought.
+struct Looked {
+    asked: Millis,
+    program: Result<Program, AskFailure>,
+    /// None for a pure source.
+    copies: Option<Copies>,
+}
+
+/// What a destination told of its copies.
+struct Copies {
+    listed: Result<Listed, AskFailure>,
+    disk: Result<DiskFigures, AskFailure>,
+}
+
+/// One look: first what the host is, then what it holds and its disk at the same time.
+async fn look_at(client: HostClient, role: HostRole, names: NameTable, asked: Millis) -> Looked {
+    let program = match client.program().await {
+        Ok(program) => program,
+        Err(failure) => return Looked::failed(asked, failure),
+    };
+    if !role.is_destination() {
+        return Looked { asked, program: Ok(program), copies: None };
+    }
+    let (listed, disk) = tokio::join!(client.list(program.kind, names), client.disk());
+    Looked { asked, program: Ok(program), copies: Some(Copies { listed, disk }) }
+}
+
+impl Looked {
+    fn failed(asked: Millis, failure: AskFailure) -> Self {
+        Looked { asked, program: Err(failure), copies: None }
+    }
+}
+
+impl CfwWorker {
+    /// Looks at the host now, or once more after the look that is under way: that one may have
+    /// been asked before what is to be seen.
+    pub(super) fn look_soon(&mut self, ctx: &mut Context<Self>, reply: Option<RefreshReply>) {
+        if self.looking_for.is_some() {
+            self.looking_next_for.get_or_insert_default().extend(reply);
+        } else {
+            self.look(ctx, reply.into_iter().collect());
+        }
+    }
+
+    /// Begins a look. None is under way.
+    pub(super) fn look(&mut self, ctx: &mut Context<Self>, replies: Vec<RefreshReply>) {
+        debug_assert!(self.looking_for.is_none(), "two looks at one host at the same time");
+        self.looks += 1;
+        self.looking_for = Some(replies);
+        self.holdings.asked();
+        let asked = self.clock.now();
+        let look = look_at(self.client.clone(), self.role, self.names.clone(), asked);
+        // Spawned by itself, so that reading a long list does not run inside the actor.
+        let looking = fut::wrap_future::<_, Self>(tokio::spawn(look));
+        ctx.spawn(looking.map(move |looked, worker, ctx| {
+            let looked = looked.unwrap_or_else(|panic| {
+                let failure = AskFailure::Garbled(format!("reading the answer failed: {panic}"));
+                Looked::failed(asked, failure)
+            });
+            worker.looked(looked, ctx);
+        }));
+    }
+
+    /// Takes in what a look brought and answers those who waited for it.
+    fn looked(&mut self, looked: Looked, ctx: &mut Context<Self>) {
+        let Looked { asked, program, copies } = looked;
+        let answer = match (program, copies) {
+            (Err(failure), _) => {
+                self.note("GET /info", &failure);
+                Err(failure)
+            }
+            (Ok(program), copies) => {
+                self.learn(program);
+                copies.map(|copies| self.take_copies(copies, asked)).unwrap_or_else(|| {
+                    let why = "it is a source only, and those are not asked for what they hold";
+                    Err(AskFailure::NotAsked(why.to_owned()))
+                })
+            }
+        };
+        if matches!(answer, Ok(_) | Err(AskFailure::NotAsked(_))) {
+            self.look_schedule.answered(asked, fastrand::f64());
+            self.tell();
+        } else {
+            self.failed_looks += 1;
+            self.look_schedule.failed(self.clock.now());
+        }
+        // A list that came has ended this already; any other end leaves what was known.
+        self.holdings.not_answered();
+        reply_to_all(self.looking_for.take(), &answer);
+        if let Some(replies) = self.looking_next_for.take() {
+            match self.not_to_be_asked() {
+                Some(failure) => reply_to_all(Some(replies), &Err(failure)),
+                None => self.look(ctx, replies),
+            }
+        }
+        self.publish();
+        self.turn(ctx);
+    }
+
+    fn learn(&mut self, program: Program) {
+        if program != self.program {
+            let version = program.version.as_deref();
+            info!(host = %self.host, kind = ?program.kind, version, "host tells what it is");
+            self.program = program;
+        }
+    }
+
+    fn take_copies(
+        &mut self,
+        Copies { listed, disk }: Copies,
+        asked: Millis,
+    ) -> Result<Arc<Inventory>, AskFailure> {
+        self.take_disk(disk, asked);
+        match listed {
+            Ok(listed) => Ok(self.holdings.answered(listed, asked)),
+            Err(failure) => {
+                let call = match self.program.kind {
+                    HostKind::Reelyard { .. } => "GET /inventory",
+                    _ => "GET /files",
+                };
+                self.note(call, &failure);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Asks for the disk alone, between two looks.
+    pub(super) fn ask_disk(&mut self, ctx: &mut Context<Self>) {
+        self.disk_asked = true;
+        let asked = self.clock.now();
+        let client = self.client.clone();
+        let asking = fut::wrap_future::<_, Self>(async move { client.disk().await });
+        ctx.spawn(asking.map(move |disk, worker, ctx| {
+            worker.disk_asked = false;
+            if worker.take_disk(disk, asked) {
+                worker.tell();
+            }
+            worker.publish();
+            worker.sleep(ctx);
+        }));
+    }
+
+    /// Takes in an answer of `GET /df`; whether it was one.
+    fn take_disk(&mut self, disk: Result<DiskFigures, AskFailure>, asked: Millis) -> bool {
+        match disk {
+            Ok(disk) => {
+                self.disk = Some((disk, asked));
+                self.disk_schedule.answered(asked, fastrand::f64());
+                true
+            }
+            Err(failure) => {
+                self.note("GET /df", &failure);
+                self.disk_schedule.failed(self.clock.now());
+                false
+            }
+        }
+    }
+}
+
+/// Answers everybody who waited; whoever no longer does, does not need it.
+fn reply_to_all(replies: Option<Vec<RefreshReply>>, answer: &Result<Arc<Inventory>, AskFailure>) {
+    for reply in replies.unwrap_or_default() {
+        let _ = reply.send(answer.clone());
+    }
+}
+
+impl Handler<Refresh> for CfwWorker {
+    type Result = ResponseFuture<Result<Arc<Inventory>, AskFailure>>;
+
+    fn handle(&mut self, _: Refresh, ctx: &mut Context<Self>) -> Self::Result {
+        if let Some(failure) = self.not_to_be_asked() {
+            return Box::pin(async { Err(failure) });
+        }
+        let (reply, answer) = oneshot::channel();
+        self.look_soon(ctx, Some(reply));
+        self.publish();
+        Box::pin(async move {
+            answer.await.unwrap_or_else(|_| {
+                Err(AskFailure::NotAsked("its worker stopped meanwhile".to_owned()))
+            })
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! How hosts are called.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The token that node and workers share. Never shown, not even in debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SharedToken(Arc<str>);
+
+impl SharedToken {
+    /// A token from the configuration.
+    pub fn new(token: &str) -> Self {
+        SharedToken(token.into())
+    }
+
+    /// The token itself, for the one place that sends it.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SharedToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedToken(..)")
+    }
+}
+
+/// How CfwWorkers call their hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CfwWorkerSettings {
+    /// How long making a connection may take.
+    pub connect_timeout: Duration,
+    /// How long `/info`, `/df` and `DELETE` may take as a whole.
+    pub call_timeout: Duration,
+    /// How long a list of files may take as a whole. Old cfws cut theirs after 5 s themselves.
+    pub list_timeout: Duration,
+    /// How often a destination is asked for what it holds.
+    pub inventory_interval: Duration,
+    /// How often a destination is asked for its disk.
+    pub disk_interval: Duration,
+    /// Sent to Reelyard workers, and to nobody else.
+    pub token: Option<SharedToken>,
+    /// The longest list of files that is read, in bytes.
+    pub max_list_bytes: u64,
+    /// Calls to one host at the same time; probes and looks not counted.
+    pub open_calls: usize,
+    /// Calls that may wait for their turn beyond those.
+    pub waiting_calls: usize,
+}
+
+impl Default for CfwWorkerSettings {
+    fn default() -> Self {
+        CfwWorkerSettings {
+            connect_timeout: Duration::from_secs(2),
+            call_timeout: Duration::from_secs(5),
+            list_timeout: Duration::from_secs(60),
+            inventory_interval: Duration::from_secs(60),
+            disk_interval: Duration::from_secs(30),
+            token: None,
+            max_list_bytes: 512 << 20,
+            open_calls: 4,
+            waiting_calls: 64,
+        }
+    }
+}

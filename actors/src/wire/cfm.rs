@@ -1,0 +1,392 @@
+//! The JSON of cfm: the list of tasks and the body of a change of state (spec 2.1).
+
+use std::io;
+use std::time::Duration;
+
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::ser::Serialize;
+
+use crate::clock::Millis;
+use crate::host::BitsPerSecond;
+use crate::task_manager::{OldState, Task, TaskState};
+use crate::wire::worker::TaskId;
+
+/// How long an ended task stays on cfm's list, so that whoever polls still sees how it ended.
+pub const ENDED_TASKS_SHOWN_FOR: Duration = Duration::from_secs(60);
+
+/// What `copy_speed` says for a task without a limit: the wire has no word for "unlimited", zero
+/// would stop some downloaders, and this is the highest rate that a 32-bit one can read.
+pub const FASTEST_ON_THE_WIRE: BitsPerSecond = BitsPerSecond(i32::MAX as u64);
+
+/// One task as cfm writes it, fields in cfm's order.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CfmTask {
+    /// The number, as a string.
+    #[serde(with = "number_in_a_string")]
+    pub id: i64,
+    /// Unix seconds of its planning.
+    pub ctime: i64,
+    /// Unix seconds of its last change of state.
+    pub mtime: i64,
+    /// Where it is in its life.
+    pub status: OldState,
+    /// The source's IP.
+    pub src_ip: String,
+    /// The destination's IP.
+    pub dst_ip: String,
+    /// Path of the master on the source.
+    pub file_path: String,
+    /// Its base name.
+    pub file_name: String,
+    /// Its rank, 1 = best; 0 for a hot file without a grade.
+    pub grade: u32,
+    /// Bit/s, as a string.
+    #[serde(with = "number_in_a_string")]
+    pub copy_speed: u64,
+    /// The source's `ip:port`.
+    pub src_addr: String,
+    /// The destination's `ip:port`.
+    pub dst_addr: String,
+}
+
+impl CfmTask {
+    /// How cfm's wire shows `task` at `now`. None for what that wire has no state for (failed and
+    /// cancelled tasks), for what ended longer than [`ENDED_TASKS_SHOWN_FOR`] ago, and for a file
+    /// whose name is not UTF-8: its JSON would carry another name, and such a file is never
+    /// planned for a host that reads this list.
+    pub fn showing(task: &Task, now: Millis) -> Option<CfmTask> {
+        let status = old_state(task)?;
+        if !task.state.is_open() && now.since(task.changed) > ENDED_TASKS_SHOWN_FOR {
+            return None;
+        }
+        let name = task.name.as_utf8()?;
+        Some(CfmTask {
+            id: task.id.0,
+            ctime: task.created.unix_seconds(),
+            mtime: task.changed.unix_seconds(),
+            status,
+            src_ip: task.source.ip().to_string(),
+            dst_ip: task.destination.ip().to_string(),
+            file_path: path_of(&task.dir, name),
+            file_name: name.to_owned(),
+            grade: task.grade,
+            copy_speed: task.copy_speed.unwrap_or(FASTEST_ON_THE_WIRE).0,
+            src_addr: task.source.to_string(),
+            dst_addr: task.destination.to_string(),
+        })
+    }
+}
+
+/// The state that cfm's wire shows for a task, if it has a word for it. A `done` that is still to
+/// be confirmed by the destination's list is shown as `done`: the old cfw has said so and is rid
+/// of the task.
+pub fn old_state(task: &Task) -> Option<OldState> {
+    match task.state {
+        TaskState::Ready | TaskState::Working if task.claimed_done => Some(OldState::Done),
+        TaskState::Ready => Some(OldState::Ready),
+        TaskState::Working => Some(OldState::Working),
+        TaskState::Done => Some(OldState::Done),
+        TaskState::Timeout => Some(OldState::Timeout),
+        TaskState::Failed | TaskState::Cancelled => None,
+    }
+}
+
+/// The path of a master as it stands in a task.
+fn path_of(dir: &str, name: &str) -> String {
+    format!("{}/{name}", dir.trim_end_matches('/'))
+}
+
+/// The body of `GET /tasks`: a JSON array sorted by id, then a newline.
+pub fn write_tasks<'a>(tasks: impl IntoIterator<Item = &'a Task>, now: Millis) -> Vec<u8> {
+    let mut shown: Vec<CfmTask> =
+        tasks.into_iter().filter_map(|task| CfmTask::showing(task, now)).collect();
+    shown.sort_unstable_by_key(|task| task.id);
+    let mut body = as_go_writes(&shown);
+    body.push(b'\n');
+    body
+}
+
+/// JSON with the escapes that Go's encoder makes, so that bodies are the same byte for byte.
+fn as_go_writes<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut body, GoEscapes);
+    // Writing to memory cannot fail, and no type of this wire has keys that are not strings.
+    #[allow(clippy::expect_used)]
+    value.serialize(&mut serializer).expect("wire types serialise");
+    body
+}
+
+/// Writes `<`, `>`, `&`, U+2028 and U+2029 inside strings as `\u....`, as Go does.
+struct GoEscapes;
+
+impl serde_json::ser::Formatter for GoEscapes {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut written = 0;
+        for (at, c) in fragment.char_indices() {
+            if matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}') {
+                writer.write_all(&fragment.as_bytes()[written..at])?;
+                write!(writer, "\\u{:04x}", u32::from(c))?;
+                written = at + c.len_utf8();
+            }
+        }
+        writer.write_all(&fragment.as_bytes()[written..])
+    }
+}
+
+/// Reads the id in `/tasks/{id}` as Go's `strconv.ParseInt(text, 10, 64)` does.
+pub fn parse_task_id(text: &str) -> Option<TaskId> {
+    text.parse().ok().map(TaskId)
+}
+
+/// Why the body of a `PATCH` is answered with 400.
+#[derive(Debug, thiserror::Error)]
+pub enum BadChange {
+    /// It is not JSON, or no object.
+    #[error("the body is not a JSON object: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// Its status is none of cfm's four.
+    #[error("the status is none of ready, working, done and timeout")]
+    UnknownStatus,
+}
+
+/// Reads the body of `PATCH /tasks/{id}`. None when it names no status: cfm looks for the task
+/// before it refuses that.
+///
+/// As Go's decoder does: the key's case does not matter, other keys and whatever follows the
+/// object are ignored, of a repeated key the last good value counts but any bad one spoils the
+/// body, `null` instead of an object changes nothing, bytes that are not UTF-8 are replaced.
+pub fn parse_change(body: &[u8]) -> Result<Option<OldState>, BadChange> {
+    let text = String::from_utf8_lossy(body);
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    let change = Option::<Change>::deserialize(&mut reader)?.unwrap_or_default();
+    if change.has_unknown_status {
+        return Err(BadChange::UnknownStatus);
+    }
+    Ok(change.status)
+}
+
+/// What the keys of a body came to.
+#[derive(Default)]
+struct Change {
+    status: Option<OldState>,
+    has_unknown_status: bool,
+}
+
+impl<'de> Deserialize<'de> for Change {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Change;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Change, A::Error> {
+                let mut change = Change::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    if !is_status_key(&key) {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    }
+                    match map.next_value::<StatusValue>()?.0 {
+                        Some(status) => change.status = Some(status),
+                        None => change.has_unknown_status = true,
+                    }
+                }
+                Ok(change)
+            }
+        }
+        deserializer.deserialize_map(Keys)
+    }
+}
+
+/// Go folds keys by Unicode's simple rules, by which a long s is an s.
+fn is_status_key(key: &str) -> bool {
+    key.replace('\u{17f}', "s").eq_ignore_ascii_case("status")
+}
+
+/// A value of the key `status`; none for anything but one of the four words.
+struct StatusValue(Option<OldState>);
+
+impl<'de> Deserialize<'de> for StatusValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Word;
+        impl<'de> Visitor<'de> for Word {
+            type Value = Option<OldState>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Self::Value, E> {
+                Ok(match word {
+                    "ready" => Some(OldState::Ready),
+                    "working" => Some(OldState::Working),
+                    "done" => Some(OldState::Done),
+                    "timeout" => Some(OldState::Timeout),
+                    _ => None,
+                })
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(None)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(None)
+            }
+        }
+        deserializer.deserialize_any(Word).map(StatusValue)
+    }
+}
+
+/// Numbers that this wire carries as strings.
+pub(super) mod number_in_a_string {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<T: Display, S: Serializer>(number: &T, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(number)
+    }
+
+    pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::FileName;
+
+    fn task(name: &[u8]) -> Task {
+        Task {
+            id: TaskId(1_795_240_648_713_846_374),
+            name: FileName::new(name).unwrap(),
+            dir: "/data2".to_owned(),
+            source: "127.0.0.11:28888".parse().unwrap(),
+            destination: "127.0.0.22:28888".parse().unwrap(),
+            grade: 7,
+            hits: 0,
+            size: 1,
+            copy_speed: Some(BitsPerSecond(80_000_000)),
+            state: TaskState::Ready,
+            created: Millis(1_795_240_648_713),
+            changed: Millis(1_795_240_648_713),
+            claimed_done: false,
+            reason: None,
+            blame: None,
+            hash: None,
+        }
+    }
+
+    #[test]
+    fn a_task_is_written_as_cfm_writes_it() {
+        let body = write_tasks([&task(b"E.mpg")], Millis(1_795_240_649_000));
+        assert_eq!(
+            String::from_utf8(body).unwrap(),
+            "[{\"id\":\"1795240648713846374\",\"ctime\":1795240648,\"mtime\":1795240648,\
+             \"status\":\"ready\",\"src_ip\":\"127.0.0.11\",\"dst_ip\":\"127.0.0.22\",\
+             \"file_path\":\"/data2/E.mpg\",\"file_name\":\"E.mpg\",\"grade\":7,\
+             \"copy_speed\":\"80000000\",\"src_addr\":\"127.0.0.11:28888\",\
+             \"dst_addr\":\"127.0.0.22:28888\"}]\n"
+        );
+        assert_eq!(write_tasks([], Millis(0)), b"[]\n");
+    }
+
+    #[test]
+    fn names_are_escaped_as_go_does() {
+        let body = as_go_writes(&"a<b>&\u{2028}\u{2029}\"\\\té\u{1}");
+        let expected = r#""a\u003cb\u003e\u0026\u2028\u2029\"\\\té\u0001""#;
+        assert_eq!(String::from_utf8(body).unwrap(), expected);
+    }
+
+    #[test]
+    fn only_the_four_old_states_are_shown_and_ended_ones_only_while_recent() {
+        let now = Millis(1_795_240_700_000);
+        let shown = |state, claimed_done, age: u64| {
+            let changed = now.before(Duration::from_secs(age));
+            let task = Task { state, claimed_done, changed, ..task(b"a") };
+            CfmTask::showing(&task, now).map(|task| task.status)
+        };
+        assert_eq!(shown(TaskState::Ready, false, 9000), Some(OldState::Ready));
+        assert_eq!(shown(TaskState::Working, false, 9000), Some(OldState::Working));
+        assert_eq!(shown(TaskState::Working, true, 9000), Some(OldState::Done));
+        assert_eq!(shown(TaskState::Done, false, 60), Some(OldState::Done));
+        assert_eq!(shown(TaskState::Done, false, 61), None);
+        assert_eq!(shown(TaskState::Timeout, false, 1), Some(OldState::Timeout));
+        assert_eq!(shown(TaskState::Failed, false, 1), None);
+        assert_eq!(shown(TaskState::Cancelled, false, 1), None);
+        assert_eq!(CfmTask::showing(&task(b"\xff"), now), None);
+    }
+
+    #[test]
+    fn a_body_is_read_as_go_reads_it() {
+        let read = |body: &[u8]| parse_change(body).ok();
+        let done = Some(Some(OldState::Done));
+        assert_eq!(read(br#"{"status":"done"}"#), done);
+        assert_eq!(read(br#"{"STATUS":"done","more":[{"status":1}]} trailing"#), done);
+        assert_eq!(read("{\"\u{17f}tatus\":\"done\"}".as_bytes()), done);
+        assert_eq!(read(br#"{"status":"ready","Status":"done"}"#), done);
+        assert_eq!(read(b"{\"a\xff\":\"\xff\",\"status\":\"done\"}"), done);
+        assert_eq!(read(b"{}"), Some(None));
+        assert_eq!(read(b"null"), Some(None));
+        let bad = [
+            "",
+            "{",
+            "[]",
+            "\"done\"",
+            "{\"status\":null}",
+            "{\"status\":\"failed\"}",
+            "{\"status\":3}",
+            "{\"status\":[\"done\"]}",
+            "{\"status\":\"failed\",\"status\":\"done\"}",
+            "status=done",
+        ];
+        for body in bad {
+            assert_eq!(read(body.as_bytes()), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn ids_are_read_as_go_reads_them() {
+        assert_eq!(parse_task_id("+5"), Some(TaskId(5)));
+        assert_eq!(parse_task_id("-9223372036854775808"), Some(TaskId(i64::MIN)));
+        for bad in ["", "+", "5a", " 5", "0x5", "1_000", "9223372036854775808", "5.0"] {
+            assert_eq!(parse_task_id(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The JSON of cfw: the disk figures of `GET /df` (spec 2.2).
+
+use serde::{Deserialize, Serialize};
+
+use super::cfm::number_in_a_string;
+use crate::cfw_worker::DiskFigures;
+
+/// The answer of `GET /df`, fields in cfw's order: sizes in bytes as strings, the percentage as a
+/// number. A field that is missing or no number makes the whole answer unreadable: figures are
+/// never made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DfAnswer {
+    #[serde(with = "number_in_a_string")]
+    total_size: u64,
+    #[serde(with = "number_in_a_string")]
+    used_size: u64,
+    #[serde(with = "number_in_a_string")]
+    avail_size: u64,
+    used_percent: u32,
+    #[serde(with = "number_in_a_string")]
+    free_size: u64,
+}
+
+/// Why the answer of `GET /df` says nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum BadDf {
+    /// It does not have cfw's shape.
+    #[error("the disk figures cannot be read: {0}")]
+    NotDf(#[from] serde_json::Error),
+    /// No file system has no size: an error on the other side was written as zeros.
+    #[error("the disk figures say that the disk has no size")]
+    NoSize,
+}
+
+impl From<DiskFigures> for DfAnswer {
+    fn from(disk: DiskFigures) -> Self {
+        DfAnswer {
+            total_size: disk.total,
+            used_size: disk.used,
+            avail_size: disk.avail,
+            used_percent: disk.used_percent,
+            free_size: disk.free,
+        }
+    }
+}
+
+/// The body of `GET /df`: one object, then a newline.
+pub fn write_df(disk: DiskFigures) -> Vec<u8> {
+    // Five numbers written to memory: nothing can fail.
+    #[allow(clippy::expect_used)]
+    let mut body = serde_json::to_vec(&DfAnswer::from(disk)).expect("numbers serialise");
+    body.push(b'\n');
+    body
+}
+
+/// Reads the body of `GET /df`.
+pub fn parse_df(body: &[u8]) -> Result<DiskFigures, BadDf> {
+    let df: DfAnswer = serde_json::from_slice(body)?;
+    if df.total_size == 0 {
+        return Err(BadDf::NoSize);
+    }
+    Ok(DiskFigures {
+        total: df.total_size,
+        used: df.used_size,
+        avail: df.avail_size,
+        free: df.free_size,
+        used_percent: df.used_percent,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWER: &str = "{\"total_size\":\"314913513472\",\"used_size\":\"200937054208\",\
+                          \"avail_size\":\"97956167680\",\"used_percent\":67,\
+                          \"free_size\":\"113976459264\"}\n";
+
+    #[test]
+    fn disk_figures_go_both_ways_byte_for_byte() {
+        let disk = parse_df(ANSWER.as_bytes()).unwrap();
+        assert_eq!((disk.total, disk.used_percent), (314_913_513_472, 67));
+        assert_eq!(String::from_utf8(write_df(disk)).unwrap(), ANSWER);
+    }
+
+    #[test]
+    fn figures_are_never_made_up() {
+        let zeros = ANSWER.replace("314913513472", "0");
+        let number = ANSWER.replace("\"200937054208\"", "200937054208");
+        let empty = ANSWER.replace("97956167680", "");
+        for bad in ["{}", "", "null", "[]", &ANSWER[..90], &zeros, &number, &empty] {
+            assert!(parse_df(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}
