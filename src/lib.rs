@@ -1,1 +1,4 @@
 //! x
+
+pub mod http;
+pub mod worker;
