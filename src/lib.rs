@@ -5,3 +5,7 @@
 pub mod cli;
 pub mod config;
 pub mod logging;
+//! x
+
+pub mod http;
+pub mod worker;

@@ -6,3 +6,6 @@ pub mod catalog_yard;
 //! What the tests of Reelyard share: programs that stand in for others.
 
 pub mod stand_in_cfw;
+//! x
+
+pub mod worker_rig;

@@ -1,0 +1,240 @@
+//! One connection of the data port: request after request, each answered before the next is read.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::net::{Shutdown, TcpStream};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::fs::sendfile;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
+use super::Shared;
+use super::range::{Wanted, wanted};
+use super::request::{NoRequest, Request, RequestReader};
+use super::shelf::{Asked, NotServed};
+use crate::downloader::file_identity::FileIdentity;
+use crate::downloader::hash_desk::Hashed;
+use crate::wire::worker::FileHash;
+
+/// The most that one `sendfile` is asked for: long enough to cost nothing, short enough that the
+/// hasher behind it is never far.
+const CHUNK: u64 = 4 << 20;
+
+/// How long a request for a hash that is being computed is held before it is answered 202.
+const HASH_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Serves one client until it leaves, errs, or the port stops.
+pub(super) fn serve(stream: TcpStream, shared: &Shared) {
+    let set_up = stream
+        .set_write_timeout(Some(shared.limits.send_timeout))
+        .and_then(|()| stream.set_nodelay(true));
+    if set_up.is_err() {
+        return;
+    }
+    let mut reader = RequestReader::new();
+    loop {
+        let kept = match reader.next(&stream, shared.limits.request_timeout) {
+            Ok(request) => {
+                shared.requests.fetch_add(1, Ordering::Relaxed);
+                answer(&stream, shared, &request).is_ok() && request.keep_alive
+            }
+            Err(NoRequest::Gone) => false,
+            Err(why) => {
+                shared.requests.fetch_add(1, Ordering::Relaxed);
+                let _ = refuse_unread(&stream, why);
+                false
+            }
+        };
+        if !kept || shared.stopping.load(Ordering::SeqCst) {
+            let _ = stream.shutdown(Shutdown::Write);
+            return;
+        }
+    }
+}
+
+fn refuse_unread(stream: &TcpStream, why: NoRequest) -> io::Result<()> {
+    let (status, text) = match why {
+        NoRequest::TooLong => {
+            ("431 Request Header Fields Too Large", "the request head is too long")
+        }
+        NoRequest::Method => {
+            ("405 Method Not Allowed\r\nAllow: GET, HEAD", "only GET and HEAD are served here")
+        }
+        NoRequest::Garbled | NoRequest::Gone => ("400 Bad Request", "this is no request"),
+    };
+    Head { status, keep_alive: false, head_only: false, extra: String::new() }
+        .with_text(stream, text)
+}
+
+fn answer(stream: &TcpStream, shared: &Shared, request: &Request) -> io::Result<()> {
+    let head = |status| Head {
+        status,
+        keep_alive: request.keep_alive,
+        head_only: request.head_only,
+        extra: String::new(),
+    };
+    if let Some(key) = &shared.tickets {
+        let ticket = request.ticket.as_deref();
+        if !key.admits(request.path.as_bytes(), ticket, shared.clock.now()) {
+            shared.refused_ticket.fetch_add(1, Ordering::Relaxed);
+            return head("403 Forbidden").with_text(stream, "a valid ticket is needed");
+        }
+    }
+    let Some(asked) = Asked::parse(&request.path) else {
+        return head("404 Not Found").with_text(stream, "nothing is served under this path");
+    };
+    let file = match shared.shelf.open(&asked.place) {
+        Ok(file) => file,
+        Err(NotServed::Absent(why)) => return head("404 Not Found").with_text(stream, why),
+        Err(NotServed::Failed(error)) => {
+            tracing::warn!(path = request.path, %error, "a file cannot be opened for a client");
+            return head("500 Internal Server Error").with_text(stream, &error.to_string());
+        }
+    };
+    let identity = FileIdentity::from(&file.metadata()?);
+    if asked.hash {
+        answer_hash(stream, shared, &file, identity, &head)
+    } else {
+        answer_bytes(stream, shared, request, &file, identity, &head)
+    }
+}
+
+fn answer_hash<'a>(
+    stream: &TcpStream,
+    shared: &Shared,
+    file: &File,
+    identity: FileIdentity,
+    head: &impl Fn(&'static str) -> Head<'a>,
+) -> io::Result<()> {
+    match shared.hashes.hash_of(file, identity, HASH_PATIENCE) {
+        Hashed::Known(hash) => {
+            let answer = FileHash { size: identity.size, blake3: hash };
+            let mut head = head("200 OK");
+            head.extra = format!("Content-Type: application/json\r\nETag: {identity}\r\n");
+            head.with_body(stream, &serde_json::to_vec(&answer)?)
+        }
+        Hashed::UnderWay => {
+            head("202 Accepted").with_text(stream, "the hash is being computed, ask again")
+        }
+        Hashed::Changed => {
+            head("409 Conflict").with_text(stream, "the file was changed while it was read")
+        }
+        Hashed::Failed(why) => head("500 Internal Server Error").with_text(stream, &why),
+    }
+}
+
+fn answer_bytes<'a>(
+    stream: &TcpStream,
+    shared: &Shared,
+    request: &Request,
+    file: &File,
+    identity: FileIdentity,
+    head: &impl Fn(&'static str) -> Head<'a>,
+) -> io::Result<()> {
+    let etag = identity.to_string();
+    // A range of what the file was before is no use to anybody.
+    let same = request.if_range.as_deref().is_none_or(|value| value == etag.as_bytes());
+    let asked_range = request.range.as_deref().filter(|_| same);
+    let size = identity.size;
+    let (mut head, range) = match wanted(asked_range, size) {
+        Wanted::Whole => (head("200 OK"), 0..size),
+        Wanted::Part(range) => {
+            let mut head = head("206 Partial Content");
+            head.extra =
+                format!("Content-Range: bytes {}-{}/{size}\r\n", range.start, range.end - 1);
+            (head, range)
+        }
+        Wanted::Unsatisfiable => {
+            let mut head = head("416 Range Not Satisfiable");
+            head.extra = format!("Content-Range: bytes */{size}\r\n");
+            return head.with_text(stream, "the file has no such bytes");
+        }
+    };
+    head.extra += &format!(
+        "Content-Type: application/octet-stream\r\nAccept-Ranges: bytes\r\nETag: {etag}\r\n"
+    );
+    let length = range.end - range.start;
+    if request.head_only || length == 0 {
+        return send_all(stream, head.text(length).as_bytes(), SendFlags::empty());
+    }
+    let following = shared.hashes.follow(file, identity);
+    // `MORE`: the head leaves in one packet with the first bytes of the file.
+    send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
+    send_range(stream, file, range, |sent, position| {
+        shared.bytes.fetch_add(sent, Ordering::Relaxed);
+        if let Some(following) = &following {
+            following.sent(position);
+        }
+    })
+}
+
+/// Sends `range` of `file` from the page cache to the socket, without passing through here.
+fn send_range(
+    stream: &TcpStream,
+    file: &File,
+    range: Range<u64>,
+    sent: impl Fn(u64, u64),
+) -> io::Result<()> {
+    let mut position = range.start;
+    while position < range.end {
+        let count = usize::try_from((range.end - position).min(CHUNK)).unwrap_or(usize::MAX);
+        let before = position;
+        match sendfile(stream, file, Some(&mut position), count) {
+            // The file was cut short: the connection is closed before the promised length, which
+            // the client notices.
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => sent(position - before, position),
+            Err(Errno::INTR) => {}
+            // Also a client that took nothing for the whole send time-out.
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn send_all(stream: &TcpStream, mut bytes: &[u8], flags: SendFlags) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match send(stream, bytes, flags | SendFlags::NOSIGNAL) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The head of an answer.
+struct Head<'a> {
+    /// Code and phrase.
+    status: &'a str,
+    keep_alive: bool,
+    head_only: bool,
+    /// Further header lines, each with its end.
+    extra: String,
+}
+
+impl Head<'_> {
+    fn text(&self, length: u64) -> String {
+        let connection = if self.keep_alive { "keep-alive" } else { "close" };
+        format!(
+            "HTTP/1.1 {}\r\n{}Content-Length: {length}\r\nConnection: {connection}\r\n\r\n",
+            self.status, self.extra
+        )
+    }
+
+    fn with_text(mut self, stream: &TcpStream, text: &str) -> io::Result<()> {
+        self.extra += "Content-Type: text/plain;charset=UTF-8\r\n";
+        self.with_body(stream, format!("{text}\n").as_bytes())
+    }
+
+    fn with_body(self, mut stream: &TcpStream, body: &[u8]) -> io::Result<()> {
+        let mut answer = self.text(body.len() as u64).into_bytes();
+        if !self.head_only {
+            answer.extend_from_slice(body);
+        }
+        stream.write_all(&answer)
+    }
+}

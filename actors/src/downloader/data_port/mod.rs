@@ -1,0 +1,240 @@
+//! The data port of a worker: masters and copies over HTTP/1.1, read-only, the bytes by the
+//! kernel's `sendfile`. One thread per connection, a bounded number of connections.
+//!
+//! Our own because it is what Reelyard is for: the general servers copy file bodies through user
+//! space.
+
+mod connection;
+mod range;
+mod request;
+mod shelf;
+
+pub use shelf::{Shelf, master_path};
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Clock;
+use crate::downloader::hash_desk::HashDesk;
+use crate::downloader::ticket::TicketKey;
+
+/// What a data port is run with.
+#[derive(Clone, Debug)]
+pub struct DataPortLimits {
+    /// Connections served at once; one more is answered 503.
+    pub connections: usize,
+    /// How long a client may take for a request, or between two.
+    pub request_timeout: Duration,
+    /// How long a client may take no byte of an answer.
+    pub send_timeout: Duration,
+}
+
+impl Default for DataPortLimits {
+    fn default() -> Self {
+        DataPortLimits {
+            connections: 64,
+            request_timeout: Duration::from_secs(20),
+            send_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What a data port has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataPortCounters {
+    /// Connections open now.
+    pub connections: u64,
+    /// Requests answered, refusals included.
+    pub requests: u64,
+    /// Bytes of files sent.
+    pub bytes: u64,
+    /// Connections refused because too many were open.
+    pub refused_busy: u64,
+    /// Requests refused for want of a good ticket.
+    pub refused_ticket: u64,
+}
+
+/// A running data port.
+pub struct DataPort {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+    listener: Option<std::thread::JoinHandle<()>>,
+}
+
+/// What all connections share.
+struct Shared {
+    shelf: Shelf,
+    hashes: HashDesk,
+    /// None: no token, no tickets.
+    tickets: Option<TicketKey>,
+    clock: Clock,
+    limits: DataPortLimits,
+    stopping: AtomicBool,
+    /// A second handle on each open connection, so that stopping can break it off.
+    open: Mutex<HashMap<u64, TcpStream>>,
+    /// Told when a connection ends.
+    ended: Condvar,
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    refused_busy: AtomicU64,
+    refused_ticket: AtomicU64,
+}
+
+impl DataPort {
+    /// Listens at `addr` and serves what is on `shelf`.
+    pub fn start(
+        addr: SocketAddr,
+        shelf: Shelf,
+        hashes: HashDesk,
+        tickets: Option<TicketKey>,
+        clock: Clock,
+        limits: DataPortLimits,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(addr)?;
+        let addr = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            shelf,
+            hashes,
+            tickets,
+            clock,
+            limits,
+            stopping: AtomicBool::new(false),
+            open: Mutex::default(),
+            ended: Condvar::new(),
+            requests: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            refused_busy: AtomicU64::new(0),
+            refused_ticket: AtomicU64::new(0),
+        });
+        let of_thread = Arc::clone(&shared);
+        let listener = std::thread::Builder::new()
+            .name("data-port".into())
+            .spawn(move || accept_all(&listener, &of_thread))?;
+        Ok(DataPort { addr, shared, listener: Some(listener) })
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// What it has done so far.
+    pub fn counters(&self) -> DataPortCounters {
+        DataPortCounters {
+            connections: self.shared.open().len() as u64,
+            requests: self.shared.requests.load(Ordering::Relaxed),
+            bytes: self.shared.bytes.load(Ordering::Relaxed),
+            refused_busy: self.shared.refused_busy.load(Ordering::Relaxed),
+            refused_ticket: self.shared.refused_ticket.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Stops listening, breaks off every connection, and returns when their threads are done.
+    pub fn stop(&mut self) {
+        let Some(listener) = self.listener.take() else { return };
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        // `accept` has no other way to be woken: a connection of our own.
+        let _ = TcpStream::connect_timeout(&reachable(self.addr), Duration::from_secs(1));
+        let _ = listener.join();
+        let mut open = self.shared.open();
+        for stream in open.values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        while !open.is_empty() {
+            open = self.shared.ended.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for DataPort {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, TcpStream>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where a socket bound to `addr` is reached from this machine.
+fn reachable(addr: SocketAddr) -> SocketAddr {
+    let ip = match addr.ip() {
+        std::net::IpAddr::V4(ip) if ip.is_unspecified() => std::net::Ipv4Addr::LOCALHOST.into(),
+        std::net::IpAddr::V6(ip) if ip.is_unspecified() => std::net::Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, addr.port())
+}
+
+fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
+    for number in 0.. {
+        let accepted = listener.accept();
+        if shared.stopping.load(Ordering::SeqCst) {
+            return;
+        }
+        match accepted {
+            Ok((stream, _)) => admit(stream, number, shared),
+            Err(error) => {
+                // Out of file descriptors, or a client that was gone again: not for ever.
+                tracing::warn!(%error, "the data port cannot accept a connection");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+}
+
+fn admit(stream: TcpStream, number: u64, shared: &Arc<Shared>) {
+    let handle = match stream.try_clone() {
+        Ok(handle) => handle,
+        Err(error) => return tracing::warn!(%error, "the data port refuses a connection"),
+    };
+    {
+        let mut open = shared.open();
+        if open.len() >= shared.limits.connections {
+            drop(open);
+            shared.refused_busy.fetch_add(1, Ordering::Relaxed);
+            return refuse_busy(stream);
+        }
+        open.insert(number, handle);
+    }
+    let of_thread = Arc::clone(shared);
+    let begun = std::thread::Builder::new().name("data-conn".into()).spawn(move || {
+        let _leaving = Leaving { number, shared: Arc::clone(&of_thread) };
+        connection::serve(stream, &of_thread);
+    });
+    if let Err(error) = begun {
+        shared.open().remove(&number);
+        tracing::warn!(%error, "the data port cannot start a thread");
+    }
+}
+
+/// Takes a connection off the list, however its thread ends.
+struct Leaving {
+    number: u64,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.shared.open().remove(&self.number);
+        self.shared.ended.notify_all();
+    }
+}
+
+fn refuse_busy(mut stream: TcpStream) {
+    const ANSWER: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
+        Content-Type: text/plain\r\nContent-Length: 36\r\nConnection: close\r\n\r\n\
+        too many connections, retry shortly\n";
+    let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
+    // A client that does not take even this learns it from the closed connection.
+    let _ = stream.write_all(ANSWER);
+    let _ = stream.shutdown(Shutdown::Write);
+}

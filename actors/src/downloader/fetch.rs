@@ -1,0 +1,337 @@
+//! One copy, from its source to its place: fetched, hashed in the stream, compared with what the
+//! source says it sent, made durable, put in place. Blocking; runs on a thread of its own.
+
+use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::clock::Clock;
+use crate::downloader::base_dir::{BaseDir, TempFile};
+use crate::downloader::cancel::Cancel;
+use crate::downloader::data_port::master_path;
+use crate::downloader::order::CopyOrder;
+use crate::downloader::pacer::Pacer;
+use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
+use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, WorkerToken};
+use crate::wire::worker::{Blame, ContentHash, FileHash, WorkerInfo};
+
+/// The most that is read, hashed and written in one step.
+const STEP: usize = 1 << 20;
+
+/// Buffers begin where a page does.
+const ALIGNMENT: usize = 4096;
+
+/// A step that fills slowly is ended after this long, so that progress shows.
+const LONGEST_STEP: Duration = Duration::from_millis(200);
+
+/// Progress is told this often.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// How long the source's hash is waited for after its last byte, besides the time its size takes
+/// at [`SLOWEST_HASH`].
+const HASH_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The slowest disk that a source may hash from, in bytes per second.
+const SLOWEST_HASH: u64 = 20 << 20;
+
+/// What every copy of one worker needs.
+pub struct Fetcher {
+    /// Where copies go.
+    pub base: std::sync::Arc<BaseDir>,
+    /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
+    pub storage_limit_percent: u32,
+    /// Signs the tickets for the source.
+    pub token: Option<WorkerToken>,
+    /// How long a source may take.
+    pub timeouts: SourceTimeouts,
+    /// Tells the time that tickets expire by.
+    pub clock: Clock,
+}
+
+/// A verified copy, durable and in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its hash, which is also the source's.
+    pub hash: ContentHash,
+}
+
+/// Why a copy was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It was cancelled: nobody is to blame.
+    Cancelled,
+    /// Somebody is to blame.
+    Blamed(Blame, String),
+}
+
+impl Fetcher {
+    /// Makes the copy that `order` asks for. `progress` is told the bytes written, at least each
+    /// second while bytes come. Whatever fails leaves nothing behind.
+    ///
+    /// A master whose size is not the planned one any more is copied as it is now: the plan was
+    /// made from a look at the file that is older than the file.
+    pub fn fetch(
+        &self,
+        order: &CopyOrder,
+        cancel: &Cancel,
+        progress: &dyn Fn(u64),
+    ) -> Result<Copied, Fault> {
+        let copied = self.try_fetch(order, cancel, progress);
+        // What a cancelled copy fails of is the cancelling.
+        if copied.is_err() && cancel.is_cancelled() { Err(Fault::Cancelled) } else { copied }
+    }
+
+    fn try_fetch(
+        &self,
+        order: &CopyOrder,
+        cancel: &Cancel,
+        progress: &dyn Fn(u64),
+    ) -> Result<Copied, Fault> {
+        self.check_disk()?;
+        let addr = match order.source_data {
+            Some(addr) => addr,
+            None => self.ask_for_data_port(order, cancel)?,
+        };
+        let mut link = self.connect(addr, cancel)?;
+        let path = master_path(&order.dir, &order.name, false);
+        let head = self.ask(&mut link, addr, &path)?;
+        if head.status != 200 {
+            return Err(refused(&mut link, &head, "the master"));
+        }
+        let temp = self.base.create_temp(order.id).map_err(local)?;
+        temp.preallocate(head.length).map_err(local)?;
+        let hash = self.stream(order, &mut link, &temp, head.length, cancel, progress)?;
+        let copied = Copied { size: head.length, hash };
+        self.compare(order, link, addr, &head, copied, cancel)?;
+        if cancel.is_cancelled() {
+            return Err(Fault::Cancelled);
+        }
+        temp.publish(&order.name).map_err(publishing)?;
+        Ok(copied)
+    }
+
+    fn check_disk(&self) -> Result<(), Fault> {
+        let disk = self.base.disk().map_err(local)?;
+        let limit = self.storage_limit_percent;
+        if disk.used_percent > limit {
+            let reason =
+                format!("its disk is {} % full, over the limit of {limit} %", disk.used_percent);
+            return Err(Fault::Blamed(Blame::Destination, reason));
+        }
+        Ok(())
+    }
+
+    fn connect(&self, addr: SocketAddr, cancel: &Cancel) -> Result<SourceLink, Fault> {
+        SourceLink::connect(addr, self.timeouts, cancel)
+            .map_err(|error| remote(format_args!("the data port {addr} cannot be reached"), &error))
+    }
+
+    fn ask(
+        &self,
+        link: &mut SourceLink,
+        addr: SocketAddr,
+        path: &str,
+    ) -> Result<AnswerHead, Fault> {
+        let ticket = self.token.as_ref().map(|token| {
+            token.ticket_key().sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
+        });
+        let header = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
+        link.get(addr, path, header)
+            .map_err(|error| remote(format_args!("the data port {addr} did not answer"), &error))
+    }
+
+    /// Where the source's data port is: as its `/info` says, else the port after its own.
+    fn ask_for_data_port(&self, order: &CopyOrder, cancel: &Cancel) -> Result<SocketAddr, Fault> {
+        let host = order.source.socket();
+        let bearer = self.token.as_ref().map(WorkerToken::bearer);
+        let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
+        let unreachable = |error: &std::io::Error| {
+            remote(format_args!("the source {host} cannot be asked"), error)
+        };
+        let mut link = SourceLink::connect(host, self.timeouts, cancel)
+            .map_err(|error| unreachable(&error))?;
+        let said = link.get(host, "/info", header).and_then(|head| {
+            let text = link.read_text(&head)?;
+            Ok((head.status == 200).then_some(text))
+        });
+        let info = said
+            .map_err(|error| unreachable(&error))?
+            .and_then(|text| serde_json::from_slice::<WorkerInfo>(&text).ok());
+        match (info, host.port().checked_add(1)) {
+            (Some(info), _) => Ok(info.data_listen),
+            (None, Some(port)) => Ok(SocketAddr::new(host.ip(), port)),
+            (None, None) => {
+                let reason = format!("the source {host} names no data port");
+                Err(Fault::Blamed(Blame::Source, reason))
+            }
+        }
+    }
+
+    /// Takes `size` bytes from the source to the disk and hashes them on the way.
+    fn stream(
+        &self,
+        order: &CopyOrder,
+        link: &mut SourceLink,
+        temp: &TempFile<'_>,
+        size: u64,
+        cancel: &Cancel,
+        progress: &dyn Fn(u64),
+    ) -> Result<ContentHash, Fault> {
+        let mut pacer = order.copy_speed.map(Pacer::new);
+        let step = pacer.as_ref().map_or(STEP, |pacer| pacer.step().min(STEP));
+        let mut space = vec![0; step + ALIGNMENT];
+        let offset = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        let buffer = &mut space[offset..offset + step];
+        let mut hasher = blake3::Hasher::new();
+        let began = Instant::now();
+        let mut told = began;
+        let mut written = 0_u64;
+        while written < size {
+            let left = usize::try_from(size - written).map_or(step, |left| left.min(step));
+            let filled = fill(link, &mut buffer[..left])
+                .map_err(|error| broke_off(&error, written, size))?;
+            hasher.update(&buffer[..filled]);
+            let mut file = temp.file();
+            file.write_all(&buffer[..filled]).map_err(local)?;
+            written += filled as u64;
+            if told.elapsed() >= PROGRESS_EVERY {
+                told = Instant::now();
+                progress(written);
+            }
+            let wait = pacer.as_mut().map(|pacer| pacer.take(filled as u64, began.elapsed()));
+            if cancel.sleep(wait.unwrap_or_default()) {
+                return Err(Fault::Cancelled);
+            }
+        }
+        Ok(ContentHash(*hasher.finalize().as_bytes()))
+    }
+
+    /// Compares what arrived with what the source says it has.
+    fn compare(
+        &self,
+        order: &CopyOrder,
+        mut link: SourceLink,
+        addr: SocketAddr,
+        sent: &AnswerHead,
+        copied: Copied,
+        cancel: &Cancel,
+    ) -> Result<(), Fault> {
+        let path = master_path(&order.dir, &order.name, true);
+        let until =
+            Instant::now() + HASH_PATIENCE + Duration::from_secs(copied.size / SLOWEST_HASH);
+        if !sent.keep_alive {
+            link = self.connect(addr, cancel)?;
+        }
+        loop {
+            let head = self.ask(&mut link, addr, &path)?;
+            match head.status {
+                200 => {
+                    let text = link.read_text(&head);
+                    let text = text.map_err(|error| remote("its hash did not arrive", &error))?;
+                    return verdict(sent, &head, &text, copied);
+                }
+                202 if Instant::now() < until => {
+                    link.read_text(&head).map_err(|error| remote("it broke off", &error))?;
+                    if !head.keep_alive {
+                        link = self.connect(addr, cancel)?;
+                    }
+                }
+                202 => {
+                    let reason = "it took too long to hash the master".to_owned();
+                    return Err(Fault::Blamed(Blame::Source, reason));
+                }
+                409 => return Err(changed()),
+                _ => return Err(refused(&mut link, &head, "the master's hash")),
+            }
+        }
+    }
+}
+
+/// Fills `buffer` as far as bytes come within one step's time.
+fn fill(link: &mut SourceLink, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let began = Instant::now();
+    let mut filled = 0;
+    while filled < buffer.len() {
+        filled += link.read_body(&mut buffer[filled..])?;
+        if began.elapsed() >= LONGEST_STEP {
+            break;
+        }
+    }
+    Ok(filled)
+}
+
+fn verdict(sent: &AnswerHead, head: &AnswerHead, text: &[u8], copied: Copied) -> Result<(), Fault> {
+    let Ok(source) = serde_json::from_slice::<FileHash>(text) else {
+        let reason = "its answer about the master's hash does not read".to_owned();
+        return Err(Fault::Blamed(Blame::Source, reason));
+    };
+    // The tag is the file's identity: another one means another file by now.
+    if head.etag != sent.etag || source.size != copied.size {
+        return Err(changed());
+    }
+    if source.blake3 != copied.hash {
+        let reason = format!(
+            "the bytes arrived other than they were sent: blake3 {} here, {} at the source",
+            copied.hash, source.blake3
+        );
+        return Err(Fault::Blamed(Blame::Pair, reason));
+    }
+    Ok(())
+}
+
+fn changed() -> Fault {
+    Fault::Blamed(Blame::File, "the master was changed while it was copied".to_owned())
+}
+
+/// A source that answered something else than what it was asked for.
+fn refused(link: &mut SourceLink, head: &AnswerHead, what: &str) -> Fault {
+    // The reason in words is a courtesy: without it the status must do.
+    let text = link.read_text(head).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let reason = match text.trim() {
+        "" => format!("the source answered {} for {what}", head.status),
+        text => {
+            let text: String = text.chars().take(200).collect();
+            format!("the source answered {} for {what}: {text}", head.status)
+        }
+    };
+    let blame = if head.status == 404 { Blame::File } else { Blame::Source };
+    Fault::Blamed(blame, reason)
+}
+
+fn remote(what: impl std::fmt::Display, error: &std::io::Error) -> Fault {
+    Fault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
+}
+
+fn broke_off(error: &std::io::Error, written: u64, size: u64) -> Fault {
+    let reason =
+        format!("the source broke off after {written} of {size} bytes: {}", in_words(error));
+    Fault::Blamed(Blame::Source, reason)
+}
+
+fn in_words(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => "nothing came for too long".to_owned(),
+        ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn local(error: std::io::Error) -> Fault {
+    Fault::Blamed(Blame::Destination, format!("the destination's disk: {error}"))
+}
+
+/// A name that the destination has no room for (a directory stands there) is the file's own
+/// trouble; everything else is the disk's.
+fn publishing(error: std::io::Error) -> Fault {
+    match Errno::from_io_error(&error) {
+        Some(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST | Errno::NAMETOOLONG | Errno::INVAL) => {
+            Fault::Blamed(Blame::File, format!("it cannot stand under its name: {error}"))
+        }
+        _ => local(error),
+    }
+}

@@ -1,0 +1,345 @@
+//! The hashes of the files this worker serves. A file is hashed while it is sent for the first
+//! time, a little behind the sender, so that the page cache serves the hasher and the disk is read
+//! once; afterwards its hash is known by its identity and nothing is read again.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::downloader::file_identity::FileIdentity;
+use crate::downloader::state_store::StateStore;
+use crate::wire::worker::ContentHash;
+
+/// How much is hashed in one step.
+const STEP: usize = 1 << 20;
+
+/// All hashing of one worker. Cheap to clone.
+#[derive(Clone)]
+pub struct HashDesk {
+    store: Arc<StateStore>,
+    jobs: Arc<Jobs>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    table: Mutex<Table>,
+    /// Told when a job ends.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Table {
+    under_way: HashMap<FileIdentity, Arc<Job>>,
+    stopping: bool,
+}
+
+/// One file being hashed, on a thread of its own. There is never one without a connection that
+/// sends the file or asks for its hash, so the limit on connections limits these threads.
+#[derive(Default)]
+struct Job {
+    lead: Mutex<Lead>,
+    moved: Condvar,
+}
+
+/// Who drives a job, and how far it may go.
+#[derive(Default)]
+struct Lead {
+    /// Up to where the file was sent by whoever is furthest.
+    sent: u64,
+    senders: usize,
+    /// Connections that wait for the hash: with one of them the job need not stay behind.
+    askers: usize,
+    outcome: Option<Hashed>,
+}
+
+/// What came of hashing a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hashed {
+    /// Its hash.
+    Known(ContentHash),
+    /// It is not known yet: ask again.
+    UnderWay,
+    /// It was changed while it was read.
+    Changed,
+    /// It could not be read.
+    Failed(String),
+}
+
+/// Held by a connection while it sends a file that is hashed on the way.
+pub struct Following {
+    job: Arc<Job>,
+}
+
+impl HashDesk {
+    /// A desk that remembers hashes in `store`.
+    pub fn new(store: Arc<StateStore>) -> Self {
+        HashDesk { store, jobs: Arc::default() }
+    }
+
+    /// To be called when sending of `file` begins: its hashing begins too, unless it is known.
+    pub fn follow(&self, file: &File, identity: FileIdentity) -> Option<Following> {
+        if self.known(&identity).is_some() {
+            return None;
+        }
+        let job = self.join(file, identity, |lead| lead.senders += 1)?;
+        Some(Following { job })
+    }
+
+    /// The hash of `file`; waits for it up to `patience`.
+    pub fn hash_of(&self, file: &File, identity: FileIdentity, patience: Duration) -> Hashed {
+        if let Some(hash) = self.known(&identity) {
+            return Hashed::Known(hash);
+        }
+        let Some(job) = self.join(file, identity, |lead| lead.askers += 1) else {
+            return Hashed::UnderWay;
+        };
+        let until = Instant::now() + patience;
+        let mut lead = job.lead();
+        while lead.outcome.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = job.moved.wait_timeout(lead, left);
+            lead = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        lead.askers -= 1;
+        job.moved.notify_all();
+        lead.outcome.clone().unwrap_or(Hashed::UnderWay)
+    }
+
+    /// Ends all hashing and returns when no thread is left.
+    pub fn stop(&self) {
+        let mut table = self.jobs.table();
+        table.stopping = true;
+        for job in table.under_way.values() {
+            let mut lead = job.lead();
+            lead.outcome.get_or_insert(Hashed::UnderWay);
+            job.moved.notify_all();
+        }
+        while !table.under_way.is_empty() {
+            table = self.jobs.ended.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn known(&self, identity: &FileIdentity) -> Option<ContentHash> {
+        self.store.hash(identity).unwrap_or_else(|error| {
+            tracing::warn!(%error, "a remembered hash cannot be read; the file is read again");
+            None
+        })
+    }
+
+    /// Takes part in the job on `identity`, which is begun if there is none. `enter` is done
+    /// before the job can look whether anybody still needs it.
+    fn join(
+        &self,
+        file: &File,
+        identity: FileIdentity,
+        enter: impl Fn(&mut Lead),
+    ) -> Option<Arc<Job>> {
+        let mut table = self.jobs.table();
+        if table.stopping {
+            return None;
+        }
+        if let Some(job) = table.under_way.get(&identity) {
+            let mut lead = job.lead();
+            if lead.outcome.is_none() {
+                enter(&mut lead);
+                job.moved.notify_all();
+                return Some(Arc::clone(job));
+            }
+        }
+        let job = Arc::new(Job::default());
+        enter(&mut job.lead());
+        let file = file.try_clone().ok()?;
+        let (desk, of_thread) = (self.clone(), Arc::clone(&job));
+        let begun = std::thread::Builder::new()
+            .name("hash".into())
+            .spawn(move || desk.run(&file, identity, &of_thread));
+        if let Err(error) = begun {
+            tracing::warn!(%error, "no thread for hashing can be started");
+            return None;
+        }
+        table.under_way.insert(identity, Arc::clone(&job));
+        Some(job)
+    }
+
+    fn run(&self, file: &File, identity: FileIdentity, job: &Arc<Job>) {
+        let outcome = hash_behind(file, &identity, job);
+        if let Hashed::Known(hash) = outcome
+            && let Err(error) = self.store.remember_hash(&identity, hash)
+        {
+            tracing::warn!(%error, "a hash cannot be remembered; the file will be read again");
+        }
+        let mut table = self.jobs.table();
+        // A job that was given up may have been replaced by a new one meanwhile.
+        if table.under_way.get(&identity).is_some_and(|current| Arc::ptr_eq(current, job)) {
+            table.under_way.remove(&identity);
+        }
+        job.lead().outcome.get_or_insert(outcome);
+        job.moved.notify_all();
+        self.jobs.ended.notify_all();
+    }
+}
+
+/// Hashes the whole file, never ahead of who leads, and gives up when nobody does any more.
+fn hash_behind(file: &File, identity: &FileIdentity, job: &Job) -> Hashed {
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; STEP];
+    let mut at = 0;
+    while at < identity.size {
+        let Some(may_reach) = job.wait_for_lead(at, identity.size) else {
+            return Hashed::UnderWay;
+        };
+        let step = usize::try_from(may_reach - at).map_or(STEP, |left| left.min(STEP));
+        match file.read_at(&mut buffer[..step], at) {
+            Ok(0) => return Hashed::Changed,
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                at += read as u64;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Hashed::Failed(error.to_string()),
+        }
+    }
+    match file.metadata() {
+        Ok(now) if FileIdentity::from(&now) == *identity => {
+            Hashed::Known(ContentHash(*hasher.finalize().as_bytes()))
+        }
+        Ok(_) => Hashed::Changed,
+        Err(error) => Hashed::Failed(error.to_string()),
+    }
+}
+
+impl Job {
+    fn lead(&self) -> MutexGuard<'_, Lead> {
+        self.lead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the hasher, which stands at `at`, may go on, and says how far. None when nobody
+    /// needs the hash any more.
+    fn wait_for_lead(&self, at: u64, size: u64) -> Option<u64> {
+        let mut lead = self.lead();
+        loop {
+            if lead.outcome.is_some() {
+                return None;
+            }
+            if lead.askers > 0 {
+                return Some(size);
+            }
+            if lead.sent > at {
+                return Some(lead.sent.min(size));
+            }
+            if lead.senders == 0 {
+                // Decided under the lock: whoever joins from now on sees it and begins anew.
+                lead.outcome = Some(Hashed::UnderWay);
+                return None;
+            }
+            lead = self.moved.wait(lead).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Jobs {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Following {
+    /// The file was sent up to here.
+    pub fn sent(&self, position: u64) {
+        let mut lead = self.job.lead();
+        lead.sent = lead.sent.max(position);
+        self.job.moved.notify_all();
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.job.lead().senders -= 1;
+        self.job.moved.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Bench {
+        _dir: tempfile::TempDir,
+        path: std::path::PathBuf,
+        desk: HashDesk,
+    }
+
+    impl Bench {
+        fn new(contents: &[u8]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("file");
+            std::fs::write(&path, contents).unwrap();
+            let store = StateStore::open(&dir.path().join("state")).unwrap();
+            Bench { _dir: dir, path, desk: HashDesk::new(Arc::new(store)) }
+        }
+
+        fn open(&self) -> (File, FileIdentity) {
+            let file = File::open(&self.path).unwrap();
+            let identity = FileIdentity::from(&file.metadata().unwrap());
+            (file, identity)
+        }
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn known(contents: &[u8]) -> Hashed {
+        Hashed::Known(ContentHash(*blake3::hash(contents).as_bytes()))
+    }
+
+    #[test]
+    fn a_hash_follows_the_sender_and_is_remembered() {
+        let contents = vec![7; 3 * STEP + 5];
+        let bench = Bench::new(&contents);
+        let (file, identity) = bench.open();
+        let following = bench.desk.follow(&file, identity).unwrap();
+        following.sent(STEP as u64);
+        following.sent(contents.len() as u64);
+        drop(following);
+        assert_eq!(bench.desk.hash_of(&file, identity, LONG), known(&contents));
+        assert!(bench.desk.follow(&file, identity).is_none(), "it is known now");
+        bench.desk.stop();
+    }
+
+    #[test]
+    fn a_hash_is_computed_for_whoever_asks_even_after_a_sender_broke_off() {
+        let contents = vec![1; 2 * STEP];
+        let bench = Bench::new(&contents);
+        let (file, identity) = bench.open();
+        let following = bench.desk.follow(&file, identity).unwrap();
+        following.sent(5);
+        drop(following);
+        assert_eq!(bench.desk.hash_of(&file, identity, LONG), known(&contents));
+        assert_eq!(Bench::new(b"").desk.hash_of(&file, identity, LONG), known(&contents));
+    }
+
+    #[test]
+    fn a_file_that_changes_has_no_hash() {
+        let bench = Bench::new(&[1; 100]);
+        let (file, identity) = bench.open();
+        let following = bench.desk.follow(&file, identity).unwrap();
+        following.sent(50);
+        std::fs::OpenOptions::new().write(true).open(&bench.path).unwrap().set_len(60).unwrap();
+        following.sent(100);
+        assert_eq!(bench.desk.hash_of(&file, identity, LONG), Hashed::Changed);
+    }
+
+    #[test]
+    fn stopping_ends_a_job_whose_sender_is_slow() {
+        let bench = Bench::new(&[1; 100]);
+        let (file, identity) = bench.open();
+        let following = bench.desk.follow(&file, identity).unwrap();
+        bench.desk.stop();
+        drop(following);
+        assert!(bench.desk.follow(&file, identity).is_none());
+    }
+}

@@ -1,0 +1,367 @@
+//! The line to whoever orders copies: a Reelyard node, by long poll and reports, or an old cfm, by
+//! its `GET /tasks` and `PATCH /tasks/{id}`. Which of the two answers is found out by asking.
+
+mod backoff;
+mod cfm;
+mod reelyard;
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use actix::Addr;
+use arc_swap::ArcSwap;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::clock::{Clock, Millis};
+use crate::downloader::epoch_guard::{Deposed, EpochGuard};
+use crate::downloader::node_link::backoff::Backoff;
+use crate::downloader::order::CopyOrder;
+use crate::downloader::ticket::WorkerToken;
+use crate::downloader::{Downloader, LinkWork, ReportsDelivered, TakeOrders};
+use crate::event::Epoch;
+use crate::host::HostAddr;
+use crate::wire::worker::{Report, TaskId};
+
+/// How often a line that speaks cfm's language asks whether a Reelyard node answers there now.
+const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
+
+/// At most so many reports go into one call.
+const MOST_REPORTS: usize = 256;
+
+/// A long poll that answers sooner than this without anything new is not asked again at once.
+const TOO_SOON: Duration = Duration::from_millis(100);
+
+/// Where a node (or an old cfm) is reached: `http://host:port`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct NodeUrl(String);
+
+/// A text that is not the address of a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not the address of a node: http://host:port or host:port is wanted")]
+pub struct BadNodeUrl(String);
+
+impl FromStr for NodeUrl {
+    type Err = BadNodeUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadNodeUrl> {
+        let with_scheme =
+            if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        let url = with_scheme.trim_end_matches('/');
+        let parsed = reqwest::Url::parse(url).map_err(|_| BadNodeUrl(text.to_owned()))?;
+        let plain = parsed.scheme() == "http" && parsed.has_host() && parsed.path() == "/";
+        if plain && parsed.query().is_none() && parsed.username().is_empty() {
+            Ok(NodeUrl(url.to_owned()))
+        } else {
+            Err(BadNodeUrl(text.to_owned()))
+        }
+    }
+}
+
+impl TryFrom<String> for NodeUrl {
+    type Error = BadNodeUrl;
+
+    fn try_from(text: String) -> Result<Self, BadNodeUrl> {
+        text.parse()
+    }
+}
+
+impl From<NodeUrl> for String {
+    fn from(url: NodeUrl) -> String {
+        url.0
+    }
+}
+
+/// What the line is run with.
+#[derive(Clone, Debug)]
+pub struct NodeLinkSettings {
+    /// Nodes of one cluster: any will do; the next is tried when one does not answer.
+    pub nodes: Vec<NodeUrl>,
+    /// Who we are.
+    pub host: HostAddr,
+    /// Sent to a node; what an old cfm makes of it is nothing.
+    pub token: Option<WorkerToken>,
+    /// How long a long poll is held.
+    pub wait: Duration,
+    /// How often an old cfm is asked (`downloader_sleep_sec`, spec 3.2).
+    pub poll_interval: Duration,
+}
+
+/// What answers at the other end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Speaks {
+    /// Not known yet.
+    #[default]
+    Unknown,
+    /// A Reelyard node.
+    Reelyard,
+    /// An old cfm.
+    Cfm,
+}
+
+/// The observable state of the line.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeLinkView {
+    /// The node that is asked.
+    pub node: String,
+    /// What it speaks.
+    pub speaks: Speaks,
+    /// When it last answered.
+    pub answered: Option<Millis>,
+    /// What went wrong since.
+    pub error: Option<String>,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug, thiserror::Error)]
+enum LinkError {
+    #[error("cannot be reached: {0}")]
+    Unreachable(#[from] reqwest::Error),
+    #[error("answered {0}: {1}")]
+    Status(u16, String),
+    #[error("answered something that is not understood: {0}")]
+    Garbled(String),
+    #[error(transparent)]
+    Deposed(#[from] Deposed),
+    #[error("the state store failed: {0}")]
+    Store(String),
+    /// There is no long poll: an old cfm, most likely.
+    #[error("knows no long poll")]
+    NotReelyard,
+}
+
+/// The running line.
+pub struct NodeLink {
+    line: Arc<Line>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// What the two tasks of a line share.
+struct Line {
+    settings: NodeLinkSettings,
+    http: reqwest::Client,
+    epochs: EpochGuard,
+    clock: Clock,
+    /// Index of the node that is asked.
+    current: AtomicUsize,
+    /// What it speaks; both tasks follow it.
+    speaks: watch::Sender<Speaks>,
+    view: ArcSwap<NodeLinkView>,
+}
+
+impl NodeLink {
+    /// Begins to ask for orders and to deliver reports. Needs at least one node in `settings`, a
+    /// tokio runtime, and `work` as the Downloader hands it out.
+    pub fn start(
+        settings: NodeLinkSettings,
+        epochs: EpochGuard,
+        clock: Clock,
+        downloader: Addr<Downloader>,
+        work: watch::Receiver<LinkWork>,
+    ) -> Result<Self, reqwest::Error> {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .connect_timeout(Duration::from_secs(5))
+            .redirect(reqwest::redirect::Policy::none())
+            .build()?;
+        let line = Arc::new(Line {
+            settings,
+            http,
+            epochs,
+            clock,
+            current: AtomicUsize::new(0),
+            speaks: watch::Sender::default(),
+            view: ArcSwap::default(),
+        });
+        let asking = ask_for_orders(Arc::clone(&line), downloader.clone(), work.clone());
+        let telling = deliver_reports(Arc::clone(&line), downloader, work);
+        Ok(NodeLink { line, tasks: vec![tokio::spawn(asking), tokio::spawn(telling)] })
+    }
+
+    /// The observable state.
+    pub fn view(&self) -> Arc<NodeLinkView> {
+        self.line.view.load_full()
+    }
+
+    /// Ends the line. Reports not delivered stay in the store.
+    pub fn stop(&self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Drop for NodeLink {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Asks for orders for ever and hands them to the downloader.
+async fn ask_for_orders(
+    line: Arc<Line>,
+    downloader: Addr<Downloader>,
+    work: watch::Receiver<LinkWork>,
+) {
+    let mut backoff = Backoff::new();
+    let mut reelyard_asked = Instant::now();
+    let mut last: Option<Vec<CopyOrder>> = None;
+    loop {
+        if *line.speaks.borrow() == Speaks::Cfm && reelyard_asked.elapsed() > ASK_FOR_REELYARD_EVERY
+        {
+            line.speaks.send_replace(Speaks::Unknown);
+        }
+        let known = work.borrow().known.clone();
+        let speaks = *line.speaks.borrow();
+        let asked = Instant::now();
+        let answer = match speaks {
+            Speaks::Unknown | Speaks::Reelyard => {
+                reelyard_asked = asked;
+                reelyard::orders(&line, &known).await
+            }
+            Speaks::Cfm => cfm::orders(&line).await,
+        };
+        match answer {
+            Ok(orders) => {
+                backoff.reset();
+                line.answered(if speaks == Speaks::Cfm { Speaks::Cfm } else { Speaks::Reelyard });
+                let nothing_new = last.as_ref() == Some(&orders);
+                last = Some(orders.clone());
+                if downloader.send(TakeOrders { orders }).await.is_err() {
+                    return;
+                }
+                if speaks == Speaks::Cfm {
+                    tokio::time::sleep(line.settings.poll_interval).await;
+                } else if nothing_new && asked.elapsed() < TOO_SOON {
+                    tokio::time::sleep(TOO_SOON).await;
+                }
+            }
+            Err(LinkError::NotReelyard) => {
+                line.speaks.send_replace(Speaks::Cfm);
+            }
+            Err(error) => {
+                line.failed(&error);
+                tokio::time::sleep(backoff.next()).await;
+            }
+        }
+    }
+}
+
+/// Delivers reports for ever, in order, each until it is taken.
+async fn deliver_reports(
+    line: Arc<Line>,
+    downloader: Addr<Downloader>,
+    mut work: watch::Receiver<LinkWork>,
+) {
+    let mut backoff = Backoff::new();
+    let mut speaks = line.speaks.subscribe();
+    loop {
+        // Both fail only when the worker is ending.
+        if speaks.wait_for(|speaks| *speaks != Speaks::Unknown).await.is_err()
+            || work.wait_for(|work| !work.reports.is_empty()).await.is_err()
+        {
+            return;
+        }
+        let sent: Vec<Report> = work.borrow().reports.iter().take(MOST_REPORTS).cloned().collect();
+        let speaks = *speaks.borrow();
+        let answer = match speaks {
+            Speaks::Cfm => cfm::deliver(&line, &sent).await,
+            _ => reelyard::deliver(&line, &sent).await,
+        };
+        match answer {
+            Ok(cancelled) => {
+                backoff.reset();
+                if downloader.send(ReportsDelivered { sent, cancelled }).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                line.failed(&error);
+                tokio::time::sleep(backoff.next()).await;
+            }
+        }
+    }
+}
+
+impl Line {
+    /// The address of `path` at the node that is asked.
+    fn url(&self, path: &str) -> String {
+        let nodes = &self.settings.nodes;
+        let current = self.current.load(Ordering::Relaxed) % nodes.len().max(1);
+        let node = nodes.get(current).map_or("", |node| node.0.as_str());
+        format!("{node}{path}")
+    }
+
+    fn answered(&self, speaks: Speaks) {
+        if self.speaks.send_replace(speaks) != speaks {
+            tracing::info!(node = self.url(""), ?speaks, "the node answers");
+        }
+        let answered = Some(self.clock.now());
+        let view = NodeLinkView { node: self.url(""), speaks, answered, error: None };
+        self.view.store(Arc::new(view));
+    }
+
+    /// Tells of a failure and turns to the next node.
+    fn failed(&self, error: &LinkError) {
+        let node = self.url("");
+        let before = self.view.load();
+        let text = with_causes(error);
+        if before.error.as_deref() != Some(&text) {
+            tracing::warn!(node, error = text, "the node cannot be worked with; trying again");
+        }
+        let speaks = *self.speaks.borrow();
+        let answered = before.answered;
+        self.view.store(Arc::new(NodeLinkView { node, speaks, answered, error: Some(text) }));
+        self.current.fetch_add(1, Ordering::Relaxed);
+        if self.settings.nodes.len() > 1 {
+            self.speaks.send_replace(Speaks::Unknown);
+        }
+    }
+
+    /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.
+    async fn hear(&self, epoch: Epoch) -> Result<(), LinkError> {
+        let epochs = self.epochs.clone();
+        match tokio::task::spawn_blocking(move || epochs.hear(epoch)).await {
+            Ok(Ok(heard)) => Ok(heard?),
+            Ok(Err(error)) => Err(LinkError::Store(error.to_string())),
+            Err(error) => Err(LinkError::Store(error.to_string())),
+        }
+    }
+}
+
+/// reqwest hides why a connection failed behind `source`.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The ids of tasks as one list of the long poll's query.
+fn listed(tasks: &[TaskId]) -> String {
+    tasks.iter().map(TaskId::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_named_with_or_without_its_scheme() {
+        for text in ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/"] {
+            assert_eq!(text.parse::<NodeUrl>(), Ok(NodeUrl("http://127.0.0.1:8080".into())));
+        }
+        for bad in ["", "https://x:1", "http://x/path", "http://u@x:1", "http://x?y", "a b:1"] {
+            assert!(bad.parse::<NodeUrl>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The line to a Reelyard node: the long poll and the reports.
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::{RequestBuilder, Response, StatusCode};
+
+use super::{Line, LinkError, listed};
+use crate::downloader::order::CopyOrder;
+use crate::wire::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
+
+/// How long a node may take beyond the time it was asked to wait.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Asks for the orders of this host; the node holds the answer while it has nothing new.
+pub async fn orders(line: &Line, known: &[TaskId]) -> Result<Vec<CopyOrder>, LinkError> {
+    let wait = line.settings.wait;
+    let host = line.settings.host;
+    let path = format!(
+        "/api/v1/workers/{host}/tasks?known={}&wait={}s",
+        listed(known),
+        wait.as_secs().max(1)
+    );
+    let call = line.http.get(line.url(&path)).timeout(wait + PATIENCE);
+    let response = with_token(line, call).send().await?;
+    if is_no_reelyard(&response) {
+        return Err(LinkError::NotReelyard);
+    }
+    let body = body_of(response).await?;
+    let orders: TaskOrders = read(&body)?;
+    line.hear(orders.epoch).await?;
+    Ok(orders.tasks.into_iter().map(CopyOrder::from).collect())
+}
+
+/// Delivers reports. Answers the tasks that are no longer this host's.
+pub async fn deliver(line: &Line, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
+    let path = format!("/api/v1/workers/{}/reports", line.settings.host);
+    let body = serde_json::to_vec(&Reports { reports: reports.to_vec() })
+        .map_err(|error| LinkError::Garbled(error.to_string()))?;
+    let call = line
+        .http
+        .post(line.url(&path))
+        .timeout(PATIENCE)
+        .header(CONTENT_TYPE, "application/json")
+        .body(body);
+    let body = body_of(with_token(line, call).send().await?).await?;
+    let taken: ReportsTaken = read(&body)?;
+    line.hear(taken.epoch).await?;
+    Ok(taken.cancelled)
+}
+
+fn with_token(line: &Line, call: RequestBuilder) -> RequestBuilder {
+    match &line.settings.token {
+        Some(token) => call.header(AUTHORIZATION, token.bearer()),
+        None => call,
+    }
+}
+
+/// An old cfm answers 404 in plain text. A node that does not know this host says so in a problem
+/// document, and is a node all the same.
+fn is_no_reelyard(response: &Response) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let is_problem = content_type.is_some_and(|value| {
+        value.as_bytes().to_ascii_lowercase().starts_with(b"application/problem+json")
+    });
+    matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+        && !is_problem
+}
+
+async fn body_of(response: Response) -> Result<Vec<u8>, LinkError> {
+    let status = response.status();
+    let body = response.bytes().await?;
+    if status != StatusCode::OK {
+        let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
+        return Err(LinkError::Status(status.as_u16(), text));
+    }
+    Ok(body.to_vec())
+}
+
+fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, LinkError> {
+    serde_json::from_slice(body).map_err(|error| LinkError::Garbled(error.to_string()))
+}

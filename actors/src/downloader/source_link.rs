@@ -1,0 +1,176 @@
+//! The client side of a data port: one connection to a source, HTTP/1.1, over plain blocking
+//! sockets so that file bodies are read in large pieces straight into the writer's buffer.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::downloader::cancel::Cancel;
+
+/// The longest answer head that is read.
+const LONGEST_HEAD: usize = 16 << 10;
+
+/// The longest answer that is kept in memory: a hash, `/info`, a reason.
+const LONGEST_TEXT: u64 = 64 << 10;
+
+/// How long a source may take.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceTimeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the next byte.
+    pub silence: Duration,
+}
+
+impl Default for SourceTimeouts {
+    fn default() -> Self {
+        SourceTimeouts { connect: Duration::from_secs(5), silence: Duration::from_secs(30) }
+    }
+}
+
+/// A connection to a source.
+pub struct SourceLink {
+    stream: TcpStream,
+    /// Bytes received behind the last head and not yet taken.
+    ahead: Vec<u8>,
+}
+
+/// The head of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerHead {
+    /// The status code.
+    pub status: u16,
+    /// How many bytes of body follow.
+    pub length: u64,
+    /// The entity tag, quotes included.
+    pub etag: Option<String>,
+    /// Whether another request may follow on this connection.
+    pub keep_alive: bool,
+}
+
+impl SourceLink {
+    /// Connects. The connection ends when `cancel` says so.
+    pub fn connect(
+        addr: SocketAddr,
+        timeouts: SourceTimeouts,
+        cancel: &Cancel,
+    ) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&addr, timeouts.connect)?;
+        stream.set_read_timeout(Some(timeouts.silence))?;
+        stream.set_write_timeout(Some(timeouts.silence))?;
+        stream.set_nodelay(true)?;
+        cancel.watch(&stream)?;
+        Ok(SourceLink { stream, ahead: Vec::new() })
+    }
+
+    /// Sends a GET with one further header, if any, and reads the head of the answer. Its body
+    /// must be read to the end before the next request.
+    pub fn get(
+        &mut self,
+        host: SocketAddr,
+        path: &str,
+        header: Option<(&str, &str)>,
+    ) -> io::Result<AnswerHead> {
+        let mut request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n");
+        if let Some((name, value)) = header {
+            request += &format!("{name}: {value}\r\n");
+        }
+        request += "\r\n";
+        self.stream.write_all(request.as_bytes())?;
+        loop {
+            if let Some((head, length)) = parse_head(&self.ahead)? {
+                self.ahead.drain(..length);
+                return Ok(head);
+            }
+            if self.ahead.len() >= LONGEST_HEAD {
+                return Err(garbled("the head of its answer is too long"));
+            }
+            let mut chunk = [0; 4096];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(read) => self.ahead.extend_from_slice(&chunk[..read]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads some of the body into `buffer`, which must not be longer than what is left of it.
+    pub fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.ahead.is_empty() {
+            let count = buffer.len().min(self.ahead.len());
+            buffer[..count].copy_from_slice(&self.ahead[..count]);
+            self.ahead.drain(..count);
+            return Ok(count);
+        }
+        loop {
+            match self.stream.read(buffer) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Reads a short body as a whole.
+    pub fn read_text(&mut self, head: &AnswerHead) -> io::Result<Vec<u8>> {
+        if head.length > LONGEST_TEXT {
+            return Err(garbled("its answer is too long"));
+        }
+        let mut text = vec![0; usize::try_from(head.length).unwrap_or(0)];
+        let mut filled = 0;
+        while filled < text.len() {
+            filled += self.read_body(&mut text[filled..])?;
+        }
+        Ok(text)
+    }
+}
+
+fn garbled(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what.to_owned())
+}
+
+fn parse_head(bytes: &[u8]) -> io::Result<Option<(AnswerHead, usize)>> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut head = httparse::Response::new(&mut headers);
+    let length = match head.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(garbled(&format!("its answer does not read as HTTP: {error}"))),
+    };
+    let header = |name: &str| {
+        let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+        found.and_then(|header| std::str::from_utf8(header.value).ok())
+    };
+    let body = header("content-length").and_then(|value| value.trim().parse().ok());
+    let Some(body) = body else { return Err(garbled("its answer does not say how long it is")) };
+    let closes = header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+    let answer = AnswerHead {
+        status: head.code.unwrap_or_default(),
+        length: body,
+        etag: header("etag").map(str::to_owned),
+        keep_alive: head.version == Some(1) && !closes,
+    };
+    Ok(Some((answer, length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_when_all_of_it_is_there() {
+        let text = b"HTTP/1.1 206 Partial\r\ncontent-length: 5\r\nETag: \"x\"\r\n\r\nhello";
+        assert_eq!(parse_head(&text[..20]).unwrap(), None);
+        let (head, length) = parse_head(text).unwrap().unwrap();
+        assert_eq!(&text[length..], b"hello");
+        let etag = Some("\"x\"".to_owned());
+        assert_eq!(head, AnswerHead { status: 206, length: 5, etag, keep_alive: true });
+    }
+
+    #[test]
+    fn an_answer_without_a_length_or_sense_is_refused() {
+        assert!(parse_head(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").is_err());
+        assert!(parse_head(b"SSH-2.0-OpenSSH\r\n\r\n").is_err());
+    }
+}

@@ -1,0 +1,314 @@
+//! Which copies a worker makes when: pure. The actor tells it what happened and does what it says.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+use crate::downloader::order::CopyOrder;
+use crate::downloader::outbox::Outbox;
+use crate::host::HostAddr;
+use crate::names::FileName;
+use crate::wire::worker::{Report, Said, TaskId};
+
+/// How many ended tasks are remembered, so that an answer that was on its way when they ended
+/// does not begin them again. Numbers of tasks are never used twice.
+const ENDED_REMEMBERED: usize = 4096;
+
+/// What the actor is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Begin this copy.
+    Begin(CopyOrder),
+    /// End the copy of this task, under way since it was begun.
+    GiveUp(TaskId),
+}
+
+/// One copy under way, as shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransferView {
+    /// The task.
+    pub task: TaskId,
+    /// The file.
+    pub name: FileName,
+    /// Where it comes from.
+    pub source: HostAddr,
+    /// Bytes written so far.
+    pub bytes: u64,
+    /// The master's size when it was planned.
+    pub size: Option<u64>,
+    /// When it was begun.
+    pub since: Millis,
+    /// Whether it was taken back and is about to end.
+    pub given_up: bool,
+}
+
+/// How copies have ended since the start of the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransferCounters {
+    /// Begun.
+    pub begun: u64,
+    /// Verified and in place.
+    pub done: u64,
+    /// Failed, with somebody to blame.
+    pub failed: u64,
+    /// Given up because they were taken back.
+    pub given_up: u64,
+    /// Bytes of the copies that are done.
+    pub bytes: u64,
+}
+
+/// The copies of one worker.
+///
+/// **Invariant:** a task is waiting, under way, or ended; never two of these.
+#[derive(Clone, Debug)]
+pub struct Transfers {
+    at_once: usize,
+    waiting: VecDeque<CopyOrder>,
+    under_way: BTreeMap<TaskId, TransferView>,
+    outbox: Outbox,
+    /// Ended tasks whose end was taken, oldest first.
+    settled: VecDeque<TaskId>,
+    counters: TransferCounters,
+    stopping: bool,
+}
+
+impl Transfers {
+    /// No copies; `kept` are the reports that an earlier run could not deliver.
+    pub fn new(at_once: usize, kept: Vec<Report>) -> Self {
+        let mut outbox = Outbox::default();
+        kept.into_iter().for_each(|report| outbox.push(report));
+        Transfers {
+            at_once: at_once.max(1),
+            waiting: VecDeque::new(),
+            under_way: BTreeMap::new(),
+            outbox,
+            settled: VecDeque::new(),
+            counters: TransferCounters::default(),
+            stopping: false,
+        }
+    }
+
+    /// Takes the whole list of what is to be done, best first. What is under way and not in it is
+    /// given up.
+    pub fn order(&mut self, orders: Vec<CopyOrder>, now: Millis) -> Vec<Act> {
+        let wanted = |task: &TaskId| orders.iter().any(|order| order.id == *task);
+        let gone: Vec<TaskId> =
+            self.under_way.keys().filter(|task| !wanted(task)).copied().collect();
+        let mut acts: Vec<Act> = gone.into_iter().filter_map(|task| self.give_up(task)).collect();
+        let fresh = |order: &CopyOrder| {
+            !self.under_way.contains_key(&order.id)
+                && !self.settled.contains(&order.id)
+                && !self.outbox.ended().any(|ended| ended == order.id)
+        };
+        self.waiting = orders.into_iter().filter(fresh).collect();
+        acts.extend(self.begin(now));
+        acts
+    }
+
+    /// `bytes` of a copy are on the disk.
+    pub fn moved(&mut self, task: TaskId, bytes: u64, now: Millis) {
+        let Some(transfer) = self.under_way.get_mut(&task) else { return };
+        transfer.bytes = bytes;
+        if !transfer.given_up {
+            let name = transfer.name.clone();
+            self.outbox.push(Report { task, name, at: now, said: Said::Progress { bytes } });
+        }
+    }
+
+    /// A copy has ended; without a report it was given up.
+    pub fn ended(&mut self, task: TaskId, report: Option<Report>, now: Millis) -> Vec<Act> {
+        if self.under_way.remove(&task).is_none() {
+            return Vec::new();
+        }
+        match report {
+            Some(report) => {
+                match report.said {
+                    Said::Done { size, .. } => {
+                        self.counters.done += 1;
+                        self.counters.bytes += size;
+                    }
+                    _ => self.counters.failed += 1,
+                }
+                self.outbox.push(report);
+            }
+            None => {
+                self.counters.given_up += 1;
+                self.outbox.forget(task);
+            }
+        }
+        self.begin(now)
+    }
+
+    /// The node took these reports, and has no use for these tasks. Answers which tasks' ends
+    /// need not be kept any longer, and what to do.
+    pub fn taken(
+        &mut self,
+        sent: &[Report],
+        cancelled: &[TaskId],
+        now: Millis,
+    ) -> (Vec<TaskId>, Vec<Act>) {
+        let settled = self.outbox.taken(sent);
+        self.settled.extend(&settled);
+        let surplus = self.settled.len().saturating_sub(ENDED_REMEMBERED);
+        self.settled.drain(..surplus);
+        self.waiting.retain(|order| !cancelled.contains(&order.id));
+        let mut acts: Vec<Act> = cancelled.iter().filter_map(|&task| self.give_up(task)).collect();
+        acts.extend(self.begin(now));
+        (settled, acts)
+    }
+
+    /// Begins nothing more and gives everything up.
+    pub fn stop(&mut self) -> Vec<Act> {
+        self.stopping = true;
+        self.waiting.clear();
+        let tasks: Vec<TaskId> = self.under_way.keys().copied().collect();
+        tasks.into_iter().filter_map(|task| self.give_up(task)).collect()
+    }
+
+    /// The tasks this worker knows of, for the long poll.
+    pub fn known(&self) -> Vec<TaskId> {
+        let waiting = self.waiting.iter().map(|order| order.id);
+        let mut known: Vec<TaskId> =
+            waiting.chain(self.under_way.keys().copied()).chain(self.outbox.ended()).collect();
+        known.sort_unstable();
+        known
+    }
+
+    /// What is to be told to the node.
+    pub fn reports(&self) -> &[Report] {
+        self.outbox.reports()
+    }
+
+    /// The copies under way, by task.
+    pub fn under_way(&self) -> impl Iterator<Item = &TransferView> {
+        self.under_way.values()
+    }
+
+    /// How many copies wait for a free place.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How copies have ended.
+    pub fn counters(&self) -> TransferCounters {
+        self.counters
+    }
+
+    fn give_up(&mut self, task: TaskId) -> Option<Act> {
+        let transfer = self.under_way.get_mut(&task)?;
+        if std::mem::replace(&mut transfer.given_up, true) {
+            return None;
+        }
+        Some(Act::GiveUp(task))
+    }
+
+    /// Begins as many as there is room for. One that was given up keeps its room until it ended:
+    /// it still holds its temporary file and its connection.
+    fn begin(&mut self, now: Millis) -> Vec<Act> {
+        let mut acts = Vec::new();
+        while !self.stopping && self.under_way.len() < self.at_once {
+            let Some(order) = self.waiting.pop_front() else { break };
+            let transfer = TransferView {
+                task: order.id,
+                name: order.name.clone(),
+                source: order.source,
+                bytes: 0,
+                size: order.size,
+                since: now,
+                given_up: false,
+            };
+            let (task, name) = (order.id, order.name.clone());
+            self.outbox.push(Report { task, name, at: now, said: Said::Working });
+            self.under_way.insert(order.id, transfer);
+            self.counters.begun += 1;
+            acts.push(Act::Begin(order));
+        }
+        acts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::worker::{Blame, ContentHash};
+
+    const NOW: Millis = Millis(1000);
+
+    fn order(id: i64) -> CopyOrder {
+        CopyOrder {
+            id: TaskId(id),
+            name: FileName::new(format!("{id}.mpg")).unwrap(),
+            dir: "/data".into(),
+            source: "127.0.0.1:8888".parse().unwrap(),
+            source_data: None,
+            size: Some(10),
+            copy_speed: None,
+        }
+    }
+
+    fn done(id: i64) -> Report {
+        let said = Said::Done { size: 10, hash: ContentHash([0; 32]) };
+        Report { task: TaskId(id), name: order(id).name, at: NOW, said }
+    }
+
+    fn ids(ids: &[i64]) -> Vec<TaskId> {
+        ids.iter().copied().map(TaskId).collect()
+    }
+
+    #[test]
+    fn copies_begin_in_order_and_never_more_than_allowed() {
+        let mut transfers = Transfers::new(2, vec![]);
+        let acts = transfers.order(vec![order(3), order(1), order(2)], NOW);
+        assert_eq!(acts, [Act::Begin(order(3)), Act::Begin(order(1))]);
+        assert_eq!(transfers.known(), ids(&[1, 2, 3]));
+        assert_eq!(transfers.order(vec![order(3), order(1), order(2)], NOW), []);
+        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [Act::Begin(order(2))]);
+        assert_eq!(transfers.counters().bytes, 10);
+    }
+
+    #[test]
+    fn what_is_not_ordered_any_more_is_given_up_once_and_frees_its_place_when_it_ended() {
+        let mut transfers = Transfers::new(1, vec![]);
+        transfers.order(vec![order(1)], NOW);
+        assert_eq!(transfers.order(vec![order(2)], NOW), [Act::GiveUp(TaskId(1))]);
+        assert_eq!(transfers.order(vec![order(2)], NOW), []);
+        transfers.moved(TaskId(1), 5, NOW);
+        assert_eq!(transfers.ended(TaskId(1), None, NOW), [Act::Begin(order(2))]);
+        assert!(transfers.reports().iter().all(|report| report.task == TaskId(2)));
+        let (_, acts) = transfers.taken(&[], &ids(&[2]), NOW);
+        assert_eq!(acts, [Act::GiveUp(TaskId(2))]);
+    }
+
+    #[test]
+    fn an_ended_task_is_not_begun_again_by_a_late_answer() {
+        let mut transfers = Transfers::new(1, vec![done(9)]);
+        assert_eq!(transfers.order(vec![order(9)], NOW), [], "its end is not taken yet");
+        assert_eq!(transfers.known(), ids(&[9]));
+        assert_eq!(transfers.taken(&[done(9)], &[], NOW), (ids(&[9]), vec![]));
+        assert_eq!(transfers.order(vec![order(9)], NOW), [], "the answer is older than the end");
+        assert_eq!(transfers.known(), []);
+    }
+
+    #[test]
+    fn after_a_stop_nothing_begins() {
+        let mut transfers = Transfers::new(1, vec![]);
+        transfers.order(vec![order(1), order(2)], NOW);
+        assert_eq!(transfers.stop(), [Act::GiveUp(TaskId(1))]);
+        assert_eq!(transfers.ended(TaskId(1), None, NOW), []);
+        assert_eq!(transfers.order(vec![order(3)], NOW), []);
+    }
+
+    #[test]
+    fn a_failure_is_counted_and_told() {
+        let mut transfers = Transfers::new(1, vec![]);
+        transfers.order(vec![order(1)], NOW);
+        transfers.moved(TaskId(1), 5, NOW);
+        let said = Said::Failed { blame: Blame::Source, reason: "gone".into() };
+        let failed = Report { said, ..done(1) };
+        transfers.ended(TaskId(1), Some(failed.clone()), NOW);
+        assert_eq!(transfers.counters().failed, 1);
+        assert_eq!(transfers.reports().last(), Some(&failed));
+        assert!(!transfers.reports().iter().any(|r| matches!(r.said, Said::Progress { .. })));
+    }
+}

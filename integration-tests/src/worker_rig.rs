@@ -1,0 +1,287 @@
+//! Workers for tests, on loopback addresses of their own, and a stand-in for the node.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use reelyard::worker::{Worker, WorkerSettings};
+use reelyard_actors::clock::Clock;
+use reelyard_actors::event::Epoch;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::names::FileName;
+use reelyard_actors::wire::worker::{
+    Report, Reports, ReportsTaken, Said, TaskId, TaskOrder, TaskOrders,
+};
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+/// The longest a test waits for anything.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An address whose port and the one after were free a moment ago, on an IP that no other test
+/// process is likely to use.
+pub fn free_address() -> HostAddr {
+    let octet = || fastrand::u8(1..=254);
+    for _ in 0..1000 {
+        let ip = std::net::Ipv4Addr::new(127, octet(), octet(), octet());
+        let port = fastrand::u16(20_000..60_000);
+        let free = |port: u16| std::net::TcpListener::bind((ip, port)).is_ok();
+        if free(port) && free(port + 1) {
+            return HostAddr::from(std::net::SocketAddr::from((ip, port)));
+        }
+    }
+    panic!("no free address on the loopback network");
+}
+
+/// Waits until `condition` holds; fails the test with `what` after [`PATIENCE`].
+pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < until, "never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A worker with directories of its own: `data` for masters, `copies`, `state`.
+pub struct Rig {
+    /// Who it is.
+    pub host: HostAddr,
+    /// Its directories; gone with the rig.
+    pub place: TempDir,
+}
+
+impl Rig {
+    /// Directories and an address for a worker.
+    pub fn new() -> Self {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for dir in ["data", "copies"] {
+            std::fs::create_dir(place.path().join(dir)).expect("a directory");
+        }
+        Rig { host: free_address(), place }
+    }
+
+    /// The directory of masters.
+    pub fn data(&self) -> PathBuf {
+        self.place.path().join("data")
+    }
+
+    /// The directory of copies.
+    pub fn copies(&self) -> PathBuf {
+        self.place.path().join("copies")
+    }
+
+    /// Settings of a pure source.
+    pub fn source(&self) -> WorkerSettings {
+        let mut settings = WorkerSettings::new(self.host, self.place.path().join("state"));
+        settings.source_dirs = vec![self.data()];
+        settings
+    }
+
+    /// Settings of a pure destination that asks `node`.
+    pub fn destination(&self, node: &str) -> WorkerSettings {
+        let mut settings = WorkerSettings::new(self.host, self.place.path().join("state"));
+        settings.base_dir = Some(self.copies());
+        settings.storage_limit_percent = 100;
+        settings.nodes = vec![node.parse().expect("the address of a node")];
+        settings.long_poll = Duration::from_secs(2);
+        settings.poll_interval = Duration::from_millis(50);
+        settings
+    }
+
+    /// Writes a master of `size` bytes that no other has.
+    pub fn master(&self, name: &[u8], size: usize) -> Vec<u8> {
+        let mut random = fastrand::Rng::new();
+        let contents: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(size).collect();
+        std::fs::write(self.data().join(os_name(name)), &contents).expect("a master");
+        contents
+    }
+
+    /// An order to copy a master of this rig.
+    pub fn order(&self, id: i64, name: &[u8]) -> TaskOrder {
+        let name = FileName::new(name).expect("a file name");
+        let path = self.data().join(os_name(name.as_bytes()));
+        TaskOrder {
+            id: TaskId(id),
+            dir: self.data().display().to_string(),
+            source: self.host,
+            source_data: None,
+            size: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            name,
+            copy_speed: None,
+        }
+    }
+}
+
+impl Default for Rig {
+    fn default() -> Self {
+        Rig::new()
+    }
+}
+
+/// A name as the file system has it.
+pub fn os_name(name: &[u8]) -> &Path {
+    use std::os::unix::ffi::OsStrExt;
+    Path::new(std::ffi::OsStr::from_bytes(name))
+}
+
+/// Starts a worker that must start.
+pub async fn started(settings: WorkerSettings) -> Worker {
+    Worker::start(settings, Clock::system()).await.expect("the worker starts")
+}
+
+/// A stand-in for a Reelyard node: orders what the test says, notes what the worker reports.
+pub struct FakeNode {
+    /// Where it answers.
+    pub url: String,
+    state: Arc<NodeState>,
+    server: ServerHandle,
+}
+
+struct NodeState {
+    orders: watch::Sender<BTreeMap<TaskId, TaskOrder>>,
+    epoch: Mutex<Epoch>,
+    reports: Mutex<Vec<Report>>,
+    /// Reports are refused with 503 while this is set.
+    deaf: std::sync::atomic::AtomicBool,
+    /// The `Authorization` of each call.
+    bearers: Mutex<Vec<String>>,
+}
+
+impl FakeNode {
+    /// A node that orders nothing yet.
+    pub fn start() -> Self {
+        let state = Arc::new(NodeState {
+            orders: watch::Sender::default(),
+            epoch: Mutex::new(Epoch(1)),
+            reports: Mutex::default(),
+            deaf: false.into(),
+            bearers: Mutex::default(),
+        });
+        let data = web::Data::from(Arc::clone(&state));
+        let app = move || {
+            App::new()
+                .app_data(data.clone())
+                .route("/api/v1/workers/{host}/tasks", web::get().to(long_poll))
+                .route("/api/v1/workers/{host}/reports", web::post().to(take_reports))
+        };
+        let server = HttpServer::new(app).workers(1).disable_signals().shutdown_timeout(0);
+        let server = server.bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", server.addrs()[0]);
+        let server = server.run();
+        let handle = server.handle();
+        actix_rt::spawn(server);
+        FakeNode { url, state, server: handle }
+    }
+
+    /// Orders one more copy.
+    pub fn order(&self, order: TaskOrder) {
+        self.state.orders.send_modify(|orders| {
+            orders.insert(order.id, order);
+        });
+    }
+
+    /// Takes an order back.
+    pub fn withdraw(&self, id: i64) {
+        self.state.orders.send_modify(|orders| {
+            orders.remove(&TaskId(id));
+        });
+    }
+
+    /// Leads in `epoch` from now on.
+    pub fn lead_in(&self, epoch: u64) {
+        *locked(&self.state.epoch) = Epoch(epoch);
+    }
+
+    /// Refuses reports, or takes them again.
+    pub fn be_deaf(&self, deaf: bool) {
+        self.state.deaf.store(deaf, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// Everything reported so far.
+    pub fn reports(&self) -> Vec<Report> {
+        locked(&self.state.reports).clone()
+    }
+
+    /// The `Authorization` of each call so far.
+    pub fn bearers(&self) -> Vec<String> {
+        locked(&self.state.bearers).clone()
+    }
+
+    /// Waits for the end of a task.
+    pub async fn end_of(&self, id: i64) -> Said {
+        let mut end = None;
+        eventually(&format!("the end of task {id}"), || {
+            let of_task = |report: &Report| report.task == TaskId(id) && report.is_end();
+            end = self.reports().into_iter().find(of_task);
+            end.is_some()
+        })
+        .await;
+        end.map(|report| report.said).expect("it was waited for")
+    }
+
+    /// Ends it.
+    pub async fn stop(self) {
+        self.server.stop(false).await;
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn note_bearer(request: &HttpRequest, state: &NodeState) {
+    let header = request.headers().get("Authorization").and_then(|value| value.to_str().ok());
+    locked(&state.bearers).push(header.unwrap_or_default().to_owned());
+}
+
+/// The rule of `wire/worker.rs`: answered at once while there is an unknown task, or a known one
+/// is no longer ordered.
+async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpResponse {
+    note_bearer(&request, &state);
+    let query: BTreeMap<&str, &str> =
+        request.query_string().split('&').filter_map(|pair| pair.split_once('=')).collect();
+    let known = query.get("known").copied().unwrap_or_default();
+    let known: Vec<TaskId> =
+        known.split(',').filter_map(|id| id.parse().ok()).map(TaskId).collect();
+    let wait = query.get("wait").and_then(|wait| wait.trim_end_matches('s').parse().ok());
+    let mut orders = state.orders.subscribe();
+    let news = orders.wait_for(|orders| {
+        orders.keys().any(|id| !known.contains(id))
+            || known.iter().any(|id| !orders.contains_key(id))
+    });
+    let wait = Duration::from_secs(wait.expect("the worker says how long"));
+    // Whether there is news or not: the answer is the list as it is.
+    let _ = tokio::time::timeout(wait, news).await;
+    let tasks = state.orders.borrow().values().cloned().collect();
+    let epoch = *locked(&state.epoch);
+    HttpResponse::Ok()
+        .body(serde_json::to_string(&TaskOrders { epoch, tasks }).expect("orders are JSON"))
+}
+
+async fn take_reports(
+    request: HttpRequest,
+    body: web::Bytes,
+    state: web::Data<NodeState>,
+) -> HttpResponse {
+    note_bearer(&request, &state);
+    if state.deaf.load(std::sync::atomic::Ordering::SeqCst) {
+        return HttpResponse::ServiceUnavailable().finish();
+    }
+    let reports: Reports = serde_json::from_slice(&body).expect("reports as the wire has them");
+    let ordered = |id: &TaskId| state.orders.borrow().contains_key(id);
+    let cancelled =
+        reports.reports.iter().map(|report| report.task).filter(|id| !ordered(id)).collect();
+    for report in &reports.reports {
+        if report.is_end() {
+            state.orders.send_modify(|orders| {
+                orders.remove(&report.task);
+            });
+        }
+    }
+    locked(&state.reports).extend(reports.reports);
+    let taken = ReportsTaken { epoch: *locked(&state.epoch), cancelled };
+    HttpResponse::Ok().body(serde_json::to_string(&taken).expect("an answer is JSON"))
+}

@@ -1,0 +1,3 @@
+//! What is reached over HTTP.
+
+pub mod worker;

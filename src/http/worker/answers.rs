@@ -1,0 +1,218 @@
+//! The answers of a worker, byte for byte as cfw gives them where cfw has the call (spec 2.2).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use reelyard_actors::cfw_worker::{Deleted, DiskFigures};
+use reelyard_actors::downloader::base_dir::BaseDir;
+use reelyard_actors::event::Epoch;
+use reelyard_actors::names::{BadFileName, FileName};
+use reelyard_actors::wire::worker::{EPOCH_HEADER, WorkerInfo};
+use serde::Serialize;
+
+use super::WorkerHttp;
+use super::router::{Call, route};
+
+/// cfw's content type of text.
+const TEXT: &str = "text/plain;charset=UTF-8";
+
+/// cfw's content type of JSON, also of the empty answers to `DELETE`.
+const JSON: &str = "application/json;charset=UTF-8";
+
+/// Answers any request to the worker.
+pub async fn answer(request: HttpRequest, http: web::Data<WorkerHttp>) -> HttpResponse {
+    let call = route(request.method().as_str(), request.uri().path());
+    if needs_token(&call) && !has_token(&request, &http) {
+        return HttpResponse::Unauthorized().insert_header(("WWW-Authenticate", "Bearer")).finish();
+    }
+    match call {
+        Call::Heartbeat => HttpResponse::Ok().content_type(TEXT).finish(),
+        Call::Files => files(http.into_inner()).await,
+        Call::Disk => disk(&http).await,
+        Call::Delete(name) => delete(&request, &http, name).await,
+        Call::Info => info(&http),
+        Call::Inventory => inventory(&http).await,
+        Call::Clean(path) => moved(&request, &path).finish(),
+        Call::WithoutSlash(path) => without_slash(&request, &path),
+        Call::Method => HttpResponse::MethodNotAllowed().finish(),
+        Call::Nothing => HttpResponse::NotFound()
+            .content_type("text/plain; charset=utf-8")
+            .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+            .body("404 page not found\n"),
+    }
+}
+
+fn needs_token(call: &Call) -> bool {
+    matches!(call, Call::Delete(_) | Call::Info | Call::Inventory)
+}
+
+fn has_token(request: &HttpRequest, http: &WorkerHttp) -> bool {
+    let header = request.headers().get(header::AUTHORIZATION);
+    http.token.as_ref().is_none_or(|token| token.admits(header.map(|value| value.as_bytes())))
+}
+
+/// Asks the base directory off the server's threads. None when there is none, or it fails.
+async fn from_disk<T: Send + 'static>(
+    http: &WorkerHttp,
+    what: &'static str,
+    ask: impl FnOnce(&BaseDir) -> std::io::Result<T> + Send + 'static,
+) -> Option<T> {
+    let base = Arc::clone(http.base.as_ref()?);
+    match web::block(move || ask(&base)).await {
+        Ok(Ok(answer)) => Some(answer),
+        Ok(Err(error)) => {
+            tracing::error!(%error, "{what} failed on the base directory");
+            None
+        }
+        Err(error) => {
+            tracing::error!(%error, "{what} was not carried out");
+            None
+        }
+    }
+}
+
+async fn files(http: Arc<WorkerHttp>) -> HttpResponse {
+    let Some(names) = from_disk(&http, "GET /files", BaseDir::names).await else {
+        return HttpResponse::InternalServerError().content_type(TEXT).finish();
+    };
+    let total = names.len();
+    // A line feed would read as two names, and a manager might delete either.
+    let lines: Vec<FileName> =
+        names.into_iter().filter(|name| !name.as_bytes().contains(&b'\n')).collect();
+    http.unlistable_names.store((total - lines.len()) as u64, Ordering::Relaxed);
+    let mut body = Vec::new();
+    for name in lines {
+        body.extend_from_slice(name.as_bytes());
+        body.push(b'\n');
+    }
+    HttpResponse::Ok().content_type(TEXT).body(body)
+}
+
+/// `GET /df` as cfw writes it: sizes are strings.
+#[derive(Serialize)]
+struct Df {
+    total_size: String,
+    used_size: String,
+    avail_size: String,
+    used_percent: u32,
+    free_size: String,
+}
+
+impl From<DiskFigures> for Df {
+    fn from(disk: DiskFigures) -> Self {
+        Df {
+            total_size: disk.total.to_string(),
+            used_size: disk.used.to_string(),
+            avail_size: disk.avail.to_string(),
+            used_percent: disk.used_percent,
+            free_size: disk.free.to_string(),
+        }
+    }
+}
+
+async fn disk(http: &WorkerHttp) -> HttpResponse {
+    match from_disk(http, "GET /df", BaseDir::disk).await {
+        Some(disk) => json_line(HttpResponse::Ok().content_type(JSON), &Df::from(disk)),
+        None => HttpResponse::InternalServerError().content_type(JSON).finish(),
+    }
+}
+
+async fn delete(
+    request: &HttpRequest,
+    http: &WorkerHttp,
+    name: Result<FileName, BadFileName>,
+) -> HttpResponse {
+    let status = match heard(request, http).await {
+        Err(status) => status,
+        Ok(()) => match name {
+            Ok(name) => delete_file(http, name).await,
+            // As cfw, whose file system refuses such a name.
+            Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        },
+    };
+    HttpResponse::build(status).content_type(JSON).finish()
+}
+
+/// Whether the leader that decided this deletion still leads, as far as this worker has heard. A
+/// call without an epoch is an old cfm's.
+async fn heard(request: &HttpRequest, http: &WorkerHttp) -> Result<(), StatusCode> {
+    let Some(header) = request.headers().get(EPOCH_HEADER) else { return Ok(()) };
+    let epoch = header.to_str().ok().and_then(|text| text.parse().ok());
+    let epoch = Epoch(epoch.ok_or(StatusCode::BAD_REQUEST)?);
+    let epochs = http.epochs.clone();
+    match web::block(move || epochs.hear(epoch)).await {
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(deposed))) => {
+            tracing::warn!(%deposed, "a deletion was refused");
+            Err(StatusCode::PRECONDITION_FAILED)
+        }
+        Ok(Err(error)) => {
+            tracing::error!(%error, "a deletion was refused: its epoch cannot be remembered");
+            Err(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+        Err(_) => Err(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+async fn delete_file(http: &WorkerHttp, name: FileName) -> StatusCode {
+    let shown = name.clone();
+    match from_disk(http, "DELETE", move |base| base.unlink(&name)).await {
+        Some(Deleted::Removed) => {
+            tracing::info!(file = %shown, "copy deleted");
+            StatusCode::OK
+        }
+        Some(Deleted::Absent) => StatusCode::NOT_FOUND,
+        Some(Deleted::Directory) => StatusCode::NOT_ACCEPTABLE,
+        Some(Deleted::Deposed) | None => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+fn info(http: &WorkerHttp) -> HttpResponse {
+    let info = WorkerInfo { epoch: http.epochs.highest(), ..http.info.clone() };
+    json_line(HttpResponse::Ok().content_type(JSON), &info)
+}
+
+async fn inventory(http: &WorkerHttp) -> HttpResponse {
+    let Some(entries) = from_disk(http, "GET /inventory", BaseDir::entries).await else {
+        return HttpResponse::InternalServerError().content_type(TEXT).finish();
+    };
+    let mut body = String::new();
+    for entry in &entries {
+        let line = format!("{} {} {}\n", entry.size, entry.modified.0, entry.name.to_percent());
+        body.push_str(&line);
+    }
+    body.push_str(&format!("end {}\n", entries.len()));
+    HttpResponse::Ok().content_type(TEXT).body(body)
+}
+
+fn json_line(answer: &mut HttpResponseBuilder, value: &impl Serialize) -> HttpResponse {
+    match serde_json::to_string(value) {
+        Ok(json) => answer.body(json + "\n"),
+        Err(_) => HttpResponse::InternalServerError().content_type(JSON).finish(),
+    }
+}
+
+fn moved(request: &HttpRequest, path: &str) -> HttpResponseBuilder {
+    let location = match request.uri().query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let mut answer = HttpResponse::MovedPermanently();
+    answer.insert_header((header::LOCATION, location));
+    answer
+}
+
+/// Go adds a page for people when a browser may have asked.
+fn without_slash(request: &HttpRequest, path: &str) -> HttpResponse {
+    let mut answer = moved(request, path);
+    if request.method() == "GET" {
+        let link = path.replace('&', "&amp;").replace('\'', "&#39;");
+        answer
+            .content_type("text/html; charset=utf-8")
+            .body(format!("<a href=\"{link}\">Moved Permanently</a>.\n\n"))
+    } else {
+        answer.finish()
+    }
+}

@@ -1,0 +1,70 @@
+//! The HTTP of a worker, on the address that is its identity: cfw's wire (spec 2.2), and what
+//! Reelyard's nodes ask besides.
+
+mod answers;
+mod router;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpServer, web};
+use reelyard_actors::downloader::base_dir::BaseDir;
+use reelyard_actors::downloader::epoch_guard::EpochGuard;
+use reelyard_actors::downloader::ticket::WorkerToken;
+use reelyard_actors::wire::worker::WorkerInfo;
+
+/// How long a client may take to send the head of a request, as in cfw (spec 2).
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long an idle connection is kept. Longer than cfw's five seconds, so that a node that asks
+/// every few seconds asks on one connection (spec D31).
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// How long stopping waits for answers under way.
+const STOP_PATIENCE_SECONDS: u64 = 5;
+
+/// What the HTTP of one worker works with.
+pub struct WorkerHttp {
+    /// Where the copies are; none for a worker that is only a source.
+    pub base: Option<Arc<BaseDir>>,
+    /// Refuses deletions that a deposed leader decided.
+    pub epochs: EpochGuard,
+    /// With a token, `DELETE`, `/info` and `/inventory` need it. What cfw tells everybody (`/hb`,
+    /// `/files`, `/df`) stays open, because an old cfm must be able to read it.
+    pub token: Option<WorkerToken>,
+    /// The answer of `/info`, but for the epoch.
+    pub info: WorkerInfo,
+    /// Names that the last `/files` had to leave out because they hold a line feed.
+    pub unlistable_names: AtomicU64,
+}
+
+impl WorkerHttp {
+    /// How many names the last `/files` had to leave out.
+    pub fn unlistable_names(&self) -> u64 {
+        self.unlistable_names.load(Ordering::Relaxed)
+    }
+}
+
+/// Serves `http` on `addr` until the handle is told to stop. Needs an actix system.
+pub fn start(addr: SocketAddr, http: Arc<WorkerHttp>) -> std::io::Result<ServerHandle> {
+    let data = web::Data::from(http);
+    // One service for everything: actix' own routing decodes paths, and a name must be decoded
+    // exactly once.
+    let app = move || App::new().app_data(data.clone()).default_service(web::to(answers::answer));
+    let server = HttpServer::new(app)
+        .workers(2)
+        .disable_signals()
+        .client_request_timeout(REQUEST_TIMEOUT)
+        .keep_alive(KEEP_ALIVE)
+        .shutdown_timeout(STOP_PATIENCE_SECONDS)
+        // A client that left is noticed.
+        .h1_allow_half_closed(false)
+        .bind(addr)?
+        .run();
+    let handle = server.handle();
+    actix_rt::spawn(server);
+    Ok(handle)
+}

@@ -1,0 +1,152 @@
+//! Which call a method and a path are, by the rules of cfw's router (spec 2), as a pure function.
+//! Paths are taken apart after they were percent-decoded once, as cfw's are.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use reelyard_actors::names::{BadFileName, FileName};
+
+/// A request, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `HEAD /hb`
+    Heartbeat,
+    /// `GET /files`
+    Files,
+    /// `GET /df`
+    Disk,
+    /// `DELETE /files/{name}`; names that no file can have are for the call to refuse.
+    Delete(Result<FileName, BadFileName>),
+    /// `GET /info`
+    Info,
+    /// `GET /inventory`
+    Inventory,
+    /// The path was not clean (`..`, `//`): 301 to this one, without a body.
+    Clean(String),
+    /// The path ended in a slash: 301 to this one.
+    WithoutSlash(String),
+    /// The path has other methods (405).
+    Method,
+    /// There is nothing (404).
+    Nothing,
+}
+
+/// What Go leaves alone when it writes a path.
+const PATH_KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b'/')
+    .remove(b':')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b'@');
+
+/// Reads `method` and `path`, the latter as it stands in the request line.
+pub fn route(method: &str, path: &str) -> Call {
+    let decoded: Vec<u8> = percent_decode_str(path).collect();
+    let cleaned = clean(&decoded);
+    if cleaned != decoded {
+        return Call::Clean(percent_encode(&cleaned, PATH_KEPT).to_string());
+    }
+    let bare = match decoded.strip_suffix(b"/") {
+        Some(bare) if !bare.is_empty() => bare,
+        _ => &decoded,
+    };
+    let Some((wanted, call)) = call_of(bare) else { return Call::Nothing };
+    if wanted != method {
+        Call::Method
+    } else if bare.len() < decoded.len() {
+        Call::WithoutSlash(percent_encode(bare, PATH_KEPT).to_string())
+    } else {
+        call
+    }
+}
+
+/// The method that a path has, and what it calls.
+fn call_of(path: &[u8]) -> Option<(&'static str, Call)> {
+    match path {
+        b"/hb" => Some(("HEAD", Call::Heartbeat)),
+        b"/files" => Some(("GET", Call::Files)),
+        b"/df" => Some(("GET", Call::Disk)),
+        b"/info" => Some(("GET", Call::Info)),
+        b"/inventory" => Some(("GET", Call::Inventory)),
+        _ => {
+            let name = path.strip_prefix(b"/files/")?;
+            let is_one_segment = !name.is_empty() && !name.contains(&b'/');
+            is_one_segment.then(|| ("DELETE", Call::Delete(FileName::new(name))))
+        }
+    }
+}
+
+/// The path without empty, `.` and `..` segments; a slash at its end stays.
+fn clean(path: &[u8]) -> Vec<u8> {
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in path.split(|&byte| byte == b'/') {
+        match segment {
+            b"" | b"." => {}
+            b".." => {
+                segments.pop();
+            }
+            name => segments.push(name),
+        }
+    }
+    let mut cleaned = vec![b'/'];
+    cleaned.extend_from_slice(&segments.join(&b'/'));
+    if path.ends_with(b"/") && cleaned.len() > 1 {
+        cleaned.push(b'/');
+    }
+    cleaned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_cfw_are_known_by_method_and_path() {
+        assert_eq!(route("HEAD", "/hb"), Call::Heartbeat);
+        assert_eq!(route("GET", "/files"), Call::Files);
+        assert_eq!(route("GET", "/df"), Call::Disk);
+        for (method, path) in [
+            ("GET", "/hb"),
+            ("GET", "/hb/"),
+            ("HEAD", "/files"),
+            ("POST", "/df"),
+            ("GET", "/files/x"),
+        ] {
+            assert_eq!(route(method, path), Call::Method, "{method} {path}");
+        }
+        for path in ["/", "", "/x", "/files/a%2Fb", "/hb/x"] {
+            let expected = if path.is_empty() { Call::Clean("/".into()) } else { Call::Nothing };
+            assert_eq!(route("GET", path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_are_cleaned_by_redirect() {
+        assert_eq!(route("GET", "/files/"), Call::WithoutSlash("/files".into()));
+        assert_eq!(route("DELETE", "/files/a%20b/"), Call::WithoutSlash("/files/a%20b".into()));
+        assert_eq!(route("GET", "//files"), Call::Clean("/files".into()));
+        assert_eq!(route("DELETE", "/files/../../etc"), Call::Clean("/etc".into()));
+        assert_eq!(route("DELETE", "/files/%2e%2e"), Call::Clean("/".into()));
+        assert_eq!(route("DELETE", "/files/x%2F..%2Fa%23b"), Call::Clean("/files/a%23b".into()));
+    }
+
+    #[test]
+    fn a_name_is_decoded_exactly_once() {
+        let deleted = |path: &str| match route("DELETE", path) {
+            Call::Delete(Ok(name)) => name.as_bytes().to_vec(),
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(deleted("/files/a%23b.mpg"), b"a#b.mpg");
+        assert_eq!(deleted("/files/%25411.mpg"), b"%411.mpg");
+        assert_eq!(deleted("/files/%FF%0A"), b"\xff\n");
+        assert_eq!(deleted("/files/a+b"), b"a+b");
+        let long = format!("/files/{}", "x".repeat(256));
+        assert_eq!(route("DELETE", &long), Call::Delete(Err(BadFileName::TooLong)));
+    }
+}

@@ -1,0 +1,248 @@
+//! The role of a worker: one process (or, in the demo, one of several in a process) on a storage
+//! host. Serves masters, fetches and serves copies, and does what a node or an old cfm orders.
+
+mod settings;
+
+pub use settings::{SettingFault, WorkerSettings};
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use actix::{Actor, Addr};
+use actix_web::dev::ServerHandle;
+use arc_swap::ArcSwap;
+use reelyard_actors::clock::Clock;
+use reelyard_actors::downloader::base_dir::BaseDir;
+use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, Shelf};
+use reelyard_actors::downloader::epoch_guard::EpochGuard;
+use reelyard_actors::downloader::fetch::Fetcher;
+use reelyard_actors::downloader::hash_desk::HashDesk;
+use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
+use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
+use reelyard_actors::downloader::ticket::WorkerToken;
+use reelyard_actors::downloader::{Downloader, DownloaderView, StopTransfers};
+use reelyard_actors::event::Epoch;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::wire::worker::WorkerInfo;
+use serde::{Deserialize, Serialize};
+
+use crate::http;
+
+/// Why a worker does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// Its settings are wrong, in these points.
+    #[error("the worker's settings are wrong:{}", .0.iter().map(|f| format!("\n  {f}")).collect::<String>())]
+    Settings(Vec<SettingFault>),
+    /// Its state store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StateStoreError),
+    /// Its base directory cannot be used.
+    #[error("the base directory cannot be used: {0}")]
+    BaseDir(#[source] std::io::Error),
+    /// An address cannot be listened on.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, #[source] std::io::Error),
+    /// The HTTP client cannot be made.
+    #[error("no connection to a node can be made: {0}")]
+    Client(String),
+    /// The process is ending.
+    #[error("the process is ending")]
+    Ending,
+}
+
+/// The observable state of a worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorkerView {
+    /// Its identity.
+    pub host: HostAddr,
+    /// Where it serves files.
+    pub data_listen: SocketAddr,
+    /// The highest epoch it has seen.
+    pub epoch: Epoch,
+    /// The line to the node; none without one.
+    pub node: Option<NodeLinkView>,
+    /// The copies; none for a worker that is only a source.
+    pub downloads: Option<DownloaderView>,
+    /// What the data port has done.
+    pub data_port: DataPortCounters,
+    /// Names that the last `/files` had to leave out, because they hold a line feed.
+    pub unlistable_names: u64,
+}
+
+/// A running worker.
+pub struct Worker {
+    host: HostAddr,
+    store: Arc<StateStore>,
+    epochs: EpochGuard,
+    hashes: HashDesk,
+    data_port: DataPort,
+    http: Arc<http::worker::WorkerHttp>,
+    server: ServerHandle,
+    destination: Option<Destination>,
+}
+
+/// What only a destination has.
+struct Destination {
+    downloader: Addr<Downloader>,
+    view: Arc<ArcSwap<DownloaderView>>,
+    link: Option<NodeLink>,
+}
+
+/// What is opened from the disk before anything runs.
+struct Opened {
+    store: Arc<StateStore>,
+    epochs: EpochGuard,
+    base: Option<Arc<BaseDir>>,
+}
+
+impl Worker {
+    /// Starts a worker. It serves when this returns; orders are asked for from then on. Needs an
+    /// actix system.
+    pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
+        let (settings, opened) = blocking(move || open(settings)).await??;
+        let Opened { store, epochs, base } = opened;
+        let hashes = HashDesk::new(Arc::clone(&store));
+        let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
+        let http = Arc::new(http::worker::WorkerHttp {
+            base: base.clone(),
+            epochs: epochs.clone(),
+            token: settings.token.clone(),
+            info: info(&settings, data_port.addr()),
+            unlistable_names: AtomicU64::new(0),
+        });
+        let listen = settings.listen.socket();
+        let server = http::worker::start(listen, Arc::clone(&http))
+            .map_err(|error| WorkerError::Listen(listen, error))?;
+        let destination = match base {
+            Some(base) => Some(start_destination(&settings, base, &store, &epochs, clock).await?),
+            None => None,
+        };
+        let host = settings.listen;
+        tracing::info!(%host, data_listen = %data_port.addr(), "worker started");
+        Ok(Worker { host, store, epochs, hashes, data_port, http, server, destination })
+    }
+
+    /// The observable state.
+    pub fn view(&self) -> WorkerView {
+        let destination = self.destination.as_ref();
+        let link = destination.and_then(|destination| destination.link.as_ref());
+        WorkerView {
+            host: self.host,
+            data_listen: self.data_port.addr(),
+            epoch: self.epochs.highest(),
+            node: link.map(|link| NodeLinkView::clone(&link.view())),
+            downloads: destination.map(|d| DownloaderView::clone(&d.view.load())),
+            data_port: self.data_port.counters(),
+            unlistable_names: self.http.unlistable_names(),
+        }
+    }
+
+    /// Stops in order: no more orders, copies given up, no more answers, no more bytes, everything
+    /// written durable. Copies given up leave nothing behind and are begun again at the next start
+    /// if they are still wanted.
+    pub async fn stop(mut self) {
+        if let Some(Destination { downloader, link, .. }) = self.destination.take() {
+            drop(link);
+            // An error means that the actor is gone already, and its copies with it.
+            let _ = downloader.send(StopTransfers).await;
+        }
+        self.server.stop(true).await;
+        let (host, store, hashes, mut data_port) =
+            (self.host, self.store, self.hashes, self.data_port);
+        let stopped = blocking(move || {
+            data_port.stop();
+            hashes.stop();
+            store.sync()
+        });
+        match stopped.await {
+            Ok(Ok(())) => tracing::info!(%host, "worker stopped"),
+            Ok(Err(error)) => {
+                tracing::error!(%host, %error, "worker stopped; its state is not durable")
+            }
+            Err(error) => tracing::error!(%host, %error, "worker stopped"),
+        }
+    }
+}
+
+/// Runs what blocks on the disk off the actors' threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, WorkerError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| WorkerError::Ending)
+}
+
+fn open(settings: WorkerSettings) -> Result<(WorkerSettings, Opened), WorkerError> {
+    let faults = settings.faults();
+    if !faults.is_empty() {
+        return Err(WorkerError::Settings(faults));
+    }
+    let store = Arc::new(StateStore::open(&settings.state_dir)?);
+    let epochs = EpochGuard::open(Arc::clone(&store))?;
+    let base = settings.base_dir.as_deref().map(BaseDir::open).transpose();
+    let base = base.map_err(WorkerError::BaseDir)?.map(Arc::new);
+    Ok((settings, Opened { store, epochs, base }))
+}
+
+fn start_data_port(
+    settings: &WorkerSettings,
+    base: &Option<Arc<BaseDir>>,
+    hashes: &HashDesk,
+    clock: &Clock,
+) -> Result<DataPort, WorkerError> {
+    // `faults` has refused settings without one.
+    let addr = settings.data_addr().ok_or_else(|| WorkerError::Settings(settings.faults()))?;
+    let shelf = Shelf::new(settings.source_dirs.clone(), base.clone());
+    let tickets = settings.token.as_ref().map(WorkerToken::ticket_key);
+    let limits = settings.data_port.clone();
+    DataPort::start(addr, shelf, hashes.clone(), tickets, clock.clone(), limits)
+        .map_err(|error| WorkerError::Listen(addr, error))
+}
+
+fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
+    // Others cannot connect to "any address": for them it is the one they know us by.
+    let ip = if data_addr.ip().is_unspecified() { settings.listen.ip() } else { data_addr.ip() };
+    WorkerInfo {
+        program: "reelyard".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: settings.listen,
+        data_listen: SocketAddr::new(ip, data_addr.port()),
+        epoch: Epoch::default(),
+        source: !settings.source_dirs.is_empty(),
+        destination: settings.base_dir.is_some(),
+    }
+}
+
+async fn start_destination(
+    settings: &WorkerSettings,
+    base: Arc<BaseDir>,
+    store: &Arc<StateStore>,
+    epochs: &EpochGuard,
+    clock: Clock,
+) -> Result<Destination, WorkerError> {
+    let fetcher = Fetcher {
+        base,
+        storage_limit_percent: settings.storage_limit_percent,
+        token: settings.token.clone(),
+        timeouts: settings.source_timeouts,
+        clock: clock.clone(),
+    };
+    let (store, of_actor, copies) = (Arc::clone(store), clock.clone(), settings.copies_at_once);
+    let downloader = blocking(move || Downloader::new(fetcher, store, of_actor, copies)).await??;
+    let (view, work) = (downloader.view(), downloader.work());
+    let downloader = downloader.start();
+    let mut link = None;
+    if !settings.nodes.is_empty() {
+        let line = NodeLinkSettings {
+            nodes: settings.nodes.clone(),
+            host: settings.listen,
+            token: settings.token.clone(),
+            wait: settings.long_poll,
+            poll_interval: settings.poll_interval,
+        };
+        let started = NodeLink::start(line, epochs.clone(), clock, downloader.clone(), work);
+        link = Some(started.map_err(|error| WorkerError::Client(error.to_string()))?);
+    }
+    Ok(Destination { downloader, view, link })
+}
