@@ -9,3 +9,7 @@ pub mod stand_in_cfw;
 //! x
 
 pub mod worker_rig;
+//! What the integration tests share: probes, and ways to run actors and journals in a test.
+
+pub mod journal_probe;
+pub mod running;
