@@ -4,8 +4,6 @@
 
 pub mod cli;
 pub mod config;
-pub mod logging;
-//! x
-
 pub mod http;
+pub mod logging;
 pub mod worker;
