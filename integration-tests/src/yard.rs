@@ -1,0 +1,262 @@
+//! A yard of real processes for tests: the binary in its roles, on loopback, in a directory of
+//! its own that goes with it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::binary::reelyard_binary;
+
+/// How long a test waits for a condition before it fails: far longer than any takes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running role of the binary, killed when dropped.
+pub struct Role {
+    arguments: Vec<String>,
+    log: PathBuf,
+    child: Option<Child>,
+}
+
+impl Role {
+    /// Starts `reelyard <role> --set key=value ...`.
+    pub fn start(role: &str, settings: &[(String, String)], log: PathBuf) -> Result<Self> {
+        let mut arguments = vec![role.to_owned()];
+        for (key, value) in settings {
+            arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
+        }
+        let mut role = Role { arguments, log, child: None };
+        role.start_again()?;
+        Ok(role)
+    }
+
+    /// Starts it once more with the same settings.
+    pub fn start_again(&mut self) -> Result<()> {
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let child = Command::new(reelyard_binary()?)
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself; either way it is gone afterwards.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// SIGTERM, and waits for the exit code.
+    pub fn terminate(&mut self) -> Result<std::process::ExitStatus> {
+        let mut child = self.child.take().context("it does not run")?;
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            anyhow::ensure!(Instant::now() < until, "it does not stop; {}", self.log_text());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What it has logged.
+    pub fn log_text(&self) -> String {
+        let mut text = String::new();
+        if let Ok(mut file) = File::open(&self.log) {
+            // A log that cannot be read only makes a failure's message shorter.
+            let _ = file.read_to_string(&mut text);
+        }
+        text
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A directory with masters, inputs and room for the parts of a yard.
+pub struct Ground {
+    /// Everything is below it.
+    pub dir: TempDir,
+    /// Where the node listens.
+    pub node: SocketAddr,
+    sources: Vec<SocketAddr>,
+    destinations: Vec<SocketAddr>,
+}
+
+impl Ground {
+    /// Empty ground for some hosts. Each gets a loopback address of its own.
+    pub fn new(sources: usize, destinations: usize) -> Result<Self> {
+        let dir = tempfile::tempdir()?;
+        for part in ["masters", "input", "event-log"] {
+            std::fs::create_dir(dir.path().join(part))?;
+        }
+        let mut last = 10;
+        let mut next = || -> Result<SocketAddr> {
+            last += 1;
+            free_addr(Ipv4Addr::new(127, 0, 0, last))
+        };
+        let sources = (0..sources).map(|_| next()).collect::<Result<_>>()?;
+        let destinations = (0..destinations).map(|_| next()).collect::<Result<_>>()?;
+        Ok(Ground { dir, node: free_addr(Ipv4Addr::LOCALHOST)?, sources, destinations })
+    }
+
+    /// A path below the directory.
+    pub fn path(&self, part: &str) -> PathBuf {
+        self.dir.path().join(part)
+    }
+
+    /// Writes a master of `size` bytes that depend on its name.
+    pub fn master(&self, name: &[u8], size: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; size];
+        let seed = name.iter().fold(7, |seed, byte| seed * 31 + u64::from(*byte));
+        fastrand::Rng::with_seed(seed).fill(&mut bytes);
+        std::fs::write(self.path("masters").join(OsStr::from_bytes(name)), &bytes)?;
+        Ok(bytes)
+    }
+
+    /// Writes grade.info, best first, and replaces the one before it at once.
+    pub fn grade(&self, names: &[&[u8]]) -> Result<()> {
+        let mut text = b"filename\tweightcount\n".to_vec();
+        for name in names {
+            text.extend_from_slice(name);
+            text.extend_from_slice(b"\t1\t1\t1\t1\t1\t1\n");
+        }
+        std::fs::write(self.path("input/new"), text)?;
+        std::fs::rename(self.path("input/new"), self.path("input/.grade.info"))?;
+        let history = self.path("input/.hitcount.history");
+        if !history.exists() {
+            std::fs::write(history, "historyheader:1\n")?;
+        }
+        Ok(())
+    }
+
+    /// The source of that number.
+    pub fn source(&self, number: usize) -> SocketAddr {
+        self.sources[number]
+    }
+
+    /// The destination of that number.
+    pub fn destination(&self, number: usize) -> SocketAddr {
+        self.destinations[number]
+    }
+
+    /// Where the copies of a destination are.
+    pub fn copies(&self, number: usize) -> PathBuf {
+        self.path(&format!("copies-{number}"))
+    }
+
+    /// Settings of the node, with `more` behind them.
+    pub fn start_node(&self, more: &[(&str, &str)]) -> Result<Role> {
+        let mut settings = vec![
+            setting("listen", self.node),
+            setting("data_dir", self.path("node").display()),
+            setting("source_dirs", list([self.path("masters").display()])),
+            setting("hosts.sources", list(&self.sources)),
+            setting("hosts.destinations", list(&self.destinations)),
+            setting("catalog.grade_info_file", self.path("input/.grade.info").display()),
+            setting("catalog.hitcount_history_file", self.path("input/.hitcount.history").display()),
+            setting("catalog.poll_interval", "100ms"),
+            setting("heartbeat.interval", "300ms"),
+            setting("heartbeat.timeout", "1s"),
+            setting("task.back_off_base", "200ms"),
+            setting("task.back_off_cap", "1s"),
+        ];
+        settings.extend(more.iter().map(|(key, value)| setting(key, value)));
+        Role::start("node", &settings, self.path("node.log"))
+    }
+
+    /// Starts the source of that number; all serve the same masters.
+    pub fn start_source(&self, number: usize, more: &[(&str, &str)]) -> Result<Role> {
+        let masters = setting("source_dirs", list([self.path("masters").display()]));
+        self.start_worker("source", number, self.sources[number], masters, more)
+    }
+
+    /// Starts the destination of that number.
+    pub fn start_destination(&self, number: usize, more: &[(&str, &str)]) -> Result<Role> {
+        std::fs::create_dir_all(self.copies(number))?;
+        let base = setting("base_dir", self.copies(number).display());
+        self.start_worker("destination", number, self.destinations[number], base, more)
+    }
+
+    fn start_worker(
+        &self,
+        kind: &str,
+        number: usize,
+        addr: SocketAddr,
+        place: (String, String),
+        more: &[(&str, &str)],
+    ) -> Result<Role> {
+        let SocketAddr::V4(v4) = addr else { anyhow::bail!("hosts of the tests are IPv4") };
+        let mut settings = vec![
+            setting("listen", addr),
+            setting("data_listen", free_addr(*v4.ip())?),
+            setting("node", self.node),
+            setting("state_dir", self.path(&format!("state-{kind}-{number}")).display()),
+            place,
+        ];
+        settings.extend(more.iter().map(|(key, value)| setting(key, value)));
+        Role::start("worker", &settings, self.path(&format!("{kind}-{number}.log")))
+    }
+
+    /// `GET` of the node's API as JSON; none while it does not answer 200.
+    pub fn get(&self, path: &str) -> Option<Value> {
+        let output = Command::new("curl")
+            .args(["-sf", "-m", "10", &format!("http://{}{path}", self.node)])
+            .output()
+            .ok()?;
+        serde_json::from_slice(&output.stdout).ok()
+    }
+}
+
+/// Waits until `holds` answers something, or fails with `what` and the logs.
+pub fn wait_for<T>(what: &str, roles: &[&Role], mut holds: impl FnMut() -> Option<T>) -> Result<T> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = holds() {
+            return Ok(found);
+        }
+        if Instant::now() > until {
+            let logs: Vec<String> = roles.iter().map(|role| role.log_text()).collect();
+            anyhow::bail!("waited in vain: {what}\n{}", logs.join("\n---\n"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether a file holds exactly these bytes.
+pub fn holds(path: &Path, bytes: &[u8]) -> bool {
+    std::fs::read(path).is_ok_and(|found| found == bytes)
+}
+
+/// A port that is free now.
+pub fn free_addr(ip: Ipv4Addr) -> Result<SocketAddr> {
+    Ok(TcpListener::bind((ip, 0))?.local_addr()?)
+}
+
+fn setting(key: &str, value: impl std::fmt::Display) -> (String, String) {
+    (key.to_owned(), value.to_string())
+}
+
+fn list<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let quoted: Vec<String> = items.into_iter().map(|item| format!("\"{item}\"")).collect();
+    format!("[{}]", quoted.join(","))
+}

@@ -1,0 +1,55 @@
+//! Inputs that go bad under a running node: it goes on with the last good catalogue and says so.
+
+use std::process::Command;
+
+use anyhow::Result;
+use reelyard_integration_tests::binary::reelyard_binary;
+use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+
+/// Status and body of `GET /readyz`.
+fn readyz(ground: &Ground) -> Option<(u16, String)> {
+    let output = Command::new("curl")
+        .args(["-s", "-m", "10", "-w", "\n%{http_code}", &format!("http://{}/readyz", ground.node)])
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let (body, status) = text.rsplit_once('\n')?;
+    Some((status.parse().ok()?, body.to_owned()))
+}
+
+#[test]
+fn a_vanished_grade_file_is_told_and_the_last_good_catalogue_stays() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let first = ground.master(b"first.mpg", 5_000)?;
+    ground.grade(&[b"first.mpg", b"second.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    let destination = ground.start_destination(0, &[])?;
+    let node = ground.start_node(&[])?;
+    let roles = [&node, &source, &destination];
+    wait_for("the first copy", &roles, || {
+        holds(&ground.copies(0).join("first.mpg"), &first).then_some(())
+    })?;
+    wait_for("ready", &roles, || readyz(&ground).filter(|(status, _)| *status == 200))?;
+
+    std::fs::remove_file(ground.path("input/.grade.info"))?;
+    let (_, body) = wait_for("not ready, and why", &roles, || {
+        readyz(&ground).filter(|(status, _)| *status == 503)
+    })?;
+    assert!(body.contains(".grade.info"), "{body}");
+    // The catalogue is still known: a master that turns up is placed by its old grade.
+    let second = ground.master(b"second.mpg", 5_000)?;
+    wait_for("the second copy", &roles, || {
+        holds(&ground.copies(0).join("second.mpg"), &second).then_some(())
+    })?;
+    let files = Command::new(reelyard_binary()?)
+        .args(["files", "--url", &format!("http://{}", ground.node)])
+        .output()?;
+    let text = String::from_utf8_lossy(&files.stdout).into_owned()
+        + &String::from_utf8_lossy(&files.stderr);
+    assert!(files.status.success() && text.contains(".grade.info"), "{text}");
+    assert!(node.log_text().contains(".grade.info"), "{}", node.log_text());
+
+    ground.grade(&[b"first.mpg"])?;
+    wait_for("ready again", &roles, || readyz(&ground).filter(|(status, _)| *status == 200))?;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `reelyard demo`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bytesize::ByteSize;
+use clap::Args;
+use reelyard_actors::host::BitsPerSecond;
+
+use super::failure::Failure;
+use crate::demo;
+
+/// How the demo is to be.
+#[derive(Clone, Debug, Args)]
+pub struct DemoArgs {
+    /// End when everything is placed: with 0 only if every expected copy exists with the right hash
+    #[arg(long)]
+    once: bool,
+    /// Replay this load-balancer log: the files it asks for most become the catalogue
+    #[arg(long, value_name = "FILE")]
+    event_log: Option<PathBuf>,
+    /// The server in that log whose hits make a file hot; the one selected most when not given
+    #[arg(long, value_name = "IP", requires = "event_log")]
+    watch_address: Option<IpAddr>,
+    /// How many files there are
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(8..))]
+    files: u16,
+    /// Their mean size
+    #[arg(long, default_value = "6MiB")]
+    size: ByteSize,
+    /// How many megabits a second one copy may take
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    megabits: u64,
+    /// Where the node listens; a free port of 127.0.0.1 when not given
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Option<SocketAddr>,
+}
+
+/// Runs the demo.
+pub fn run(args: DemoArgs) -> Result<ExitCode, Failure> {
+    let options = demo::Options {
+        once: args.once,
+        event_log: args.event_log,
+        watch_address: args.watch_address,
+        files: usize::from(args.files),
+        mean_size: args.size.as_u64(),
+        copy_speed: BitsPerSecond(args.megabits.saturating_mul(1_000_000)),
+        listen: args.listen,
+    };
+    Ok(demo::run(&options)?)
+}

@@ -1,0 +1,57 @@
+//! The demo as a client of its own node.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use reelyard_actors::wire::api::{Page, StatusView, TaskView};
+use serde::de::DeserializeOwned;
+
+/// Asks the yard's node.
+#[derive(Clone)]
+pub struct Api {
+    url: String,
+    token: String,
+    http: reqwest::Client,
+}
+
+impl Api {
+    /// A client of the node at `url`.
+    pub fn new(url: &str, token: &str) -> Result<Self> {
+        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
+        Ok(Api { url: url.to_owned(), token: token.to_owned(), http })
+    }
+
+    /// Every task the node remembers, oldest first.
+    pub async fn tasks(&self) -> Result<Vec<TaskView>> {
+        let mut tasks = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let from = cursor.as_deref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+            let page: Page<TaskView> = self.get(&format!("/api/v1/tasks?limit=1000{from}")).await?;
+            tasks.extend(page.items);
+            match page.next {
+                Some(next) => cursor = Some(next.0),
+                None => break,
+            }
+        }
+        tasks.sort_by_key(|task| task.id);
+        Ok(tasks)
+    }
+
+    /// How the node is.
+    pub async fn status(&self) -> Result<StatusView> {
+        self.get("/api/v1/status").await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        let response = self
+            .http
+            .get(format!("{}{path}", self.url))
+            .bearer_auth(&self.token)
+            .send()
+            .await
+            .with_context(|| format!("the node at {} cannot be asked", self.url))?;
+        let body = response.error_for_status()?.bytes().await?;
+        serde_json::from_slice(&body).with_context(|| format!("the answer of {path}"))
+    }
+}

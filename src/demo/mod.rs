@@ -1,0 +1,336 @@
+//! `reelyard demo`: a whole yard on one machine, with real processes and real files.
+//!
+//! It writes masters, ranks them, starts a node with two sources and three destinations, replays a
+//! load-balancer log so that hot files overtake, kills one source in the middle and starts it
+//! again, and in the end reads every copy back.
+
+mod api;
+mod masters;
+mod process;
+mod progress;
+mod replay;
+mod verdict;
+mod yard;
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use reelyard_actors::catalog::event_row::{EventRow, read_event_row};
+use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use reelyard_actors::names::FileName;
+use reelyard_actors::task_manager::TaskState;
+use reelyard_actors::wire::api::TaskView;
+use reelyard_actors::wire::worker::Blame;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep};
+
+use api::Api;
+use masters::Master;
+use progress::Progress;
+use replay::Recording;
+use verdict::Verdict;
+use yard::{Ground, Plan, WATCHED, Yard};
+
+/// How a demo is to be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// End when everything is placed, with an exit code that tells whether all is right.
+    pub once: bool,
+    /// A real load-balancer log to be replayed instead of an invented burst.
+    pub event_log: Option<PathBuf>,
+    /// The server whose hits make files hot in that log; the most selected one when not given.
+    pub watch_address: Option<IpAddr>,
+    /// How many files there are.
+    pub files: usize,
+    /// Their mean size in bytes.
+    pub mean_size: u64,
+    /// How fast one copy may go.
+    pub copy_speed: BitsPerSecond,
+    /// Where the node listens; a free port when not given.
+    pub listen: Option<SocketAddr>,
+}
+
+/// How often the demo looks at its node.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a replay takes.
+const REPLAY: Duration = Duration::from_secs(8);
+/// From how many hits on a file is hot.
+const HIT_BASE: u32 = 3;
+/// The part of the files that is placed when the replay begins, and when a source is broken.
+const REPLAY_AT: f64 = 0.1;
+const BREAK_AT: f64 = 0.4;
+
+/// Runs the demo to its end, or until Ctrl-C or SIGTERM.
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut interrupted = signal(SignalKind::interrupt())?;
+        let mut terminated = signal(SignalKind::terminate())?;
+        let ground = Ground::new()?;
+        let (script, plan) = prepare(options, &ground)?;
+        let log_dir = ground.event_log();
+        let mut yard = ground.build(&plan)?;
+        let ended = tokio::select! {
+            ended = perform(options, script, &log_dir, &mut yard) => ended,
+            _ = interrupted.recv() => Ok(ExitCode::from(130)),
+            _ = terminated.recv() => Ok(ExitCode::from(143)),
+        };
+        let stopped = yard.stop().await;
+        let code = ended?;
+        stopped?;
+        Ok(code)
+    })
+}
+
+fn prepare(options: &Options, ground: &Ground) -> Result<(Script, Plan)> {
+    let script = Script::write(options, ground)?;
+    println!(
+        "{} masters of {} MiB in all, ranked; two sources, three destinations, {} Mbit/s a copy",
+        script.masters.len(),
+        script.bytes() >> 20,
+        options.copy_speed.0 / 1_000_000
+    );
+    let plan = Plan {
+        listen: options.listen,
+        copy_speed: options.copy_speed,
+        watched: script.watched,
+        hit_base: HIT_BASE,
+    };
+    Ok((script, plan))
+}
+
+async fn perform(
+    options: &Options,
+    script: Script,
+    log_dir: &Path,
+    yard: &mut Yard,
+) -> Result<ExitCode> {
+    let api = Api::new(&yard.url, &yard.token)?;
+    wait_until_ready(yard, &api).await?;
+    println!("the node answers at {} (token {})", yard.url, yard.token);
+
+    let bytes = script.bytes();
+    // Slow machines get ten times what the bytes need at the copies' speed, and two minutes.
+    let patience = options.copy_speed.time_for(bytes) * 10 + Duration::from_secs(120);
+    let mut show = Show {
+        script,
+        log_dir: log_dir.to_owned(),
+        progress: Progress::new(bytes),
+        act: Act::Placing,
+        replay: None,
+        deadline: Instant::now() + patience,
+    };
+    let tasks = show.play(yard, &api).await?;
+    show.progress.end();
+
+    let destinations: Vec<(HostAddr, &Path)> =
+        yard.destinations.iter().map(|host| (host.addr, host.dir.as_path())).collect();
+    let verdict = Verdict::reach(&show.script.masters, &tasks, &destinations)?;
+    verdict.print();
+    println!("API                  {}/api/v1/status (token {})", yard.url, yard.token);
+    if options.once {
+        return Ok(if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    println!(
+        "The yard goes on. Try: reelyard tasks --url {} --token {}\nCtrl-C ends it and removes \
+         everything.",
+        yard.url, yard.token
+    );
+    loop {
+        yard.check()?;
+        sleep(LOOK).await;
+    }
+}
+
+/// What is in the yard and what will happen to it.
+struct Script {
+    masters: Vec<Master>,
+    watched: IpAddr,
+    recording: Arc<Recording>,
+}
+
+impl Script {
+    /// Bytes of the files that are to be placed.
+    fn bytes(&self) -> u64 {
+        self.masters.iter().filter(|master| !master.ignored).map(|master| master.size).sum()
+    }
+
+    /// Writes masters and input files.
+    fn write(options: &Options, ground: &Ground) -> Result<Self> {
+        let script = match &options.event_log {
+            Some(log) => Script::from_log(options, log, ground)?,
+            None => Script::invented(options, ground)?,
+        };
+        masters::write_grade_info(&ground.grade_info(), &script.masters)?;
+        masters::write_hitcount_history(&ground.hitcount_history(), &script.masters)?;
+        Ok(script)
+    }
+
+    /// An invented catalogue in which three of the worst-ranked files become hot.
+    fn invented(options: &Options, ground: &Ground) -> Result<Self> {
+        let names = masters::invented_names(options.files)?;
+        let masters = masters::write(&ground.masters(), &names, options.mean_size, 1)?;
+        let worst_three: Vec<FileName> =
+            masters.iter().rev().filter(|m| !m.ignored).take(3).map(|m| m.name.clone()).collect();
+        let watched = IpAddr::V4(WATCHED);
+        let recording = Recording::burst(&worst_three, watched, HIT_BASE + 2, REPLAY / 8);
+        Ok(Script { masters, watched, recording: Arc::new(recording) })
+    }
+
+    /// The files that a real log asks for most; those that its watched server had to serve most
+    /// are ranked last, so that the replay shows them overtaking.
+    fn from_log(options: &Options, log: &Path, ground: &Ground) -> Result<Self> {
+        let demand = Demand::read(log, options.watch_address)?;
+        let names = demand.ranked(options.files);
+        anyhow::ensure!(!names.is_empty(), "{}: no file is asked for in it", log.display());
+        let masters = masters::write(&ground.masters(), &names, options.mean_size, 1)?;
+        let recording = Recording::read(log, REPLAY)?;
+        println!("{}: {} rows, replayed in {REPLAY:?}", log.display(), recording.len());
+        Ok(Script { masters, watched: demand.watched, recording: Arc::new(recording) })
+    }
+}
+
+/// What a real log asks for.
+struct Demand {
+    watched: IpAddr,
+    /// Requests of each file, and how many of them the watched server had to serve.
+    files: HashMap<FileName, (u32, u32)>,
+}
+
+impl Demand {
+    fn read(log: &Path, watched: Option<IpAddr>) -> Result<Self> {
+        let file = std::fs::File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
+        let mut requests = Vec::new();
+        let mut servers: HashMap<IpAddr, u32> = HashMap::new();
+        for line in BufReader::new(file).split(b'\n') {
+            if let Ok(EventRow::Selection(selection)) = read_event_row(&line?) {
+                *servers.entry(selection.server).or_default() += 1;
+                requests.push((FileName::new(selection.name)?, selection.server));
+            }
+        }
+        let most_selected = servers.into_iter().max_by_key(|(server, count)| (*count, *server));
+        let watched = watched
+            .or(most_selected.map(|(server, _)| server))
+            .with_context(|| format!("{}: no server is selected in it", log.display()))?;
+        let mut files: HashMap<FileName, (u32, u32)> = HashMap::new();
+        for (name, server) in requests {
+            let (all, missed) = files.entry(name).or_default();
+            *all += 1;
+            *missed += u32::from(server == watched);
+        }
+        Ok(Demand { watched, files })
+    }
+
+    /// The `count` files asked for most, in the order in which they are to be ranked: the more the
+    /// watched server had to serve a file, the further down.
+    fn ranked(&self, count: usize) -> Vec<FileName> {
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by_key(|(name, (all, _))| (std::cmp::Reverse(*all), *name));
+        files.truncate(count);
+        files.sort_by_key(|(name, (all, missed))| (*missed, std::cmp::Reverse(*all), *name));
+        files.into_iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// Where the show is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// The catalogue is being placed by grade.
+    Placing,
+    /// The load balancer's log is replayed meanwhile.
+    Replaying,
+    /// A source was killed.
+    Broken,
+    /// It is back.
+    Recovered,
+}
+
+struct Show {
+    script: Script,
+    log_dir: PathBuf,
+    progress: Progress,
+    act: Act,
+    /// The replay, once it has begun.
+    replay: Option<tokio::task::JoinHandle<Result<()>>>,
+    /// When the show ends even if files are missing: the verdict then says which.
+    deadline: Instant,
+}
+
+impl Show {
+    /// Plays until every expected file is placed and the replay is over; answers all tasks.
+    async fn play(&mut self, yard: &mut Yard, api: &Api) -> Result<Vec<TaskView>> {
+        let expected = self.script.masters.iter().filter(|master| !master.ignored).count();
+        loop {
+            yard.check()?;
+            let tasks = api.tasks().await?;
+            self.progress.show(&tasks);
+            let placed = tasks.iter().filter(|task| task.state == TaskState::Done).count();
+            self.step(placed as f64 / expected.max(1) as f64, &tasks, yard).await?;
+            let replayed = self.replay.as_ref().is_some_and(|replay| replay.is_finished());
+            if placed >= expected && replayed && self.act == Act::Recovered {
+                break;
+            }
+            if Instant::now() >= self.deadline {
+                self.progress.say("giving up: not every file was placed in time");
+                return Ok(tasks);
+            }
+            sleep(LOOK).await;
+        }
+        if let Some(replay) = self.replay.take() {
+            replay.await??;
+        }
+        api.tasks().await
+    }
+
+    /// Goes on to the next act when its time has come. `placed` is the part of the files that is.
+    async fn step(&mut self, placed: f64, tasks: &[TaskView], yard: &mut Yard) -> Result<()> {
+        let source = &mut yard.sources[1];
+        match self.act {
+            Act::Placing if placed >= REPLAY_AT => {
+                self.progress.say("replaying the load balancer's log: hot files overtake from here");
+                let recording = Arc::clone(&self.script.recording);
+                let dir = self.log_dir.clone();
+                self.replay = Some(tokio::spawn(async move { recording.play(&dir).await }));
+                self.act = Act::Replaying;
+            }
+            Act::Replaying if placed >= BREAK_AT => {
+                self.progress.say(&format!("killing source {}", source.addr));
+                source.kill().await?;
+                self.act = Act::Broken;
+            }
+            Act::Broken if placed >= 1.0 || is_blamed(tasks, source.addr) => {
+                self.progress.say(&format!("starting source {} again", source.addr));
+                source.start_again()?;
+                self.act = Act::Recovered;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn is_blamed(tasks: &[TaskView], source: HostAddr) -> bool {
+    tasks.iter().any(|task| task.source == source && task.blame == Some(Blame::Source))
+}
+
+async fn wait_until_ready(yard: &mut Yard, api: &Api) -> Result<()> {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        yard.check()?;
+        if matches!(api.status().await, Ok(status) if status.ready) {
+            return Ok(());
+        }
+        anyhow::ensure!(
+            Instant::now() < until,
+            "the node was not ready within a minute; its logs are in {}",
+            yard.logs().display()
+        );
+        sleep(LOOK).await;
+    }
+}

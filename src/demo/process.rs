@@ -1,0 +1,97 @@
+//! The processes of the demo: this same program in its roles, each with its own log file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::process::{Child, ChildStdin, Command};
+
+/// How long a process is given to stop by itself before it is killed.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running role. It ends when this value is dropped, and also when the demo itself is killed:
+/// its standard input closes, which `--until-stdin-closes` takes for the sign to stop.
+pub struct Process {
+    name: String,
+    arguments: Vec<String>,
+    log: PathBuf,
+    running: Option<(Child, ChildStdin)>,
+}
+
+impl Process {
+    /// Starts `reelyard <role> --set ...`; what it logs goes to `<logs>/<name>.log`.
+    pub fn start(name: &str, role: &str, settings: &[(&str, String)], logs: &Path) -> Result<Self> {
+        let mut arguments = vec![role.to_owned(), "--until-stdin-closes".to_owned()];
+        for (key, value) in settings {
+            arguments.push("--set".to_owned());
+            arguments.push(format!("{key}={value}"));
+        }
+        let log = logs.join(format!("{name}.log"));
+        let mut process = Process { name: name.to_owned(), arguments, log, running: None };
+        process.start_again()?;
+        Ok(process)
+    }
+
+    /// Starts it with the same settings as before.
+    pub fn start_again(&mut self) -> Result<()> {
+        let program = std::env::current_exe().context("where this program is")?;
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let mut child = Command::new(program)
+            .args(&self.arguments)
+            // The demo's own surroundings must not reconfigure its parts.
+            .env_clear()
+            .envs(std::env::vars().filter(|(key, _)| !key.starts_with("REELYARD_")))
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            // Ctrl-C at the terminal is for the demo, which stops its parts in order.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.name))?;
+        let stdin = child.stdin.take().context("a child without standard input")?;
+        self.running = Some((child, stdin));
+        Ok(())
+    }
+
+    /// Kills it as a power cut would: no warning, nothing written.
+    pub async fn kill(&mut self) -> Result<()> {
+        if let Some((mut child, _stdin)) = self.running.take() {
+            child.kill().await.with_context(|| format!("cannot kill {}", self.name))?;
+        }
+        Ok(())
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub async fn stop(&mut self) -> Result<()> {
+        let Some((mut child, stdin)) = self.running.take() else { return Ok(()) };
+        drop(stdin);
+        match tokio::time::timeout(STOP_PATIENCE, child.wait()).await {
+            Ok(status) => {
+                let status = status?;
+                anyhow::ensure!(status.success(), "{} ended with {status}", self.name);
+                Ok(())
+            }
+            Err(_) => {
+                child.kill().await?;
+                anyhow::bail!("{} did not stop within {STOP_PATIENCE:?} and was killed", self.name)
+            }
+        }
+    }
+
+    /// Fails with the end of its log if it has ended by itself.
+    pub fn check(&mut self) -> Result<()> {
+        let Some((child, _)) = &mut self.running else { return Ok(()) };
+        match child.try_wait()? {
+            None => Ok(()),
+            Some(status) => {
+                let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+                let from = log.lines().count().saturating_sub(20);
+                let last: Vec<&str> = log.lines().skip(from).collect();
+                anyhow::bail!("{} ended with {status}; its log ends:\n{}", self.name, last.join("\n"))
+            }
+        }
+    }
+}

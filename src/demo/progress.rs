@@ -1,0 +1,79 @@
+//! What the demo shows while it copies: a bar for the whole and one for each copy under way. Where
+//! there is no terminal, the bars stay away and the milestones remain.
+
+use std::collections::HashMap;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use reelyard_actors::task_manager::TaskState;
+use reelyard_actors::wire::api::TaskView;
+use reelyard_actors::wire::worker::TaskId;
+
+/// The bars.
+pub struct Progress {
+    bars: MultiProgress,
+    whole: ProgressBar,
+    copies: HashMap<TaskId, ProgressBar>,
+}
+
+impl Progress {
+    /// Bars for `files` files of `bytes` bytes in all.
+    pub fn new(bytes: u64) -> Self {
+        let bars = MultiProgress::new();
+        let whole = bars.add(ProgressBar::new(bytes).with_style(style(
+            "{prefix:>12} [{bar:40}] {bytes:>10}/{total_bytes:<10} {binary_bytes_per_sec:>12}",
+        )));
+        whole.set_prefix("placed");
+        Progress { bars, whole, copies: HashMap::new() }
+    }
+
+    /// A line for people that stays.
+    pub fn say(&self, line: &str) {
+        self.bars.suspend(|| println!("{line}"));
+    }
+
+    /// Shows the tasks as they are now.
+    pub fn show(&mut self, tasks: &[TaskView]) {
+        self.copies.retain(|id, bar| {
+            let open = tasks.iter().any(|task| task.id == *id && task.state.is_open());
+            if !open {
+                bar.finish_and_clear();
+            }
+            open
+        });
+        let mut placed = 0;
+        for task in tasks {
+            match task.state {
+                TaskState::Done => placed += task.size,
+                TaskState::Working => {
+                    let bars = &self.bars;
+                    let bar = self.copies.entry(task.id).or_insert_with(|| copy_bar(bars, task));
+                    bar.set_position(task.copied.unwrap_or_default());
+                    placed += task.copied.unwrap_or_default();
+                }
+                _ => {}
+            }
+        }
+        self.whole.set_position(placed);
+    }
+
+    /// Takes the bars away.
+    pub fn end(self) {
+        for bar in self.copies.values() {
+            bar.finish_and_clear();
+        }
+        self.whole.finish_and_clear();
+    }
+}
+
+fn copy_bar(bars: &MultiProgress, task: &TaskView) -> ProgressBar {
+    let what = "{prefix:>12} [{bar:40}] {bytes:>10}/{total_bytes:<10} {msg}";
+    let bar = bars.add(ProgressBar::new(task.size).with_style(style(what)));
+    bar.set_prefix(if task.hits > 0 { "hot" } else { "copying" });
+    bar.set_message(format!("{} -> {}  {}", task.source, task.destination, task.name.name));
+    bar
+}
+
+fn style(template: &str) -> ProgressStyle {
+    // The templates are constants of this file; a bad one would only look plain.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

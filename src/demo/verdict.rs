@@ -1,0 +1,160 @@
+//! What the demo has to show for itself in the end: every expected copy, read back and hashed.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use anyhow::Result;
+use comfy_table::{Table, presets};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::names::ShownName;
+use reelyard_actors::task_manager::TaskState;
+use reelyard_actors::wire::api::TaskView;
+use reelyard_actors::wire::worker::ContentHash;
+
+use super::masters::Master;
+
+/// How one master ended up.
+struct Row {
+    name: ShownName,
+    size: u64,
+    /// Destinations that have the file, each with whether its bytes are right.
+    copies: Vec<(HostAddr, bool)>,
+    tries: usize,
+    hits: u32,
+    /// The number of better-ranked files that this one was planned before.
+    overtook: usize,
+    ignored: bool,
+}
+
+/// How every master ended up.
+pub struct Verdict {
+    rows: Vec<Row>,
+    failures: Vec<String>,
+}
+
+impl Verdict {
+    /// Reads every copy back. `masters` are in the order of their ranks.
+    pub fn reach(
+        masters: &[Master],
+        tasks: &[TaskView],
+        destinations: &[(HostAddr, &Path)],
+    ) -> Result<Self> {
+        let mut first_planned = HashMap::new();
+        for task in tasks {
+            first_planned.entry(&task.name.name).or_insert(task.created);
+        }
+        let mut rows = Vec::new();
+        for (rank, master) in masters.iter().enumerate() {
+            let name = master.name.shown();
+            let own: Vec<&TaskView> = tasks.iter().filter(|task| task.name == name).collect();
+            let planned = first_planned.get(&name.name);
+            let better = masters[..rank].iter().filter(|better| !better.ignored);
+            let overtook = better
+                .filter(|better| match (planned, first_planned.get(&better.name.shown().name)) {
+                    (Some(own), Some(better)) => own < better,
+                    _ => false,
+                })
+                .count();
+            rows.push(Row {
+                copies: copies_of(master, destinations)?,
+                tries: own.len(),
+                hits: own.iter().map(|task| task.hits).max().unwrap_or(0),
+                overtook,
+                name,
+                size: master.size,
+                ignored: master.ignored,
+            });
+        }
+        let failures = tasks
+            .iter()
+            .filter(|task| matches!(task.state, TaskState::Failed | TaskState::Timeout))
+            .map(|task| {
+                let reason = task.reason.as_deref().unwrap_or("no reason was told");
+                format!("{}: {} -> {}: {reason}", task.name.name, task.source, task.destination)
+            })
+            .collect();
+        Ok(Verdict { rows, failures })
+    }
+
+    /// Whether every expected copy exists once with the right bytes, and no other.
+    pub fn is_good(&self) -> bool {
+        self.rows.iter().all(Row::is_good)
+    }
+
+    /// Prints all of it.
+    pub fn print(&self) {
+        let mut table = Table::new();
+        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_header(["rank", "file", "MiB", "hits", "tries", "placed on", "verified"]);
+        for (rank, row) in self.rows.iter().enumerate() {
+            let hosts: Vec<String> = row.copies.iter().map(|(host, _)| host.to_string()).collect();
+            table.add_row([
+                (rank + 1).to_string(),
+                row.name.name.clone(),
+                format!("{:.1}", row.size as f64 / f64::from(1 << 20)),
+                if row.hits > 0 { row.hits.to_string() } else { String::new() },
+                row.tries.to_string(),
+                if hosts.is_empty() { "-".to_owned() } else { hosts.join(" ") },
+                row.shown().to_owned(),
+            ]);
+        }
+        println!("{table}");
+        let expected = self.rows.iter().filter(|row| !row.ignored).count();
+        let verified = self.rows.iter().filter(|row| !row.ignored && row.is_good()).count();
+        let retried: usize = self.rows.iter().map(|row| row.tries.saturating_sub(1)).sum();
+        let overtaking = self.rows.iter().filter(|row| row.hits > 0 && row.overtook > 0).count();
+        println!("placed and verified  {verified} of {expected} files, each on one destination");
+        println!("hot                  {overtaking} files overtook better-ranked ones");
+        println!("retried              {retried} copies");
+        for failure in &self.failures {
+            println!("  {failure}");
+        }
+    }
+}
+
+impl Row {
+    fn is_good(&self) -> bool {
+        match self.copies.as_slice() {
+            [] => self.ignored,
+            [(_, right)] => *right && !self.ignored,
+            _ => false,
+        }
+    }
+
+    fn shown(&self) -> &'static str {
+        match self.copies.as_slice() {
+            [] if self.ignored => "left alone",
+            [] => "MISSING",
+            _ if self.ignored => "COPIED THOUGH IGNORED",
+            [(_, true)] => "blake3",
+            [(_, false)] => "WRONG BYTES",
+            _ => "TWICE",
+        }
+    }
+}
+
+fn copies_of(master: &Master, destinations: &[(HostAddr, &Path)]) -> Result<Vec<(HostAddr, bool)>> {
+    let mut copies = Vec::new();
+    for (host, dir) in destinations {
+        let path = dir.join(std::ffi::OsStr::from_bytes(master.name.as_bytes()));
+        if path.symlink_metadata().is_ok() {
+            copies.push((*host, hash_file(&path)? == (master.size, master.hash)));
+        }
+    }
+    Ok(copies)
+}
+
+fn hash_file(path: &Path) -> Result<(u64, ContentHash)> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block)? {
+            0 => break,
+            length => hasher.update(&block[..length]),
+        };
+    }
+    Ok((hasher.count(), ContentHash(*hasher.finalize().as_bytes())))
+}

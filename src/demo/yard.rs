@@ -1,0 +1,218 @@
+//! A whole yard on one machine: a node, two sources that share their masters, three destinations.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use tempfile::TempDir;
+
+use super::masters::AD_PREFIX;
+use super::process::Process;
+
+/// The address that stands for the centre in the demo's event log: a hit there is a hit that no
+/// destination could serve.
+pub const WATCHED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
+
+/// What the yard is built from.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where the node listens; a free port when none is given.
+    pub listen: Option<SocketAddr>,
+    /// How fast one copy may go.
+    pub copy_speed: BitsPerSecond,
+    /// The address whose hits make a file hot.
+    pub watched: IpAddr,
+    /// Rows of the event log that make a file hot.
+    pub hit_base: u32,
+}
+
+/// The running yard. Everything it writes is below one directory, which goes when it is dropped.
+pub struct Yard {
+    /// Base address of the node's HTTP.
+    pub url: String,
+    /// The token that its parts share.
+    pub token: String,
+    node: Process,
+    /// The two sources.
+    pub sources: Vec<Host>,
+    /// The three destinations.
+    pub destinations: Vec<Host>,
+    /// Last, so that it goes after the processes that write to it.
+    dir: TempDir,
+}
+
+/// A worker of the yard.
+pub struct Host {
+    /// Its address.
+    pub addr: HostAddr,
+    /// Where its copies are; the shared masters for a source.
+    pub dir: PathBuf,
+    process: Process,
+}
+
+impl Host {
+    /// Kills the worker without warning.
+    pub async fn kill(&mut self) -> Result<()> {
+        self.process.kill().await
+    }
+
+    /// Starts the worker again.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.process.start_again()
+    }
+}
+
+/// The directories of a yard that is not running yet.
+pub struct Ground {
+    dir: TempDir,
+}
+
+impl Ground {
+    /// Makes the directories.
+    pub fn new() -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix("reelyard-demo-").tempdir()?;
+        for part in ["masters", "input", "event-log", "logs"] {
+            std::fs::create_dir(dir.path().join(part))?;
+        }
+        Ok(Ground { dir })
+    }
+
+    /// Where the masters belong.
+    pub fn masters(&self) -> PathBuf {
+        self.dir.path().join("masters")
+    }
+
+    /// grade.info.
+    pub fn grade_info(&self) -> PathBuf {
+        self.dir.path().join("input/.grade.info")
+    }
+
+    /// hitcount.history.
+    pub fn hitcount_history(&self) -> PathBuf {
+        self.dir.path().join("input/.hitcount.history")
+    }
+
+    /// Where the load balancer writes its log.
+    pub fn event_log(&self) -> PathBuf {
+        self.dir.path().join("event-log")
+    }
+
+    /// Starts every process of the yard.
+    pub fn build(self, plan: &Plan) -> Result<Yard> {
+        let path = self.dir.path();
+        let token = format!("{:032x}", fastrand::u128(..));
+        let listen = plan.listen.map_or_else(|| free_addr(Ipv4Addr::LOCALHOST), Ok)?;
+        let mut hosts = Vec::new();
+        for (i, last) in [11, 12, 21, 22, 23].into_iter().enumerate() {
+            let source = i < 2;
+            let dir = if source { self.masters() } else { path.join(format!("destination-{last}")) };
+            std::fs::create_dir_all(&dir)?;
+            hosts.push(start_worker(path, last, source, dir, listen, &token)?);
+        }
+        let destinations = hosts.split_off(2);
+        let node = self.start_node(plan, listen, &token, &hosts, &destinations)?;
+        let url = format!("http://{listen}");
+        Ok(Yard { url, token, node, sources: hosts, destinations, dir: self.dir })
+    }
+
+    fn start_node(
+        &self,
+        plan: &Plan,
+        listen: SocketAddr,
+        token: &str,
+        sources: &[Host],
+        destinations: &[Host],
+    ) -> Result<Process> {
+        let path = self.dir.path();
+        let settings = [
+            ("listen", listen.to_string()),
+            ("data_dir", toml_text(&path.join("node"))),
+            ("token", token.to_owned()),
+            ("source_dirs", format!("[{}]", toml_text(&self.masters()))),
+            ("hosts.sources", addresses(sources)),
+            ("hosts.destinations", addresses(destinations)),
+            ("ignore.prefixes", format!("[\"{AD_PREFIX}\"]")),
+            ("catalog.grade_info_file", toml_text(&self.grade_info())),
+            ("catalog.hitcount_history_file", toml_text(&self.hitcount_history())),
+            ("catalog.poll_interval", "250ms".to_owned()),
+            ("event_log.dir", toml_text(&self.event_log())),
+            ("event_log.watch_address", plan.watched.to_string()),
+            ("event_log.hit_base", plan.hit_base.to_string()),
+            ("event_log.time_zone", "UTC".to_owned()),
+            ("heartbeat.interval", "500ms".to_owned()),
+            ("heartbeat.timeout", "400ms".to_owned()),
+            ("task.copy_speed", plan.copy_speed.0.to_string()),
+            ("task.back_off_base", "500ms".to_owned()),
+            ("task.back_off_cap", "2s".to_owned()),
+        ];
+        Process::start("node", "node", &settings, &path.join("logs"))
+    }
+}
+
+impl Yard {
+    /// Fails if a part of the yard has ended by itself.
+    pub fn check(&mut self) -> Result<()> {
+        self.node.check()?;
+        self.sources.iter_mut().chain(&mut self.destinations).try_for_each(|h| h.process.check())
+    }
+
+    /// Where the parts' logs are.
+    pub fn logs(&self) -> PathBuf {
+        self.dir.path().join("logs")
+    }
+
+    /// Stops every part in order, node first, and removes everything.
+    pub async fn stop(mut self) -> Result<()> {
+        let mut result = self.node.stop().await;
+        for host in self.sources.iter_mut().chain(&mut self.destinations) {
+            result = result.and(host.process.stop().await);
+        }
+        self.dir.close().context("cannot remove the demo's directory")?;
+        result
+    }
+}
+
+fn start_worker(
+    path: &Path,
+    last: u8,
+    source: bool,
+    dir: PathBuf,
+    node: SocketAddr,
+    token: &str,
+) -> Result<Host> {
+    let ip = Ipv4Addr::new(127, 0, 0, last);
+    let addr = free_addr(ip)?;
+    let name = format!("{}-{last}", if source { "source" } else { "destination" });
+    let mut settings = vec![
+        ("listen", addr.to_string()),
+        ("data_listen", free_addr(ip)?.to_string()),
+        ("node", node.to_string()),
+        ("state_dir", toml_text(&path.join(format!("state-{name}")))),
+        ("token", token.to_owned()),
+    ];
+    if source {
+        settings.push(("source_dirs", format!("[{}]", toml_text(&dir))));
+    } else {
+        settings.push(("base_dir", toml_text(&dir)));
+    }
+    let process = Process::start(&name, "worker", &settings, &path.join("logs"))?;
+    Ok(Host { addr: HostAddr::from(addr), dir, process })
+}
+
+/// A port that is free now. Another program could take it before the part listens; then the part
+/// says so and the demo ends with its words.
+fn free_addr(ip: Ipv4Addr) -> Result<SocketAddr> {
+    let listener = TcpListener::bind((ip, 0)).with_context(|| format!("cannot listen on {ip}"))?;
+    Ok(listener.local_addr()?)
+}
+
+fn addresses(hosts: &[Host]) -> String {
+    let quoted: Vec<String> = hosts.iter().map(|host| format!("\"{}\"", host.addr)).collect();
+    format!("[{}]", quoted.join(","))
+}
+
+/// A path as a TOML string.
+fn toml_text(path: &Path) -> String {
+    toml::Value::String(path.display().to_string()).to_string()
+}

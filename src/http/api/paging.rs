@@ -1,0 +1,66 @@
+//! Pages of lists: how long one is, and where the next begins.
+
+use reelyard_actors::wire::api::{Cursor, Page};
+use serde::Deserialize;
+
+use crate::http::problem::Refusal;
+
+/// Items of a page when the client does not say.
+const USUAL: usize = 100;
+/// Items of a page at most.
+const MOST: usize = 1000;
+
+/// The part of a query that asks for a page.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct PageQuery {
+    /// How many items at most.
+    pub limit: Option<usize>,
+    /// Where to begin: the `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+impl PageQuery {
+    /// How many items the page takes.
+    pub fn limit(&self) -> Result<usize, Refusal> {
+        match self.limit {
+            None => Ok(USUAL),
+            Some(0) => Err(Refusal::bad_request("limit is 0: a page of 1 to 1000 items is wanted")),
+            Some(limit) => Ok(limit.min(MOST)),
+        }
+    }
+
+    /// Where the page begins, as what [`page`] was given to make the cursor from.
+    pub fn position<K: std::str::FromStr>(&self) -> Result<Option<K>, Refusal> {
+        let read = |cursor: &String| {
+            let unknown = || Refusal::bad_request(format!("\"{cursor}\" is no cursor of this list"));
+            cursor.parse().map_err(|_| unknown())
+        };
+        self.cursor.as_ref().map(read).transpose()
+    }
+}
+
+/// A page of at most `limit` items of a list that begins where the page does. `key` is where a
+/// page after that item begins.
+pub fn page<T, K: std::fmt::Display>(
+    items: impl IntoIterator<Item = T>,
+    limit: usize,
+    key: impl Fn(&T) -> K,
+) -> Page<T> {
+    let mut items = items.into_iter();
+    let first: Vec<T> = items.by_ref().take(limit).collect();
+    let next = items.next().and(first.last()).map(|last| Cursor(key(last).to_string()));
+    Page { items: first, next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_page_with_more_behind_it_has_a_next() {
+        let numbers = |n: u32| page(0..n, 3, |last| *last);
+        assert_eq!(numbers(3), Page { items: vec![0, 1, 2], next: None });
+        assert_eq!(numbers(4), Page { items: vec![0, 1, 2], next: Some(Cursor("2".into())) });
+        assert_eq!(numbers(0), Page { items: vec![], next: None });
+    }
+}

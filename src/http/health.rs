@@ -1,0 +1,21 @@
+//! `/healthz` and `/readyz`: whether the process lives, and whether it does all it is there for.
+
+use actix_web::{HttpResponse, web};
+
+use super::NodeState;
+
+/// `GET /healthz`: 200 as long as the process answers.
+pub async fn healthz() -> HttpResponse {
+    HttpResponse::Ok().content_type("text/plain; charset=utf-8").body("ok\n")
+}
+
+/// `GET /readyz`: 200, or 503 with what is missing, a line each.
+pub async fn readyz(state: web::Data<NodeState>) -> HttpResponse {
+    let missing = state.not_ready();
+    let (mut response, text) = if missing.is_empty() {
+        (HttpResponse::Ok(), "ready\n".to_owned())
+    } else {
+        (HttpResponse::ServiceUnavailable(), missing.join("\n") + "\n")
+    };
+    response.content_type("text/plain; charset=utf-8").body(text)
+}

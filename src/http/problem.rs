@@ -1,0 +1,112 @@
+//! Errors as RFC 9457 problem documents, with a stable `type` for programs and words for people.
+
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpResponse, ResponseError};
+use reelyard_actors::journal::CommitError;
+use reelyard_actors::task_manager::ChangeRefused;
+use reelyard_actors::wire::api::Problem;
+
+/// Content type of a problem document.
+const PROBLEM_JSON: &str = "application/problem+json";
+
+/// A refusal on its way to the client.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    status: StatusCode,
+    problem: Problem,
+    retry_after_seconds: Option<u64>,
+}
+
+impl Refusal {
+    /// A refusal of `kind`, the stable last part of its `type`.
+    pub fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
+        let problem = Problem {
+            kind: format!("urn:reelyard:problem:{kind}"),
+            title: kind.replace('-', " "),
+            status: status.as_u16(),
+            detail: detail.into(),
+        };
+        Refusal { status, problem, retry_after_seconds: None }
+    }
+
+    /// The request says something that cannot be meant.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Refusal::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+    }
+
+    /// What was asked for is not there.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Refusal::new(StatusCode::NOT_FOUND, "not-found", detail)
+    }
+
+    /// An actor's mailbox is full: its work is not lost, this request was not taken.
+    pub fn busy(actor: &str) -> Self {
+        let detail = format!("the {actor} has more requests waiting than it takes, retry in 1 s");
+        let mut refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
+        refusal.retry_after_seconds = Some(1);
+        refusal
+    }
+
+    /// An actor ended while the request was with it.
+    pub fn unknown_outcome() -> Self {
+        let detail = "outcome unknown: it may or may not have happened; repeat the request under \
+                      the same id";
+        Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.problem.title, self.problem.detail)
+    }
+}
+
+impl ResponseError for Refusal {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::build(self.status);
+        if let Some(seconds) = self.retry_after_seconds {
+            response.insert_header((header::RETRY_AFTER, seconds.to_string()));
+        }
+        // `json` keeps a content type that is already there.
+        response.insert_header((header::CONTENT_TYPE, PROBLEM_JSON)).json(&self.problem)
+    }
+}
+
+impl From<CommitError> for Refusal {
+    fn from(error: CommitError) -> Self {
+        let detail = error.to_string();
+        let unavailable = |kind| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail.clone());
+        match error {
+            CommitError::NotLeader { .. } => unavailable("not-leader"),
+            CommitError::Deposed => unavailable("deposed"),
+            CommitError::Stopped => unavailable("stopped"),
+            CommitError::Busy { retry_after } => Refusal {
+                retry_after_seconds: Some(retry_after.as_secs().max(1)),
+                ..unavailable("busy")
+            },
+            CommitError::Unknown { .. } => {
+                Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail)
+            }
+            CommitError::TooLarge { .. } => {
+                Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+            }
+        }
+    }
+}
+
+impl From<ChangeRefused> for Refusal {
+    fn from(refused: ChangeRefused) -> Self {
+        let detail = refused.to_string();
+        match refused {
+            ChangeRefused::NoSuchTask(_) => Refusal::not_found(detail),
+            ChangeRefused::Transition { .. } => {
+                Refusal::new(StatusCode::CONFLICT, "transition", detail)
+            }
+            ChangeRefused::Commit(error) => error.into(),
+        }
+    }
+}

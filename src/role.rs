@@ -1,0 +1,64 @@
+//! What every role shares: the runtime it runs in, and when it stops.
+
+use std::future::Future;
+use std::io::Read;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs a role on an actix system over one multi-threaded tokio runtime: actors on this thread's
+/// arbiter, the journal on the pool, HTTP on its own workers.
+///
+/// `role` is given the sign to stop, which comes on SIGINT, SIGTERM and, if asked for, when
+/// standard input is closed; it stops in order and returns.
+pub fn run<F>(until_stdin_closes: bool, role: impl FnOnce(StopSign) -> F) -> Result<()>
+where
+    F: Future<Output = Result<()>>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = Arc::new(runtime.context("cannot start the runtime's threads")?);
+    let shared = Arc::clone(&runtime);
+    let system = actix_rt::System::with_tokio_rt(move || shared);
+    system.block_on(async { role(StopSign::new(until_stdin_closes)?).await })
+}
+
+/// The sign to stop.
+pub struct StopSign {
+    given: tokio::sync::watch::Receiver<Option<&'static str>>,
+}
+
+impl StopSign {
+    fn new(until_stdin_closes: bool) -> Result<Self> {
+        let (give, given) = tokio::sync::watch::channel(None);
+        for (kind, name) in
+            [(SignalKind::interrupt(), "SIGINT"), (SignalKind::terminate(), "SIGTERM")]
+        {
+            let mut signals = signal(kind).with_context(|| format!("cannot listen for {name}"))?;
+            let give = give.clone();
+            tokio::spawn(async move {
+                if signals.recv().await.is_some() {
+                    give.send_replace(Some(name));
+                }
+            });
+        }
+        if until_stdin_closes {
+            // A thread of its own: reading standard input cannot be given up half-way.
+            std::thread::spawn(move || {
+                let mut stdin = std::io::stdin().lock();
+                while matches!(stdin.read(&mut [0; 64]), Ok(1..)) {}
+                give.send_replace(Some("standard input was closed"));
+            });
+        }
+        Ok(StopSign { given })
+    }
+
+    /// Waits for the sign and tells what gave it.
+    pub async fn given(&mut self) -> &'static str {
+        match self.given.wait_for(Option::is_some).await {
+            Ok(why) => why.unwrap_or_default(),
+            // Nobody is left who could give it.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
