@@ -1,1 +1,3 @@
-//! x
+//! What the tests of Reelyard from outside share.
+
+pub mod binary;
