@@ -1,6 +1,7 @@
 //! What the tests of Reelyard share: generators of inputs, probes, stand-ins for other programs,
 //! and yards of real processes.
 
+pub mod binary;
 pub mod catalog_input;
 pub mod catalog_probe;
 pub mod catalog_yard;
@@ -8,3 +9,4 @@ pub mod journal_probe;
 pub mod running;
 pub mod stand_in_cfw;
 pub mod worker_rig;
+pub mod yard;

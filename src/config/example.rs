@@ -15,6 +15,14 @@ pub fn example<R: Role>() -> String {
     file
 }
 
+/// What the first section says of all.
+const HOW_TO_USE: &str = "\
+#
+# Read by `reelyard ROLE --config FILE`. What stands here holds also without a file; what is
+# commented out is not set. Every setting can be given in the environment too, as
+# REELYARD_LOG__LEVEL=debug, and as --set log.level=debug, which goes before both.
+";
+
 // Writing to a String cannot fail.
 fn write_section(file: &mut String, section: &Section, role: &str) {
     if !section.name.is_empty() {
@@ -24,18 +32,7 @@ fn write_section(file: &mut String, section: &Section, role: &str) {
         let _ = writeln!(file, "#{line}");
     }
     if section.name.is_empty() {
-        let _ = writeln!(
-            file,
-            "#\n# Read by `reelyard {role} --config FILE`. What stands here holds also without a file; what"
-        );
-        let _ = writeln!(
-            file,
-            "# is commented out is not set. Every setting can be given in the environment too, as"
-        );
-        let _ = writeln!(
-            file,
-            "# REELYARD_LOG__LEVEL=debug, and as --set log.level=debug, which goes before both."
-        );
+        file.push_str(&HOW_TO_USE.replace("ROLE", role));
     } else {
         let _ = writeln!(file, "[{}]", section.name);
     }
@@ -50,6 +47,9 @@ fn write_section(file: &mut String, section: &Section, role: &str) {
 fn write_setting(file: &mut String, setting: &Described) {
     for line in &setting.doc {
         let _ = writeln!(file, "#{line}");
+    }
+    if setting.presence == Presence::Required {
+        let _ = writeln!(file, "# Required: the value here is an example.");
     }
     let name = setting.key.rsplit('.').next().unwrap_or(&setting.key);
     let mark = if setting.presence == Presence::Optional { "# " } else { "" };
