@@ -1,5 +1,8 @@
 //! The Catalog and the event log: what becomes hot, what stops being hot, and when.
 
+// A test fails by panicking, in its helpers too.
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -1,5 +1,8 @@
 //! The Catalog and the source directories: listings, and looks at single masters.
 
+// A test fails by panicking, in its helpers too.
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 
 use reelyard_actors::catalog::MasterLook;

@@ -1,5 +1,8 @@
 //! The Catalog and the two files of the ranking: what it tells, what it keeps, what it shows.
 
+// A test fails by panicking, in its helpers too.
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::net::IpAddr;
 use std::time::Duration;

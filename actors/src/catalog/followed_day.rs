@@ -140,6 +140,7 @@ impl Rows<'_> {
                 return Ok(());
             }
         };
+        self.view.newest = self.view.newest.max(Some(selection.at));
         if self.settings.watch_address.is_some_and(|watched| watched != selection.server) {
             self.view.selections_elsewhere += 1;
             return Ok(());

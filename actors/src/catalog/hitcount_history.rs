@@ -1,8 +1,10 @@
 //! hitcount.history: sizes of graded files, and the destinations that hold them. Pure; spec 1.2.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use super::grade_info::Grades;
 use super::lines::{Line, LineSplitter};

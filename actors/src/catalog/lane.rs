@@ -59,3 +59,22 @@ impl<B> Lane<B> {
         self.bench.as_mut()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_during_a_look_waits_for_the_next_one() {
+        let mut lane = Lane::new("bench");
+        let mut early = lane.ask();
+        let bench = lane.begin().unwrap();
+        assert!(lane.begin().is_none() && lane.idle().is_none());
+        let mut late = lane.ask();
+        assert!(lane.end(bench));
+        assert_eq!((early.try_recv().is_ok(), late.try_recv().is_ok()), (true, false));
+        let bench = lane.begin().unwrap();
+        assert!(!lane.end(bench));
+        assert!(late.try_recv().is_ok());
+    }
+}

@@ -3,25 +3,25 @@
 //! its inputs again and again, tells its subscribers what changed, and keeps the last good state
 //! of an input that cannot be read.
 
-pub mod event_log;
+mod event_log;
 pub mod event_row;
-pub mod followed_day;
-pub mod grade_info;
-pub mod hitcount_history;
-pub mod lane;
+mod followed_day;
+mod grade_info;
+mod hitcount_history;
+mod lane;
 pub mod lines;
-pub mod log_days;
-pub mod log_reader;
+mod log_days;
+mod log_reader;
 pub mod masters;
 mod messages;
 pub mod ranking;
-pub mod ranking_inputs;
+mod ranking_inputs;
 pub mod rising;
 pub mod rows;
 pub mod settings;
-pub mod source_dirs;
+mod source_dirs;
 pub mod view;
-pub mod watched_file;
+mod watched_file;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +42,9 @@ use crate::names::{FileId, NameTable};
 
 /// The longest sleep while files are hot, so that jumps of the clock are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Looks are never closer together than this, whatever is configured.
+const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
 /// The actor. It does no I/O itself: each kind of input has a lane of blocking jobs.
 pub struct Catalog {
@@ -231,7 +234,8 @@ impl Actor for Catalog {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.look_at_all(ctx);
-        ctx.run_interval(self.settings.poll_interval, |catalog, ctx| catalog.look_at_all(ctx));
+        let poll = self.settings.poll_interval.max(SHORTEST_POLL);
+        ctx.run_interval(poll, |catalog, ctx| catalog.look_at_all(ctx));
     }
 }
 

@@ -94,6 +94,9 @@ pub struct EventLogFileView {
     pub input: InputView,
     /// Up to where the file is read, in bytes.
     pub offset: u64,
+    /// The latest time in a selection, of whatever address. Far from now it tells of a log that has
+    /// stopped, or of a clock that is wrong.
+    pub newest: Option<Millis>,
     /// Selections of the watched address in the window when they were read.
     pub hits: u64,
     /// Selections of other addresses.

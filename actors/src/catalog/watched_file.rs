@@ -28,8 +28,8 @@ const SURE_AFTER: Duration = Duration::from_secs(2);
 /// How often a file that changes while it is read is read again in one look.
 const ATTEMPTS: usize = 3;
 
-/// Bytes read at a time.
-const CHUNK: usize = 1 << 20;
+/// Bytes read at a time; the table of names is locked for as long as one chunk takes to parse.
+const CHUNK: usize = 256 << 10;
 
 /// A file, what it was when it was last read, and what became of the last look.
 #[derive(Debug)]
