@@ -1,3 +1,4 @@
 //! What the tests of Reelyard share: programs that stand in for others.
 
 pub mod stand_in_cfw;
+pub mod stand_in_subscriber;
