@@ -8,5 +8,6 @@ pub mod catalog_yard;
 pub mod journal_probe;
 pub mod running;
 pub mod stand_in_cfw;
+pub mod stand_in_subscriber;
 pub mod worker_rig;
 pub mod yard;

@@ -1,0 +1,55 @@
+//! A subscriber that hands what it is told to the test, in order.
+
+use std::time::Duration;
+
+use actix::prelude::*;
+use tokio::sync::mpsc;
+
+/// A test that waits longer than this for something to happen has failed.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The actor that is told.
+pub struct Subscriber<M>(mpsc::UnboundedSender<M>);
+
+/// The test's end.
+pub struct Told<M>(mpsc::UnboundedReceiver<M>);
+
+/// Starts a subscriber on this arbiter.
+pub fn subscriber<M>() -> (Addr<Subscriber<M>>, Told<M>)
+where
+    M: Message<Result = ()> + Send + Unpin + 'static,
+{
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (Subscriber(sender).start(), Told(receiver))
+}
+
+impl<M: Unpin + 'static> Actor for Subscriber<M> {
+    type Context = Context<Self>;
+}
+
+impl<M: Message<Result = ()> + Unpin + 'static> Handler<M> for Subscriber<M> {
+    type Result = ();
+
+    fn handle(&mut self, message: M, _: &mut Context<Self>) {
+        // The test may have ended meanwhile.
+        let _ = self.0.send(message);
+    }
+}
+
+impl<M> Told<M> {
+    /// The next message.
+    ///
+    /// # Panics
+    /// When none comes within [`LONGEST_WAIT`].
+    pub async fn next(&mut self) -> M {
+        match tokio::time::timeout(LONGEST_WAIT, self.0.recv()).await {
+            Ok(Some(message)) => message,
+            _ => panic!("nothing was told within {LONGEST_WAIT:?}"),
+        }
+    }
+
+    /// The next message, if it is there already.
+    pub fn already(&mut self) -> Option<M> {
+        self.0.try_recv().ok()
+    }
+}
