@@ -2,14 +2,15 @@
 //! so that a commit that was lost, repeated or half applied would be seen.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use actix::prelude::*;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::{Epoch, PieceId, RequestId};
 use reelyard_actors::journal::{
-    Asked, CommitError, FrozenPiece, Journal, Occasion, Order, Outcomes, Piece, Seat,
-    UnreadableEvent,
+    Asked, CommitError, FrozenPiece, Journal, JournalSettings, Occasion, Order, Outcomes, Piece,
+    Seat, UnreadableEvent,
 };
 use serde::{Deserialize, Serialize};
 
@@ -276,5 +277,14 @@ impl Handler<Stumble> for ProbeActor {
 
     fn handle(&mut self, _: Stumble, _: &mut Self::Context) {
         panic!("the probe was asked to panic");
+    }
+}
+
+/// A journal that takes a snapshot every few hundred entries and keeps little log before it.
+pub fn small_snapshots(dir: &Path, node: u64) -> JournalSettings {
+    JournalSettings {
+        snapshot_log_bytes: 20_000,
+        keep_entries: 10,
+        ..JournalSettings::alone(dir, node)
     }
 }

@@ -1,4 +1,5 @@
 //! The journal of a node that runs alone.
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::sync::Arc;
