@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::binary::reelyard_binary;
+use crate::binary;
 
 /// How long a test waits for a condition before it fails: far longer than any takes.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ impl Role {
     /// Starts it once more with the same settings.
     pub fn start_again(&mut self) -> Result<()> {
         let log = File::options().create(true).append(true).open(&self.log)?;
-        let child = Command::new(reelyard_binary()?)
+        let child = Command::new(binary::path())
             .args(&self.arguments)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -173,7 +173,10 @@ impl Ground {
             setting("hosts.sources", list(&self.sources)),
             setting("hosts.destinations", list(&self.destinations)),
             setting("catalog.grade_info_file", self.path("input/.grade.info").display()),
-            setting("catalog.hitcount_history_file", self.path("input/.hitcount.history").display()),
+            setting(
+                "catalog.hitcount_history_file",
+                self.path("input/.hitcount.history").display(),
+            ),
             setting("catalog.poll_interval", "100ms"),
             setting("heartbeat.interval", "300ms"),
             setting("heartbeat.timeout", "1s"),

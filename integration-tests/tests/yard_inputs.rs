@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::Result;
-use reelyard_integration_tests::binary::reelyard_binary;
+use reelyard_integration_tests::binary;
 use reelyard_integration_tests::yard::{Ground, holds, wait_for};
 
 /// Status and body of `GET /readyz`.
@@ -41,12 +41,8 @@ fn a_vanished_grade_file_is_told_and_the_last_good_catalogue_stays() -> Result<(
     wait_for("the second copy", &roles, || {
         holds(&ground.copies(0).join("second.mpg"), &second).then_some(())
     })?;
-    let files = Command::new(reelyard_binary()?)
-        .args(["files", "--url", &format!("http://{}", ground.node)])
-        .output()?;
-    let text = String::from_utf8_lossy(&files.stdout).into_owned()
-        + &String::from_utf8_lossy(&files.stderr);
-    assert!(files.status.success() && text.contains(".grade.info"), "{text}");
+    let files = binary::run(&["files", "--url", &format!("http://{}", ground.node)]);
+    assert!(files.code == Some(0) && (files.out + &files.err).contains(".grade.info"));
     assert!(node.log_text().contains(".grade.info"), "{}", node.log_text());
 
     ground.grade(&[b"first.mpg"])?;

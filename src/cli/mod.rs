@@ -2,13 +2,16 @@
 
 mod client;
 mod config;
+mod demo;
 mod failure;
 mod files;
 mod hosts;
 mod layers;
+mod node;
 mod output;
 mod plan;
 mod tasks;
+mod worker;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -42,6 +45,12 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a whole yard on this machine, with real files
+    Demo(demo::DemoArgs),
+    /// Run a node: the control plane
+    Node(layers::RunArgs),
+    /// Run a worker: one per storage host
+    Worker(layers::RunArgs),
     /// Show the last round of planning and what stands in the way of further copies
     Plan(plan::PlanArgs),
     /// List, show and cancel tasks
@@ -56,9 +65,13 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let outcome = run(Cli::parse().command, &mut out).and_then(|()| Ok(out.flush()?));
-    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    let mut out = io::BufWriter::new(io::stdout());
+    let outcome = run(Cli::parse().command, &mut out);
+    let outcome = outcome.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
+    let failure = match outcome {
+        Ok(code) => return code,
+        Err(failure) => failure,
+    };
     if !failure.is_closed_pipe() {
         // Where even this cannot be written, the exit code still tells.
         let _ = writeln!(io::stderr(), "reelyard: {failure}");
@@ -66,12 +79,16 @@ pub fn main() -> ExitCode {
     ExitCode::from(failure.exit_code())
 }
 
-fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
+fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     match command {
+        Command::Demo(args) => return demo::run(args),
+        Command::Node(args) => node::run(args),
+        Command::Worker(args) => worker::run(args),
         Command::Plan(args) => plan::run(args, out),
         Command::Tasks(args) => tasks::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),
         Command::Files(args) => files::run(args, out),
         Command::Config(args) => config::run(args, out),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
