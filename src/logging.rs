@@ -32,13 +32,13 @@ pub enum LogFormat {
     Json,
 }
 
-/// A logger was set up in this process before.
+/// Logging was started in this process before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("logging is already set up")]
-pub struct AlreadySetUp;
+#[error("logging was already started")]
+pub struct AlreadyStarted;
 
-/// Sends this process' events to stderr from now on.
-pub fn set_up(settings: &LogSettings) -> Result<(), AlreadySetUp> {
+/// Starts logging: sends this process' events to stderr from now on.
+pub fn start(settings: &LogSettings) -> Result<(), AlreadyStarted> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(&settings.level.0))
         .with_writer(std::io::stderr)
@@ -47,7 +47,7 @@ pub fn set_up(settings: &LogSettings) -> Result<(), AlreadySetUp> {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
-    outcome.map_err(|_| AlreadySetUp)
+    outcome.map_err(|_| AlreadyStarted)
 }
 
 impl SettingValue for LogFilter {

@@ -16,24 +16,27 @@ fn every_subcommand_has_help() {
     for text in ["Examples:", "Exit codes:", "every fault is listed"] {
         assert!(help.out.contains(text), "{text} is not in:\n{}", help.out);
     }
-    for path in [
-        &["plan"][..],
-        &["tasks"],
-        &["tasks", "list"],
-        &["tasks", "show"],
-        &["tasks", "cancel"],
-        &["hosts"],
-        &["files"],
-        &["config"],
-        &["config", "show"],
-        &["config", "check"],
-        &["config", "default"],
-        &["config", "import"],
-    ] {
-        let ended = run(&[path, &["--help"]].concat());
+    let mut paths: Vec<Vec<String>> = subcommands(&[]);
+    assert!(paths.len() >= 5, "{}", help.out);
+    while let Some(path) = paths.pop() {
+        let arguments: Vec<&str> = path.iter().map(String::as_str).collect();
+        let ended = run(&[&arguments[..], &["--help"]].concat());
         assert_eq!(ended.code, Some(0), "{path:?}: {}", ended.err);
         assert!(ended.out.contains("Usage: reelyard"), "{path:?}: {}", ended.out);
+        paths.extend(subcommands(&arguments));
     }
+}
+
+/// The subcommands that the help of `path` names, `help` itself aside.
+fn subcommands(path: &[&str]) -> Vec<Vec<String>> {
+    let help = run(&[path, &["--help"]].concat()).out;
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = listed.take_while(|line| !line.is_empty()).filter_map(|line| {
+        // A line that goes on with the description of the one above is indented further.
+        line.strip_prefix("  ").filter(|line| !line.starts_with(' '))?.split(' ').next()
+    });
+    let full = |name: &str| path.iter().chain([&name]).map(|part| (*part).to_owned()).collect();
+    names.filter(|name| *name != "help").map(full).collect()
 }
 
 #[test]
@@ -42,7 +45,7 @@ fn a_wrong_command_line_ends_with_2() {
         &["playn"][..],
         &["files", "--limit", "0"],
         &["tasks", "show", "seven"],
-        &["tasks", "--state", "lost"],
+        &["tasks", "list", "--state", "lost"],
         &["tasks", "cancel"],
         &["hosts", "--url", "https://127.0.0.1"],
         &["hosts", "--url", "127.0.0.1:8080"],

@@ -34,7 +34,7 @@ impl std::fmt::Debug for NodeArgs {
 #[derive(Clone, Debug, Args)]
 pub struct PageArgs {
     /// How many to print
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = DEFAULT_LIMIT, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
     /// Print all there are
     #[arg(long, conflicts_with = "limit")]
@@ -42,6 +42,15 @@ pub struct PageArgs {
     /// Begin where an earlier, longer list was cut
     #[arg(long)]
     cursor: Option<String>,
+}
+
+/// How many items are printed when nobody says how many.
+const DEFAULT_LIMIT: u64 = 100;
+
+impl Default for PageArgs {
+    fn default() -> Self {
+        PageArgs { limit: DEFAULT_LIMIT, all: false, cursor: None }
+    }
 }
 
 /// The most items that are asked for at once.

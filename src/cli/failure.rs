@@ -5,6 +5,7 @@ use std::io;
 use reelyard_actors::wire::api::Problem;
 
 use crate::config::Faults;
+use crate::logging::AlreadyStarted;
 
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,9 @@ pub enum Failure {
         /// What it said.
         why: String,
     },
+    /// Logging was started twice.
+    #[error(transparent)]
+    Logging(#[from] AlreadyStarted),
     /// Standard output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -47,7 +51,10 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_pipe() => 0,
-            Failure::Output(_) | Failure::Node { .. } | Failure::Failed(_) => 1,
+            Failure::Output(_)
+            | Failure::Logging(_)
+            | Failure::Node { .. }
+            | Failure::Failed(_) => 1,
             Failure::Configuration(_) | Failure::Usage(_) => 2,
             Failure::Unreachable { .. } => 3,
             Failure::Refused(_) => 4,

@@ -72,9 +72,15 @@ pub fn main() -> ExitCode {
         Ok(code) => return code,
         Err(failure) => failure,
     };
+    // Not locked: other threads of a role may write, too.
+    let mut out = io::BufWriter::new(io::stdout());
+    let outcome = run(Cli::parse().command, &mut out).and_then(|()| Ok(out.flush()?));
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
     if !failure.is_closed_pipe() {
         // Where even this cannot be written, the exit code still tells.
-        let _ = writeln!(io::stderr(), "reelyard: {failure}");
+        let told = failure.to_string();
+        let told: Vec<String> = told.lines().map(output::plain).collect();
+        let _ = writeln!(io::stderr(), "reelyard: {}", told.join("\n"));
     }
     ExitCode::from(failure.exit_code())
 }

@@ -15,19 +15,16 @@ use super::failure::Failure;
 use super::output::{self, age, maybe, name, number, plain, size};
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct TasksArgs {
     #[command(flatten)]
     node: NodeArgs,
     #[command(subcommand)]
     command: Option<TasksCommand>,
-    #[command(flatten)]
-    list: ListArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum TasksCommand {
-    /// List tasks, newest first (what `reelyard tasks` alone does)
+    /// List tasks, newest first; without a subcommand the newest 100
     List(ListArgs),
     /// Show everything about one task
     Show {
@@ -43,7 +40,7 @@ enum TasksCommand {
     },
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 struct ListArgs {
     /// Only tasks in this state: ready, working, done, failed, timeout or cancelled
     #[arg(long, value_parser = task_state)]
@@ -72,7 +69,7 @@ fn state_word(state: TaskState) -> String {
 pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let client = Client::new(&args.node)?;
     match args.command {
-        None => list(&client, args.list, args.node.json, out),
+        None => list(&client, ListArgs::default(), args.node.json, out),
         Some(TasksCommand::List(filter)) => list(&client, filter, args.node.json, out),
         Some(TasksCommand::Show { id }) => show(&client, id, args.node.json, out),
         Some(TasksCommand::Cancel { ids }) => {

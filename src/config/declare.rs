@@ -102,10 +102,11 @@ impl Keys {
 
     /// The known key that `key` was probably meant to be.
     fn nearest(&self, key: &str) -> Option<&str> {
-        let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-        let likeness = |known: &str| {
-            let whole = strsim::jaro_winkler(known, key);
-            if last(known) == last(key) { whole.max(0.9) + 0.1 } else { whole }
+        let (group, name) = split(key);
+        let likeness = |known: &str| match split(known) {
+            (other, same) if other != group && same == name => 1.0,
+            (same, other) if same == group => strsim::jaro_winkler(other, name),
+            _ => strsim::jaro_winkler(known, key),
         };
         let best = self.known.iter().map(|known| (likeness(known), known));
         let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
@@ -115,6 +116,11 @@ impl Keys {
 
 fn keys<G: Group>() -> Vec<String> {
     sections::<G>().into_iter().flat_map(|section| section.settings).map(|one| one.key).collect()
+}
+
+/// The group of a key, and its name in it.
+fn split(key: &str) -> (&str, &str) {
+    key.rsplit_once('.').unwrap_or(("", key))
 }
 
 /// The key of `field` in the group called `prefix`.

@@ -95,8 +95,10 @@ impl Layers {
     fn gather_arguments(&self, keys: &Keys, gathered: &mut Gathered) {
         for argument in &self.set {
             let (key, value) = match argument.split_once('=') {
-                Some((key, value)) => (key.trim().to_owned(), Some(value.trim())),
-                None => (argument.trim().to_owned(), None),
+                Some((key, value)) if !key.trim().is_empty() => {
+                    (key.trim().to_owned(), Some(value.trim()))
+                }
+                _ => (argument.trim().to_owned(), None),
             };
             let origin = Origin::Argument { key: key.clone() };
             match value {

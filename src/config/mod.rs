@@ -4,7 +4,7 @@
 //! `task.timeout`), and that by `--set task.timeout=30m`. Unknown keys are refused in all three.
 //! Every fault is found and told at once, each with where it was made: file, line and key.
 //!
-//! A setting is declared once, with [`settings!`](declare): from that come the field, its
+//! A setting is declared once, with the macro `settings!`: from that come the field, its
 //! documentation, the commented file that `reelyard config default` prints, and the known keys.
 
 mod address;

@@ -96,7 +96,7 @@ settings! {
 }
 
 settings! {
-    /// The load balancer's log, EventLog[YYYYMMDD].log: a file whose requests could not be served
+    /// The load balancer's log, `EventLog[YYYYMMDD].log`: a file whose requests could not be served
     /// by any destination is hot, and copied before all others.
     pub struct EventLogSettings {
         /// Directory of the log. Without one no file becomes hot.

@@ -92,12 +92,18 @@ impl SettingValue for NamePrefix {
     }
 }
 
+/// The longest duration of a setting: far beyond use, and no instant overflows when it is added.
+const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+
 impl SettingValue for Duration {
     fn from_toml(value: &Value) -> Read<Self> {
         let written = text(value, "a duration, as in \"30s\" or \"1h 30m\",")?;
         match humantime::parse_duration(written) {
             Ok(duration) if duration < Duration::from_millis(1) => {
                 wrong(format!("a duration of at least 1ms is wanted, not {}", quoted(value)))
+            }
+            Ok(duration) if duration > LONGEST => {
+                wrong(format!("a duration of at most 10 years is wanted, not {}", quoted(value)))
             }
             Ok(duration) => Ok(duration),
             Err(error) => wrong(format!(
@@ -220,7 +226,7 @@ mod tests {
         for bad in ["0", "101", "-3", "ninety"] {
             assert!(Percent::from_text(bad).is_err(), "{bad}");
         }
-        for bad in ["0s", "5", "", "-1s", "1us"] {
+        for bad in ["0s", "5", "", "-1s", "1us", "11y", "99999999999999999999y"] {
             assert!(Duration::from_text(bad).is_err(), "{bad}");
         }
         for bad in ["-0.1", "1.1", "nan", "inf"] {
