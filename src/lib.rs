@@ -4,6 +4,9 @@
 
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod http;
 pub mod logging;
+pub mod node;
+pub mod role;
 pub mod worker;

@@ -65,17 +65,13 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    // Not locked: other threads of a role may write, too.
     let mut out = io::BufWriter::new(io::stdout());
     let outcome = run(Cli::parse().command, &mut out);
-    let outcome = outcome.and_then(|code| out.flush().map(|()| code).map_err(Failure::from));
-    let failure = match outcome {
+    let failure = match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {
         Ok(code) => return code,
         Err(failure) => failure,
     };
-    // Not locked: other threads of a role may write, too.
-    let mut out = io::BufWriter::new(io::stdout());
-    let outcome = run(Cli::parse().command, &mut out).and_then(|()| Ok(out.flush()?));
-    let Err(failure) = outcome else { return ExitCode::SUCCESS };
     if !failure.is_closed_pipe() {
         // Where even this cannot be written, the exit code still tells.
         let told = failure.to_string();

@@ -11,7 +11,7 @@ use crate::{logging, role};
 /// Runs a node until it is told to stop.
 pub fn run(args: RunArgs) -> Result<(), Failure> {
     let config = load_node(&args.layers.layers())?;
-    logging::set_up(&config.log).map_err(anyhow::Error::from)?;
+    logging::start(&config.log)?;
     role::run(args.until_stdin_closes, |mut stop| async move {
         let node = Node::start(config, Clock::system()).await?;
         let failed = tokio::select! {

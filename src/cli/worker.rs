@@ -10,7 +10,7 @@ use reelyard_actors::clock::Clock;
 /// Runs a worker until it is told to stop.
 pub fn run(args: RunArgs) -> Result<(), Failure> {
     let config = load_worker(&args.layers.layers())?;
-    logging::set_up(&config.log).map_err(anyhow::Error::from)?;
+    logging::start(&config.log)?;
     let settings = WorkerSettings::from(&config);
     role::run(args.until_stdin_closes, |mut stop| async move {
         let worker = Worker::start(settings, Clock::system()).await?;

@@ -1,0 +1,90 @@
+//! The role of a node: builds the actors, wires them, stops them in order.
+
+mod settings;
+mod wiring;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use actix_web::dev::ServerHandle;
+use reelyard_actors::cfw_worker::http_client;
+use reelyard_actors::clock::Clock;
+use reelyard_actors::event::PieceId;
+use reelyard_actors::journal::{Journal, NoPeers, OpenError};
+use reelyard_actors::names::NameTable;
+
+use crate::config::NodeConfig;
+use crate::http::node::{self as http, NodeState};
+use wiring::Wiring;
+
+/// Why a node does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The directory of everything durable cannot be made.
+    #[error("cannot make data_dir {0}: {1}")]
+    DataDir(String, #[source] std::io::Error),
+    /// The journal does not open.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// The client for calls to hosts cannot be made.
+    #[error("no calls to hosts can be made: {0}")]
+    Client(#[from] reqwest::Error),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {0}: {1}; is another node or cfm running there?")]
+    Listen(SocketAddr, #[source] std::io::Error),
+}
+
+/// A running node.
+pub struct Node {
+    journal: Journal,
+    actors: Arc<Wiring>,
+    server: ServerHandle,
+}
+
+impl Node {
+    /// Starts a node: opens its journal, starts its actors, serves HTTP. Needs an actix system
+    /// over a multi-threaded runtime.
+    pub async fn start(config: NodeConfig, clock: Clock) -> Result<Node, NodeError> {
+        let listener = std::net::TcpListener::bind(config.listen)
+            .map_err(|error| NodeError::Listen(config.listen, error))?;
+        std::fs::create_dir_all(&config.data_dir)
+            .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
+        let calls = http_client(&settings::calls(&config))?;
+        let pieces = [PieceId::Tasks];
+        let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
+        let names = NameTable::new();
+        let actors = Wiring::start(&config, &journal, calls, &names, &clock);
+        let state = NodeState {
+            started: clock.now(),
+            clock,
+            names,
+            node_id: config.node_id.get(),
+            token: config.token.clone(),
+            ignore_prefixes: settings::tasks(&config).ignore_prefixes,
+            journal: journal.clone(),
+            actors: Arc::clone(&actors),
+            roles: config.yard().into_iter().collect::<BTreeMap<_, _>>(),
+            storage_limit_percent: config.storage.limit_percent.get(),
+            ungraded_hot: config.catalog.ungraded_hot,
+        };
+        let server = http::serve(listener, &config.http, state)
+            .map_err(|error| NodeError::Listen(config.listen, error))?;
+        tracing::info!(listen = %config.listen, node_id = config.node_id, "node started");
+        Ok(Node { journal, actors, server })
+    }
+
+    /// Waits until the node cannot go on, and says why.
+    pub async fn failed(&self) -> String {
+        self.journal.failed().await
+    }
+
+    /// Stops in order: no more requests, no more decisions, everything committed applied and
+    /// durable.
+    pub async fn stop(self) {
+        self.server.stop(true).await;
+        self.actors.stop_deciding().await;
+        self.journal.stop().await;
+        tracing::info!("node stopped");
+    }
+}

@@ -1,0 +1,98 @@
+//! From what is configured to what each actor is started with.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reelyard_actors::catalog::{CatalogSettings, EventLogSettings};
+use reelyard_actors::cfw_worker::CfwWorkerSettings;
+use reelyard_actors::heartbeat::HeartbeatSettings;
+use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
+use reelyard_actors::journal::JournalSettings;
+use reelyard_actors::task_manager::{BackOffSettings, HostSetting, TaskSettings};
+
+use crate::config::NodeConfig;
+
+/// What the Catalog looks at.
+pub fn catalog(config: &NodeConfig) -> CatalogSettings {
+    let destination_ips: BTreeSet<_> =
+        config.hosts.destinations.iter().map(|host| host.ip()).collect();
+    let log = &config.event_log;
+    let event_log = log.dir.as_ref().map(|dir| EventLogSettings {
+        watch_address: log.watch_address,
+        window: log.window,
+        hit_base: log.hit_base.get(),
+        time_zone: log.time_zone.zone().clone(),
+        ..EventLogSettings::new(dir)
+    });
+    CatalogSettings {
+        grade_info_file: config.catalog.grade_info_file.clone(),
+        hitcount_history_file: config.catalog.hitcount_history_file.clone(),
+        // The configuration refuses directories that are not UTF-8.
+        source_dirs: config.source_dirs.iter().map(|dir| Arc::from(dir.to_string_lossy())).collect(),
+        poll_interval: config.catalog.poll_interval,
+        destination_ips,
+        event_log,
+        ..CatalogSettings::default()
+    }
+}
+
+/// How hosts are called.
+pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
+    CfwWorkerSettings {
+        connect_timeout: config.calls.connect_timeout,
+        call_timeout: config.calls.timeout,
+        list_timeout: config.calls.list_timeout,
+        inventory_interval: config.calls.inventory_interval,
+        disk_interval: config.calls.disk_interval,
+        token: config.token.clone(),
+        ..CfwWorkerSettings::default()
+    }
+}
+
+/// How hosts are probed.
+pub fn heartbeat(config: &NodeConfig) -> HeartbeatSettings {
+    let heartbeat = &config.heartbeat;
+    HeartbeatSettings {
+        rhythm: Rhythm { interval: heartbeat.interval, jitter: heartbeat.jitter.get() },
+        timeout: heartbeat.timeout,
+        thresholds: Thresholds {
+            suspect_after: heartbeat.suspect_after.get(),
+            down_after: heartbeat.down_after.get(),
+            up_after: heartbeat.up_after.get(),
+        },
+    }
+}
+
+/// How copies are planned and followed.
+pub fn tasks(config: &NodeConfig) -> TaskSettings {
+    let task = &config.task;
+    TaskSettings {
+        copies_per_source: task.copies_per_source.get() as usize,
+        timeout: task.timeout,
+        pickup_timeout: task.pickup_timeout,
+        copy_speed: task.copy_speed,
+        back_off: BackOffSettings { base: task.back_off_base, cap: task.back_off_cap },
+        keep_ended: task.keep_ended,
+        ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
+        ungraded_hot: config.catalog.ungraded_hot,
+        storage_limit_percent: config.storage.limit_percent.get(),
+        ..TaskSettings::default()
+    }
+}
+
+/// The hosts of the yard.
+pub fn hosts(config: &NodeConfig) -> Vec<HostSetting> {
+    config.yard().into_iter().map(|(addr, role)| HostSetting { addr, role }).collect()
+}
+
+/// How the journal is kept.
+pub fn journal(config: &NodeConfig) -> JournalSettings {
+    let journal = &config.journal;
+    JournalSettings {
+        commit_timeout: journal.commit_timeout,
+        heartbeat: journal.heartbeat,
+        election: (journal.election_min, journal.election_max),
+        snapshot_log_bytes: journal.snapshot_log_bytes.as_u64(),
+        ..JournalSettings::alone(config.data_dir.join("journal"), config.node_id.get())
+    }
+}
