@@ -69,20 +69,25 @@ impl History {
         if addresses.is_empty() {
             return;
         }
-        let mut all = [self.listed_on(position), addresses].concat();
-        all.sort_unstable();
-        all.dedup();
-        self.listed[position] = self.list_number(all);
+        let before = self.listed_on(position);
+        self.listed[position] = if before.is_empty() && addresses.is_sorted_by(|a, b| a < b) {
+            self.list_number(addresses)
+        } else {
+            let mut all = [before, addresses].concat();
+            all.sort_unstable();
+            all.dedup();
+            self.list_number(&all)
+        };
     }
 
-    fn list_number(&mut self, list: Vec<IpAddr>) -> u32 {
-        if let Some(&number) = self.list_numbers.get(&list[..]) {
+    fn list_number(&mut self, list: &[IpAddr]) -> u32 {
+        if let Some(&number) = self.list_numbers.get(list) {
             return number;
         }
-        // There are at most as many lists as files, whose ids are u32.
+        // At most one list is new per row, and so many rows no memory holds.
         let number = self.lists.len() as u32;
-        self.lists.push(list.clone().into_boxed_slice());
-        self.list_numbers.insert(list.into_boxed_slice(), number);
+        self.lists.push(list.into());
+        self.list_numbers.insert(list.into(), number);
         number
     }
 }
@@ -104,6 +109,8 @@ struct Rows {
     history: History,
     tally: RowTally,
     ungraded: u64,
+    /// The destinations of the row at hand.
+    listed: Vec<IpAddr>,
 }
 
 /// What was read of hitcount.history.
@@ -122,7 +129,14 @@ impl HistoryReader {
     /// count.
     pub fn new(names: NameTable, grades: Arc<Grades>, destinations: BTreeSet<IpAddr>) -> Self {
         let history = History::empty(&grades);
-        let rows = Rows { grades, destinations, history, tally: RowTally::default(), ungraded: 0 };
+        let rows = Rows {
+            grades,
+            destinations,
+            history,
+            tally: RowTally::default(),
+            ungraded: 0,
+            listed: Vec::new(),
+        };
         HistoryReader { names, lines: LineSplitter::default(), rows }
     }
 
@@ -174,8 +188,8 @@ impl Rows {
             // be cut into another one.
             return Err(RowFault::TooFewFields);
         }
-        FileName::check(name)?;
         let Some(position) = names.find(name).and_then(|file| self.grades.position(file)) else {
+            FileName::check(name)?;
             self.ungraded += 1;
             return Ok(());
         };
@@ -183,17 +197,23 @@ impl Rows {
         if size.is_none() {
             self.tally.fault(number, RowFault::UnreadableSize, row);
         }
-        let mut listed = Vec::new();
-        let mut unreadable = false;
+        let all_readable = self.read_addresses(addresses);
+        self.history.set(position, size, &self.listed);
+        if all_readable { Ok(()) } else { Err(RowFault::UnreadableAddress) }
+    }
+
+    /// Puts the destinations among `addresses` into `listed`; whether all are addresses.
+    fn read_addresses(&mut self, addresses: &[u8]) -> bool {
+        let mut all_readable = true;
+        self.listed.clear();
         for text in addresses.split(|&byte| byte == b' ').filter(|text| !text.is_empty()) {
             match parse::<IpAddr>(text) {
-                Some(ip) if self.destinations.contains(&ip) => listed.push(ip),
+                Some(ip) if self.destinations.contains(&ip) => self.listed.push(ip),
                 Some(_) => {}
-                None => unreadable = true,
+                None => all_readable = false,
             }
         }
-        self.history.set(position, size, &listed);
-        if unreadable { Err(RowFault::UnreadableAddress) } else { Ok(()) }
+        all_readable
     }
 }
 

@@ -1,6 +1,8 @@
 //! One kind of input, looked at by one blocking job at a time, so that a slow kind never holds up
 //! another.
 
+use std::time::Duration;
+
 use tokio::sync::oneshot;
 
 use crate::clock::Millis;
@@ -14,10 +16,17 @@ pub trait Bench: Send + 'static {
     fn look(&mut self, now: Millis) -> Self::Found;
 }
 
+/// A look under way for longer than this is told as a problem: a mount may hang.
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
+
 /// A bench and who waits for a look.
 pub struct Lane<B> {
+    /// What is looked at, for people.
+    what: &'static str,
     /// None while a job has it.
     bench: Option<B>,
+    /// When the last look began.
+    begun: Millis,
     /// Those who asked before the present job began: its end answers them.
     waiting: Vec<oneshot::Sender<()>>,
     /// Those who asked after it began: they want another look.
@@ -25,9 +34,10 @@ pub struct Lane<B> {
 }
 
 impl<B> Lane<B> {
-    /// An idle lane.
-    pub fn new(bench: B) -> Self {
-        Lane { bench: Some(bench), waiting: Vec::new(), next: Vec::new() }
+    /// An idle lane for looks at `what`.
+    pub fn new(what: &'static str, bench: B) -> Self {
+        let bench = Some(bench);
+        Lane { what, bench, begun: Millis::default(), waiting: Vec::new(), next: Vec::new() }
     }
 
     /// The end of the next look that begins from now on.
@@ -38,20 +48,32 @@ impl<B> Lane<B> {
     }
 
     /// Takes the bench for a look, unless one is under way.
-    pub fn begin(&mut self) -> Option<B> {
+    pub fn begin(&mut self, now: Millis) -> Option<B> {
         let bench = self.bench.take()?;
+        self.begun = now;
         self.waiting.append(&mut self.next);
         Some(bench)
     }
 
-    /// A look ended: answers those who waited. True if others have asked meanwhile.
-    pub fn end(&mut self, bench: B) -> bool {
+    /// A look ended.
+    pub fn end(&mut self, bench: B) {
         self.bench = Some(bench);
+    }
+
+    /// Answers those who waited, once what the look found was told. True if others have asked
+    /// meanwhile.
+    pub fn answer(&mut self) -> bool {
         for waiter in self.waiting.drain(..) {
             // One who no longer waits has nothing to learn.
             let _ = waiter.send(());
         }
         !self.next.is_empty()
+    }
+
+    /// What is wrong if the present look takes too long. It goes on: a job cannot be ended.
+    pub fn problem(&self, now: Millis) -> Option<String> {
+        let is_stuck = self.bench.is_none() && now.since(self.begun) > LONGEST_LOOK;
+        is_stuck.then(|| format!("a look at {} does not end: a mount may hang", self.what))
     }
 
     /// The bench, while no look is under way.
@@ -64,17 +86,33 @@ impl<B> Lane<B> {
 mod tests {
     use super::*;
 
+    const NOON: Millis = Millis(1_527_951_600_000);
+
     #[test]
     fn who_asks_during_a_look_waits_for_the_next_one() {
-        let mut lane = Lane::new("bench");
+        let mut lane = Lane::new("a bench", "bench");
         let mut early = lane.ask();
-        let bench = lane.begin().unwrap();
-        assert!(lane.begin().is_none() && lane.idle().is_none());
+        let bench = lane.begin(NOON).unwrap();
+        assert!(lane.begin(NOON).is_none() && lane.idle().is_none());
         let mut late = lane.ask();
-        assert!(lane.end(bench));
+        lane.end(bench);
+        assert!(lane.answer());
         assert_eq!((early.try_recv().is_ok(), late.try_recv().is_ok()), (true, false));
-        let bench = lane.begin().unwrap();
-        assert!(!lane.end(bench));
+        let bench = lane.begin(NOON).unwrap();
+        lane.end(bench);
+        assert!(!lane.answer());
         assert!(late.try_recv().is_ok());
+    }
+
+    #[test]
+    fn a_look_that_does_not_end_is_told() {
+        let mut lane = Lane::new("a mount", "bench");
+        let late = NOON.after(2 * LONGEST_LOOK);
+        assert_eq!(lane.problem(late), None);
+        let bench = lane.begin(NOON).unwrap();
+        assert_eq!(lane.problem(NOON), None);
+        assert!(lane.problem(late).unwrap().starts_with("a look at a mount does not end"));
+        lane.end(bench);
+        assert_eq!(lane.problem(late), None);
     }
 }

@@ -74,10 +74,16 @@ impl Catalog {
         subscribers: Subscribers,
     ) -> Self {
         let log = settings.event_log.clone();
-        let log = log.map(|log| Lane::new(EventLog::new(log, names.clone())));
+        let log = log.map(|log| Lane::new("the event log", EventLog::new(log, names.clone())));
         Catalog {
-            ranking_inputs: Lane::new(RankingInputs::new(&settings, names.clone())),
-            source_dirs: Lane::new(SourceDirs::new(&settings, names.clone())),
+            ranking_inputs: Lane::new(
+                "the ranking's files",
+                RankingInputs::new(&settings, names.clone()),
+            ),
+            source_dirs: Lane::new(
+                "the source directories",
+                SourceDirs::new(&settings, names.clone()),
+            ),
             event_log: log,
             expiry: None,
             settling: false,
@@ -95,6 +101,13 @@ impl Catalog {
         Arc::clone(&self.published)
     }
 
+    /// Publishes to `published` from now on: whoever starts a Catalog anew after a panic hands it
+    /// what the readers hold.
+    pub fn publishing_to(mut self, published: Arc<ArcSwap<CatalogView>>) -> Self {
+        self.published = published;
+        self
+    }
+
     fn look_at_all(&mut self, ctx: &mut Context<Self>) {
         self.begin_look(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::take_ranking);
         self.begin_look(ctx, |catalog| Some(&mut catalog.source_dirs), Self::take_masters);
@@ -108,16 +121,20 @@ impl Catalog {
         lane: fn(&mut Catalog) -> Option<&mut Lane<B>>,
         take: fn(&mut Catalog, B::Found, &mut Context<Self>),
     ) {
-        let Some(mut bench) = lane(self).and_then(Lane::begin) else { return };
         let now = self.clock.now();
+        let Some(mut bench) = lane(self).and_then(|lane| lane.begin(now)) else { return };
         let job = tokio::task::spawn_blocking(move || {
             let found = bench.look(now);
             (bench, found)
         });
         let ended = job.into_actor(self).map(move |ended, catalog, ctx| match ended {
             Ok((bench, found)) => {
+                if let Some(lane) = lane(catalog) {
+                    lane.end(bench);
+                }
+                catalog.view.looked_at = Some(catalog.clock.now());
                 take(catalog, found, ctx);
-                if lane(catalog).is_some_and(|lane| lane.end(bench)) {
+                if lane(catalog).is_some_and(Lane::answer) {
                     catalog.begin_look(ctx, lane, take);
                 }
                 catalog.sleep_until_hits_leave(ctx);
@@ -190,8 +207,13 @@ impl Catalog {
     /// Shows how the inputs stand, and says in the log what went wrong or is well again.
     fn publish(&mut self) {
         let before = std::mem::take(&mut self.view.problems);
-        self.view.looked_at = Some(self.clock.now());
-        self.view.sum_up();
+        let now = self.clock.now();
+        let stuck = [
+            self.ranking_inputs.problem(now),
+            self.source_dirs.problem(now),
+            self.event_log.as_ref().and_then(|lane| lane.problem(now)),
+        ];
+        self.view.sum_up(stuck.into_iter().flatten());
         for problem in self.view.problems.iter().filter(|problem| !before.contains(problem)) {
             warn!(problem, "an input cannot be used: its last good state stays in use");
         }
@@ -235,7 +257,11 @@ impl Actor for Catalog {
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.look_at_all(ctx);
         let poll = self.settings.poll_interval.max(SHORTEST_POLL);
-        ctx.run_interval(poll, |catalog, ctx| catalog.look_at_all(ctx));
+        ctx.run_interval(poll, |catalog, ctx| {
+            catalog.look_at_all(ctx);
+            // Looks that ended are shown when they end; this shows those that do not.
+            catalog.publish();
+        });
     }
 }
 
