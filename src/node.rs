@@ -83,7 +83,7 @@ impl Node {
     /// durable.
     pub async fn stop(self) {
         self.server.stop(true).await;
-        self.actors.stop_deciding().await;
+        self.actors.stop().await;
         self.journal.stop().await;
         tracing::info!("node stopped");
     }

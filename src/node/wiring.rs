@@ -2,21 +2,24 @@
 //!
 //! ```text
 //! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager
-//! HeartbeatSupervisor --- HealthChanged --------------------------------> TaskManager
-//! CfwWorker (each) ------ HostObserved ---------------------------------> TaskManager
-//! HeartbeatSupervisor --- Probe ----------------------------------------> CfwWorker
-//! TaskManager ----------- LookUpMasters --------------------------------> Catalog
-//! TaskManager ----------- Refresh, CopyArrived -------------------------> CfwWorker
+//! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager
+//! CfwWorker (each) ------ HostObserved -----------------------------------> TaskManager
+//! HeartbeatSupervisor --- Probe ------------------------------------------> CfwWorker
+//! TaskManager ----------- LookUpMasters ----------------------------------> Catalog
+//! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
 //! ```
 //!
-//! An actor that panicked is another one after its restart: whoever is to tell it something
-//! subscribes it anew. Views stay where they are: every incarnation publishes to the same place.
+//! An actor that panicked is another one after its restart: it is subscribed, or subscribes
+//! others, anew (`joined`). Views stay where they are: every incarnation publishes to the same
+//! place.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use arc_swap::ArcSwap;
+use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::catalog::{self, Catalog};
-use reelyard_actors::cfw_worker::{self, CfwWorker, HostViewHandle};
+use reelyard_actors::cfw_worker::{self, CfwWorker, HostView, HostViewHandle};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::heartbeat::{self, AddHost, HeartbeatSupervisor, HeartbeatViewHandle};
 use reelyard_actors::host::{HostAddr, HostRole};
@@ -33,7 +36,7 @@ pub struct Wiring {
     /// Reads the inputs.
     pub catalog: Supervised<Catalog>,
     /// What the Catalog shows of itself.
-    pub catalog_view: CatalogViewHandle,
+    pub catalog_view: Arc<ArcSwap<CatalogView>>,
     /// Plans copies and follows them.
     pub task_manager: Supervised<TaskManager>,
     /// What the TaskManager shows of itself.
@@ -44,4 +47,213 @@ pub struct Wiring {
     pub heartbeat_view: HeartbeatViewHandle,
     /// Calls the hosts, one actor each.
     pub hosts: BTreeMap<HostAddr, Host>,
+}
+
+/// The actor of one host.
+pub struct Host {
+    /// What the host is for.
+    pub role: HostRole,
+    /// Calls it.
+    pub worker: Supervised<CfwWorker>,
+    /// What is known of it.
+    pub view: HostViewHandle,
+}
+
+/// The actors once all are started: what a restarted one is joined to.
+#[derive(Clone, Default)]
+struct Others(Arc<OnceLock<std::sync::Weak<Wiring>>>);
+
+impl Others {
+    /// What is done with every incarnation of an actor. The first ones start before all others are
+    /// there, and are joined together once they are.
+    fn joined(&self, join: impl Fn(&Wiring) + Send + Sync + 'static) -> Arc<dyn Fn() + Send + Sync> {
+        let others = self.clone();
+        Arc::new(move || {
+            if let Some(wiring) = others.0.get().and_then(std::sync::Weak::upgrade) {
+                join(&wiring);
+            }
+        })
+    }
+}
+
+/// What every actor is given.
+struct Parts<'a> {
+    config: &'a NodeConfig,
+    names: &'a NameTable,
+    clock: &'a Clock,
+    others: Others,
+}
+
+impl Wiring {
+    /// Starts the actors on the present arbiter and joins them.
+    pub fn start(
+        config: &NodeConfig,
+        journal: &Journal,
+        calls: reqwest::Client,
+        names: &NameTable,
+        clock: &Clock,
+    ) -> Arc<Self> {
+        let parts = Parts { config, names, clock, others: Others::default() };
+        let (catalog, catalog_view) = parts.start_catalog();
+        let (heartbeat, heartbeat_view) = parts.start_heartbeat();
+        let start_host = |(host, role)| (host, parts.start_host(host, role, calls.clone()));
+        let hosts: BTreeMap<HostAddr, Host> = config.yard().into_iter().map(start_host).collect();
+        let (task_manager, tasks_view) = parts.start_task_manager(journal, &catalog, &hosts);
+        let wiring = Arc::new(Wiring {
+            catalog,
+            catalog_view,
+            task_manager,
+            tasks_view,
+            heartbeat,
+            heartbeat_view,
+            hosts,
+        });
+        // Set once, here: an actor that restarts from now on joins itself.
+        let _ = parts.others.0.set(Arc::downgrade(&wiring));
+        wiring.join_task_manager();
+        wiring.join_heartbeat();
+        wiring
+    }
+
+    /// Stops whoever decides or calls hosts; what they committed is the journal's.
+    pub async fn stop(&self) {
+        self.task_manager.stop().await;
+        self.heartbeat.stop().await;
+        self.catalog.stop().await;
+        for host in self.hosts.values() {
+            host.worker.stop().await;
+        }
+    }
+
+    /// What there is to see of the supervision of each actor.
+    pub fn supervision(&self) -> Vec<(String, Arc<SupervisionStatus>)> {
+        let mut all = vec![
+            ("catalog".to_owned(), self.catalog.status()),
+            ("task_manager".to_owned(), self.task_manager.status()),
+            ("heartbeat".to_owned(), self.heartbeat.status()),
+        ];
+        let hosts = self.hosts.iter();
+        all.extend(hosts.map(|(addr, host)| (format!("cfw_worker {addr}"), host.worker.status())));
+        all
+    }
+
+    /// Everybody tells the TaskManager.
+    fn join_task_manager(&self) {
+        self.join_catalog();
+        self.subscribe_to_heartbeat();
+        for host in self.hosts.values() {
+            self.join_host(host);
+        }
+    }
+
+    fn join_catalog(&self) {
+        let task_manager = self.task_manager.addr();
+        self.catalog.addr().do_send(catalog::Subscribe(catalog::Subscribers {
+            ranking: vec![task_manager.clone().recipient()],
+            rising: vec![task_manager.clone().recipient()],
+            masters: vec![task_manager.recipient()],
+        }));
+    }
+
+    /// The HeartbeatSupervisor probes every host, and tells the TaskManager.
+    fn join_heartbeat(&self) {
+        for (addr, host) in &self.hosts {
+            self.probe(*addr, host);
+        }
+        self.subscribe_to_heartbeat();
+    }
+
+    fn subscribe_to_heartbeat(&self) {
+        let to = self.task_manager.addr().recipient();
+        self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
+    }
+
+    fn probe(&self, host: HostAddr, actor: &Host) {
+        let probe = actor.worker.addr().recipient();
+        self.heartbeat.addr().do_send(AddHost { host, probe });
+    }
+
+    fn join_host(&self, host: &Host) {
+        let to = self.task_manager.addr().recipient();
+        host.worker.addr().do_send(cfw_worker::Subscribe { to });
+    }
+}
+
+impl Parts<'_> {
+    fn supervision(
+        &self,
+        name: &str,
+        join: impl Fn(&Wiring) + Send + Sync + 'static,
+    ) -> Supervision {
+        Supervision { started: self.others.joined(join), ..Supervision::of(name) }
+    }
+
+    fn start_catalog(&self) -> (Supervised<Catalog>, Arc<ArcSwap<CatalogView>>) {
+        let view = Arc::<ArcSwap<CatalogView>>::default();
+        let (settings, names, clock) =
+            (settings::catalog(self.config), self.names.clone(), self.clock.clone());
+        let shown = view.clone();
+        let actor = Supervised::start(self.supervision("catalog", Wiring::join_catalog), move || {
+            let nobody = catalog::Subscribers::default();
+            Catalog::new(settings.clone(), names.clone(), clock.clone(), nobody)
+                .publishing_to(shown.clone())
+        });
+        (actor, view)
+    }
+
+    fn start_heartbeat(&self) -> (Supervised<HeartbeatSupervisor>, HeartbeatViewHandle) {
+        let view = HeartbeatViewHandle::default();
+        let (settings, clock) = (settings::heartbeat(self.config), self.clock.clone());
+        let shown = view.clone();
+        let supervision = self.supervision("heartbeat", Wiring::join_heartbeat);
+        let actor = Supervised::start(supervision, move || {
+            HeartbeatSupervisor::new(settings, clock.clone()).publishing_to(shown.clone())
+        });
+        (actor, view)
+    }
+
+    fn start_host(&self, addr: HostAddr, role: HostRole, calls: reqwest::Client) -> Host {
+        let view = HostViewHandle::new(ArcSwap::from_pointee(HostView::unasked(addr, role)));
+        let (settings, names, clock) =
+            (settings::calls(self.config), self.names.clone(), self.clock.clone());
+        let shown = view.clone();
+        let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
+            if let Some(host) = wiring.hosts.get(&addr) {
+                wiring.probe(addr, host);
+                wiring.join_host(host);
+            }
+        });
+        let worker = Supervised::start(supervision, move || {
+            let (settings, calls) = (settings.clone(), calls.clone());
+            CfwWorker::new(addr, role, settings, calls, names.clone(), clock.clone())
+                .publishing_to(shown.clone())
+        });
+        Host { role, worker, view }
+    }
+
+    fn start_task_manager(
+        &self,
+        journal: &Journal,
+        catalog: &Supervised<Catalog>,
+        hosts: &BTreeMap<HostAddr, Host>,
+    ) -> (Supervised<TaskManager>, TaskManagerViewHandle) {
+        let view = TaskManagerViewHandle::default();
+        let (settings, yard) = (settings::tasks(self.config), settings::hosts(self.config));
+        let (names, clock, journal) = (self.names.clone(), self.clock.clone(), journal.clone());
+        let collaborators = Collaborators {
+            look_up: catalog.route(),
+            refresh: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
+            arrived: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
+        };
+        let shown = view.clone();
+        let supervision = self.supervision("task_manager", Wiring::join_task_manager);
+        let actor = Supervised::start(supervision, move || {
+            let (settings, yard, names) = (settings.clone(), yard.clone(), names.clone());
+            let (clock, journal, collaborators) =
+                (clock.clone(), journal.clone(), collaborators.clone());
+            TaskManager::new(settings, yard, names, clock, journal, collaborators)
+                .publishing_to(shown.clone())
+        });
+        (actor, view)
+    }
 }
