@@ -4,6 +4,7 @@ mod batch;
 mod in_flight;
 mod leadership;
 mod messages;
+mod owner;
 mod owners;
 mod piece;
 mod proposer;

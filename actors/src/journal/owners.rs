@@ -11,40 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::Recipient;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
-use crate::event::{Commit, Epoch, PieceId};
-use crate::journal::messages::{Apply, CommitAnswer, Order};
+use crate::event::{Epoch, PieceId};
+use crate::journal::messages::{CommitAnswer, Order};
+use crate::journal::owner::{Entry, Owner, OwnersError, ReadEntry};
 use crate::journal::piece::FrozenPiece;
 use crate::journal::store::{SnapshotManifest, Store, StoreError};
 
 /// How long a missing owner is waited for before the log says so (and again each time).
 const MISSED_AFTER: Duration = Duration::from_secs(10);
-/// How many log entries are read at once to rebuild a piece.
-const REPLAY_CHUNK: u64 = 256;
-
-/// Why committed state cannot be brought to an owner. There is no going on from here.
-#[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum OwnersError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("log entry {index} cannot be read: {why}")]
-    Entry { index: u64, why: String },
-    #[error("log entry {index} belongs to piece {piece:?}, which no actor of this process owns")]
-    NoOwner { index: u64, piece: PieceId },
-    #[error("the snapshot of piece {piece:?} cannot be read: {why}")]
-    Part { piece: PieceId, why: String },
-}
-
-/// One committed entry.
-pub(crate) struct Entry {
-    pub(crate) index: u64,
-    pub(crate) term: Epoch,
-    pub(crate) commits: Vec<Arc<Commit>>,
-}
-
-/// Reads an entry of the log as the raft layer stored it; none for its own entries.
-pub(crate) type ReadEntry = fn(index: u64, stored: &[u8]) -> Result<Option<Entry>, OwnersError>;
 
 /// All owners of this node.
 pub(crate) struct Owners {
@@ -61,15 +37,17 @@ pub(crate) struct Owners {
 /// Who is there, and whether this node leads.
 #[derive(Default)]
 struct Roster {
-    seats: BTreeMap<PieceId, Owner>,
+    seats: BTreeMap<PieceId, Seated>,
     /// The newest registration of each piece: an older one that is still being rebuilt is dropped.
     newest: BTreeMap<PieceId, u64>,
     leading: Option<Epoch>,
+    /// The journal is stopping: nobody is waited for any more.
+    closing: bool,
 }
 
 #[derive(Clone)]
-struct Owner {
-    recipient: Recipient<Order>,
+struct Seated {
+    owner: Owner,
     /// Tells incarnations of the same owner apart.
     ticket: u64,
 }
@@ -121,15 +99,20 @@ impl Owners {
             return Ok(());
         }
         self.roster().seats.remove(&piece);
-        if !self.rebuild(&position, piece, &recipient).await? {
+        let owner = Owner { piece, recipient };
+        let Some(store) = &position.store else {
+            return Ok(());
+        };
+        let snapshot = position.snapshot.as_ref();
+        if !owner.rebuild(store, snapshot, position.applied, self.read_entry).await? {
             tracing::warn!(?piece, "an owner died while its piece was rebuilt");
             return Ok(());
         }
         let mut roster = self.roster();
         if let Some(epoch) = roster.leading {
-            recipient.do_send(Order::LeaderStarted { epoch });
+            owner.recipient.do_send(Order::LeaderStarted { epoch });
         }
-        roster.seats.insert(piece, Owner { recipient, ticket });
+        roster.seats.insert(piece, Seated { owner, ticket });
         drop(roster);
         drop(position);
         self.joined.notify_waiters();
@@ -137,44 +120,9 @@ impl Owners {
         Ok(())
     }
 
-    /// Installs the piece and replays the log behind the snapshot; false if the owner died.
-    async fn rebuild(
-        &self,
-        position: &Position,
-        piece: PieceId,
-        owner: &Recipient<Order>,
-    ) -> Result<bool, OwnersError> {
-        let Some(store) = position.store.clone() else {
-            return Ok(false);
-        };
-        if !install(&store, position.snapshot.as_ref(), piece, owner).await? {
-            return Ok(false);
-        }
-        let mut next = position.snapshot.as_ref().map_or(0, |snapshot| snapshot.index + 1);
-        while next <= position.applied {
-            let end = (next + REPLAY_CHUNK).min(position.applied + 1);
-            let rows = blocking({
-                let store = store.clone();
-                move || store.trees().log.read(next..end)
-            })
-            .await?;
-            for (index, stored) in rows {
-                let Some(mut entry) = (self.read_entry)(index, &stored)? else {
-                    continue;
-                };
-                entry.commits.retain(|commit| commit.piece == piece);
-                if !entry.commits.is_empty() && apply_at(owner, &entry).await.is_none() {
-                    return Ok(false);
-                }
-            }
-            next = end;
-        }
-        Ok(true)
-    }
-
     /// Applies one entry: answers one answer per commit, in order.
     pub(crate) async fn apply(&self, entry: Entry) -> Result<Vec<CommitAnswer>, OwnersError> {
-        let parts = by_piece(&entry);
+        let parts = entry.by_piece();
         if let Some(&piece) = parts.keys().find(|piece| !self.pieces.contains(piece)) {
             return Err(OwnersError::NoOwner { index: entry.index, piece });
         }
@@ -191,7 +139,7 @@ impl Owners {
                 }
                 Some(piece) => {
                     drop(position);
-                    self.wait_for(piece).await;
+                    self.wait_for(piece).await?;
                 }
             }
         }
@@ -213,18 +161,18 @@ impl Owners {
         answered: &mut BTreeMap<PieceId, (u64, Vec<CommitAnswer>)>,
     ) -> Option<PieceId> {
         for (&piece, part) in parts {
-            let Some(owner) = self.owner(piece) else {
+            let Some(Seated { owner, ticket }) = self.seated(piece) else {
                 return Some(piece);
             };
-            if answered.get(&piece).is_some_and(|(ticket, _)| *ticket == owner.ticket) {
+            if answered.get(&piece).is_some_and(|&(asked, _)| asked == ticket) {
                 continue;
             }
-            let Some(answers) = apply_at(&owner.recipient, part).await else {
-                self.dismiss(piece, owner.ticket);
+            let Some(answers) = owner.apply(part).await else {
+                self.dismiss(piece, ticket);
                 return Some(piece);
             };
             debug_assert_eq!(answers.len(), part.commits.len(), "one answer per commit");
-            answered.insert(piece, (owner.ticket, answers));
+            answered.insert(piece, (ticket, answers));
         }
         None
     }
@@ -235,30 +183,31 @@ impl Owners {
     }
 
     /// Freezes every piece at the present index.
-    pub(crate) async fn freeze(&self) -> Vec<(PieceId, Box<dyn FrozenPiece>)> {
-        'again: loop {
+    pub(crate) async fn freeze(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, OwnersError> {
+        loop {
             let position = self.gate.lock().await;
-            let mut frozen = Vec::with_capacity(self.pieces.len());
-            for &piece in &self.pieces {
-                let owner = self.owner(piece);
-                let (reply, answer) = oneshot::channel();
-                if let Some(owner) = &owner {
-                    owner.recipient.do_send(Order::Freeze { reply });
-                } else {
-                    drop(reply);
-                }
-                let Ok(part) = answer.await else {
-                    if let Some(owner) = owner {
-                        self.dismiss(piece, owner.ticket);
-                    }
+            match self.freeze_all().await {
+                Ok(frozen) => return Ok(frozen),
+                Err(missing) => {
                     drop(position);
-                    self.wait_for(piece).await;
-                    continue 'again;
-                };
-                frozen.push((piece, part));
+                    self.wait_for(missing).await?;
+                }
             }
-            return frozen;
         }
+    }
+
+    /// Freezes every piece; names one whose owner is missing.
+    async fn freeze_all(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, PieceId> {
+        let mut frozen = Vec::with_capacity(self.pieces.len());
+        for &piece in &self.pieces {
+            let Seated { owner, ticket } = self.seated(piece).ok_or(piece)?;
+            let Some(part) = owner.freeze().await else {
+                self.dismiss(piece, ticket);
+                return Err(piece);
+            };
+            frozen.push((piece, part));
+        }
+        Ok(frozen)
     }
 
     /// From now on `snapshot` is what pieces are rebuilt from: it was taken here.
@@ -274,9 +223,9 @@ impl Owners {
         let mut position = self.gate.lock().await;
         let seats = self.roster().seats.clone();
         if let Some(store) = position.store.clone() {
-            for (piece, owner) in seats {
-                if !install(&store, Some(&snapshot), piece, &owner.recipient).await? {
-                    self.dismiss(piece, owner.ticket);
+            for (piece, Seated { owner, ticket }) in seats {
+                if !owner.install(&store, Some(&snapshot)).await? {
+                    self.dismiss(piece, ticket);
                 }
             }
         }
@@ -292,30 +241,43 @@ impl Owners {
             return;
         }
         if roster.leading.take().is_some() {
-            for owner in roster.seats.values() {
-                owner.recipient.do_send(Order::LeaderStopped);
+            for seated in roster.seats.values() {
+                seated.owner.recipient.do_send(Order::LeaderStopped);
             }
         }
         if let Some(epoch) = epoch {
-            for owner in roster.seats.values() {
-                owner.recipient.do_send(Order::LeaderStarted { epoch });
+            for seated in roster.seats.values() {
+                seated.owner.recipient.do_send(Order::LeaderStarted { epoch });
             }
         }
         roster.leading = epoch;
     }
 
-    /// Lets go of the store, so that it can close.
+    /// Waits for nobody any more and lets go of the store, so that it can close.
     pub(crate) async fn close(&self) {
+        self.roster().closing = true;
+        self.joined.notify_waiters();
         self.gate.lock().await.store = None;
     }
 
-    async fn wait_for(&self, piece: PieceId) {
+    /// Waits until every piece has its owner.
+    pub(crate) async fn all_seated(&self) -> Result<(), OwnersError> {
+        for &piece in &self.pieces {
+            self.wait_for(piece).await?;
+        }
+        Ok(())
+    }
+
+    async fn wait_for(&self, piece: PieceId) -> Result<(), OwnersError> {
         loop {
             let joined = self.joined.notified();
             tokio::pin!(joined);
             joined.as_mut().enable();
-            if self.owner(piece).is_some() {
-                return;
+            if self.roster().closing {
+                return Err(StoreError::Closed.into());
+            }
+            if self.seated(piece).is_some() {
+                return Ok(());
             }
             if tokio::time::timeout(MISSED_AFTER, joined).await.is_err() {
                 tracing::warn!(?piece, "the journal waits for the owner of a piece");
@@ -323,13 +285,13 @@ impl Owners {
         }
     }
 
-    fn owner(&self, piece: PieceId) -> Option<Owner> {
+    fn seated(&self, piece: PieceId) -> Option<Seated> {
         self.roster().seats.get(&piece).cloned()
     }
 
     fn dismiss(&self, piece: PieceId, ticket: u64) {
         let mut roster = self.roster();
-        if roster.seats.get(&piece).is_some_and(|owner| owner.ticket == ticket) {
+        if roster.seats.get(&piece).is_some_and(|seated| seated.ticket == ticket) {
             roster.seats.remove(&piece);
         }
     }
@@ -337,64 +299,5 @@ impl Owners {
     fn roster(&self) -> MutexGuard<'_, Roster> {
         // Nothing in here can panic half-way through a change.
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn by_piece(entry: &Entry) -> BTreeMap<PieceId, Entry> {
-    let mut parts: BTreeMap<PieceId, Entry> = BTreeMap::new();
-    for commit in &entry.commits {
-        parts
-            .entry(commit.piece)
-            .or_insert_with(|| Entry { index: entry.index, term: entry.term, commits: Vec::new() })
-            .commits
-            .push(commit.clone());
-    }
-    parts
-}
-
-/// Has an owner apply its part of an entry; none if it died.
-async fn apply_at(owner: &Recipient<Order>, part: &Entry) -> Option<Vec<CommitAnswer>> {
-    let (reply, answer) = oneshot::channel();
-    owner.do_send(Order::Apply(Apply {
-        index: part.index,
-        term: part.term,
-        commits: part.commits.clone(),
-        reply,
-    }));
-    answer.await.ok()
-}
-
-/// Has an owner replace its piece; false if it died.
-async fn install(
-    store: &Arc<Store>,
-    snapshot: Option<&SnapshotManifest>,
-    piece: PieceId,
-    owner: &Recipient<Order>,
-) -> Result<bool, OwnersError> {
-    let (index, rows) = match snapshot.cloned() {
-        None => (0, Vec::new()),
-        Some(snapshot) => {
-            let store = store.clone();
-            let index = snapshot.index;
-            let rows = move || store.trees().snapshot_rows(&snapshot, piece.into());
-            (index, blocking(rows).await?)
-        }
-    };
-    let (reply, answer) = oneshot::channel();
-    owner.do_send(Order::Install { index, rows, reply });
-    match answer.await {
-        Ok(Ok(())) => Ok(true),
-        Ok(Err(error)) => Err(OwnersError::Part { piece, why: error.to_string() }),
-        Err(_) => Ok(false),
-    }
-}
-
-/// Reads from the store off the runtime's threads.
-async fn blocking<T: Send + 'static>(
-    read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, OwnersError> {
-    match tokio::task::spawn_blocking(read).await {
-        Ok(read) => Ok(read?),
-        Err(error) => Err(OwnersError::Store(StoreError::Io(error.to_string()))),
     }
 }

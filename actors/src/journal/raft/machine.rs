@@ -15,11 +15,13 @@ use super::{
 };
 use crate::event::PieceId;
 use crate::journal::messages::CommitAnswer;
-use crate::journal::owners::{Owners, OwnersError};
+use crate::journal::owner::OwnersError;
+use crate::journal::owners::Owners;
 use crate::journal::piece::FrozenPiece;
 use crate::journal::store::{Kept, SnapshotManifest, Store, StoreError};
 use crate::journal::stream::{self, StreamWriter};
 
+type FrozenPieces = Vec<(PieceId, Box<dyn FrozenPiece>)>;
 type Meta = SnapshotMeta<u64, BasicNode>;
 
 /// Figures that the state machine keeps up to date for others to read.
@@ -106,7 +108,7 @@ impl RaftStateMachine<Types> for Machine {
         let frozen = self.owners.freeze().await;
         self.growth.since_snapshot.store(0, Ordering::Relaxed);
         Builder {
-            frozen,
+            frozen: frozen.map(Arc::new),
             meta: SnapshotMeta {
                 last_log_id: self.applied,
                 last_membership: self.membership.clone(),
@@ -167,7 +169,7 @@ impl RaftStateMachine<Types> for Machine {
 
 /// The pieces at one index, on their way to the store.
 pub(super) struct Builder {
-    frozen: Vec<(PieceId, Box<dyn FrozenPiece>)>,
+    frozen: Result<Arc<FrozenPieces>, OwnersError>,
     meta: Meta,
     owners: Arc<Owners>,
     store: Arc<Store>,
@@ -176,10 +178,10 @@ pub(super) struct Builder {
 
 impl RaftSnapshotBuilder<Types> for Builder {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, Failure> {
-        let frozen = std::mem::take(&mut self.frozen);
+        let frozen = self.frozen.as_ref().map_err(cannot_apply)?.clone();
         let (stream, parts) = tokio::task::spawn_blocking(move || {
             let mut writer = StreamWriter::new();
-            for (piece, frozen) in &frozen {
+            for (piece, frozen) in frozen.iter() {
                 writer.begin(*piece);
                 frozen.write(&mut |row| writer.row(row));
             }

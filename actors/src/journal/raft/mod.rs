@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::event::Epoch;
 use crate::journal::batch;
 use crate::journal::messages::CommitAnswer;
-use crate::journal::owners::{Entry, OwnersError};
+use crate::journal::owner::{Entry, OwnersError};
 use crate::journal::store::StoreError;
 
 pub(crate) use node::Node;

@@ -266,7 +266,7 @@ impl Run {
             self.take_snapshot_if_due(raft).await;
             match tokio::time::timeout(self.heartbeat, metrics.changed()).await {
                 Ok(Ok(())) => seen = Instant::now(),
-                Ok(Err(_)) => return self.lead(Leadership::Stopped),
+                Ok(Err(_)) => return self.fail("the raft node panicked"),
                 Err(_) => {}
             }
         }
@@ -324,7 +324,8 @@ impl Run {
         Some(epoch)
     }
 
-    /// Whether a quorum confirms that this node leads, and everything before is applied here.
+    /// Whether a quorum confirms that this node leads, and everything before is applied here, by
+    /// owners that are all there.
     async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
         let confirm = async {
             raft.ensure_linearizable().await.ok()?;
@@ -335,7 +336,10 @@ impl Run {
                 now.current_term != metrics.current_term
                     || now.last_applied.map(|log_id| log_id.index) >= metrics.last_log_index
             };
-            let now = applied.wait_for(all).await.ok()?.clone();
+            applied.wait_for(all).await.ok()?;
+            // A snapshot alone needs nobody to apply it.
+            self.owners.all_seated().await.ok()?;
+            let now = applied.borrow().clone();
             let still = now.current_term == metrics.current_term
                 && now.current_leader == Some(self.node.id);
             still.then_some(())

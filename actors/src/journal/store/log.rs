@@ -109,9 +109,10 @@ impl LogTrees {
             return Ok(rows);
         }
         let numbers = range.start / SEGMENT_ENTRIES..=(range.end - 1) / SEGMENT_ENTRIES;
-        for segment in self.segments().trees.range(numbers).map(|(_, segment)| segment) {
-            let keys = range.start.to_be_bytes()..range.end.to_be_bytes();
-            for row in segment.tree.range(keys) {
+        let trees: Vec<sled::Tree> =
+            self.segments().trees.range(numbers).map(|(_, segment)| segment.tree.clone()).collect();
+        for tree in trees {
+            for row in tree.range(range.start.to_be_bytes()..range.end.to_be_bytes()) {
                 let (key, record) = row?;
                 let index = index_of(&key)?;
                 let body = unframe(&record).map_err(|error| damaged(index, error.to_string()))?;
