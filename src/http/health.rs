@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 
-use super::NodeState;
+use super::node::NodeState;
 
 /// `GET /healthz`: 200 as long as the process answers.
 pub async fn healthz() -> HttpResponse {

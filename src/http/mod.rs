@@ -1,3 +1,8 @@
 //! What is reached over HTTP.
 
+mod api;
+mod auth;
+mod health;
+pub mod node;
+mod problem;
 pub mod worker;

@@ -3,6 +3,7 @@
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
 use reelyard_actors::journal::CommitError;
+use reelyard_actors::supervision::AskError;
 use reelyard_actors::task_manager::ChangeRefused;
 use reelyard_actors::wire::api::Problem;
 
@@ -37,21 +38,6 @@ impl Refusal {
     /// What was asked for is not there.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Refusal::new(StatusCode::NOT_FOUND, "not-found", detail)
-    }
-
-    /// An actor's mailbox is full: its work is not lost, this request was not taken.
-    pub fn busy(actor: &str) -> Self {
-        let detail = format!("the {actor} has more requests waiting than it takes, retry in 1 s");
-        let mut refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
-        refusal.retry_after_seconds = Some(1);
-        refusal
-    }
-
-    /// An actor ended while the request was with it.
-    pub fn unknown_outcome() -> Self {
-        let detail = "outcome unknown: it may or may not have happened; repeat the request under \
-                      the same id";
-        Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail)
     }
 }
 
@@ -93,6 +79,20 @@ impl From<CommitError> for Refusal {
             }
             CommitError::TooLarge { .. } => {
                 Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+            }
+        }
+    }
+}
+
+impl From<AskError> for Refusal {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Busy => Refusal {
+                retry_after_seconds: Some(1),
+                ..Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string())
+            },
+            AskError::Unknown => {
+                Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", error.to_string())
             }
         }
     }

@@ -26,7 +26,7 @@ use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
 use reelyard_actors::names::NameTable;
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
-use reelyard_actors::task_manager::{Collaborators, TaskManager, TaskManagerViewHandle};
+use reelyard_actors::task_manager::{Collaborators, TaskManager, TaskBoard};
 
 use super::settings;
 use crate::config::NodeConfig;
@@ -40,7 +40,7 @@ pub struct Wiring {
     /// Plans copies and follows them.
     pub task_manager: Supervised<TaskManager>,
     /// What the TaskManager shows of itself.
-    pub tasks_view: TaskManagerViewHandle,
+    pub task_board: TaskBoard,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
@@ -98,12 +98,12 @@ impl Wiring {
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let start_host = |(host, role)| (host, parts.start_host(host, role, calls.clone()));
         let hosts: BTreeMap<HostAddr, Host> = config.yard().into_iter().map(start_host).collect();
-        let (task_manager, tasks_view) = parts.start_task_manager(journal, &catalog, &hosts);
+        let (task_manager, task_board) = parts.start_task_manager(journal, &catalog, &hosts);
         let wiring = Arc::new(Wiring {
             catalog,
             catalog_view,
             task_manager,
-            tasks_view,
+            task_board,
             heartbeat,
             heartbeat_view,
             hosts,
@@ -126,14 +126,10 @@ impl Wiring {
     }
 
     /// What there is to see of the supervision of each actor.
-    pub fn supervision(&self) -> Vec<(String, Arc<SupervisionStatus>)> {
-        let mut all = vec![
-            ("catalog".to_owned(), self.catalog.status()),
-            ("task_manager".to_owned(), self.task_manager.status()),
-            ("heartbeat".to_owned(), self.heartbeat.status()),
-        ];
-        let hosts = self.hosts.iter();
-        all.extend(hosts.map(|(addr, host)| (format!("cfw_worker {addr}"), host.worker.status())));
+    pub fn supervision(&self) -> Vec<SupervisionStatus> {
+        let mut all =
+            vec![self.catalog.status(), self.task_manager.status(), self.heartbeat.status()];
+        all.extend(self.hosts.values().map(|host| host.worker.status()));
         all
     }
 
@@ -236,8 +232,8 @@ impl Parts<'_> {
         journal: &Journal,
         catalog: &Supervised<Catalog>,
         hosts: &BTreeMap<HostAddr, Host>,
-    ) -> (Supervised<TaskManager>, TaskManagerViewHandle) {
-        let view = TaskManagerViewHandle::default();
+    ) -> (Supervised<TaskManager>, TaskBoard) {
+        let view = TaskBoard::default();
         let (settings, yard) = (settings::tasks(self.config), settings::hosts(self.config));
         let (names, clock, journal) = (self.names.clone(), self.clock.clone(), journal.clone());
         let collaborators = Collaborators {

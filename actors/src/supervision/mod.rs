@@ -11,6 +11,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use actix::dev::channel::{AddressReceiver, channel};
@@ -18,7 +19,7 @@ use actix::dev::{AsyncContextParts, ContextFut, Envelope, ToEnvelope};
 use actix::prelude::*;
 use arc_swap::ArcSwap;
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 pub use intensity::RestartPolicy;
 use intensity::{Failures, Verdict};
@@ -27,9 +28,13 @@ use intensity::{Failures, Verdict};
 #[derive(Clone)]
 pub struct Supervision {
     /// What the actor is called in the log and in its status.
-    pub name: &'static str,
-    /// How many messages wait in its mailbox before `try_send` is refused.
+    pub name: Arc<str>,
+    /// How many messages wait in its mailbox before `try_send` is refused, and how many requests
+    /// from outside ([`Supervised::ask`]) may be with it at a time.
     pub mailbox: usize,
+    /// Called with every incarnation, before its first message is handled: whoever is to tell it
+    /// something can be told of it. What is sent to it from here on waits in its mailbox.
+    pub started: Arc<dyn Fn() + Send + Sync>,
     /// How its failures are answered.
     pub policy: RestartPolicy,
     /// What happens when it failed too often. By default the process ends.
@@ -39,10 +44,11 @@ pub struct Supervision {
 impl Supervision {
     /// Supervision as the node does it: a bounded mailbox, the default policy, and the end of the
     /// process when the actor failed too often.
-    pub fn of(name: &'static str) -> Self {
+    pub fn of(name: &str) -> Self {
         Supervision {
-            name,
+            name: name.into(),
             mailbox: 1024,
+            started: Arc::new(|| ()),
             policy: RestartPolicy::default(),
             give_up: Arc::new(|_| std::process::exit(GAVE_UP)),
         }
@@ -56,7 +62,7 @@ pub const GAVE_UP: i32 = 70;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SupervisionStatus {
     /// What the actor is called.
-    pub name: &'static str,
+    pub name: String,
     /// Whether an incarnation is running.
     pub running: bool,
     /// How many incarnations were started.
@@ -65,6 +71,19 @@ pub struct SupervisionStatus {
     pub failures: u64,
     /// What the last failure said.
     pub last_failure: Option<String>,
+    /// How many requests from outside were refused because too many were with it.
+    pub refused: u64,
+}
+
+/// Why a request from outside was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    /// Too many requests are with the actor: this one was not taken.
+    #[error("too many requests are waiting, retry in 1 s")]
+    Busy,
+    /// The actor ended or restarted while it had the request.
+    #[error("outcome unknown: the actor restarted while it had the request")]
+    Unknown,
 }
 
 /// A supervised actor. Cheap to clone.
@@ -75,6 +94,9 @@ pub struct Supervised<A: Actor> {
 struct Shared<A: Actor> {
     present: ArcSwap<Addr<A>>,
     status: ArcSwap<SupervisionStatus>,
+    /// One permit for each request from outside that may be with the actor.
+    desk: Arc<Semaphore>,
+    refused: AtomicU64,
     stopping: watch::Sender<bool>,
     /// True once nothing runs and nothing will.
     ended: watch::Sender<bool>,
@@ -114,12 +136,15 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         let shared = Shared {
             present: ArcSwap::from_pointee(Addr::new(sender)),
             status: ArcSwap::from_pointee(SupervisionStatus {
-                name: supervision.name,
+                name: supervision.name.to_string(),
                 running: false,
                 starts: 0,
                 failures: 0,
                 last_failure: None,
+                refused: 0,
             }),
+            desk: Arc::new(Semaphore::new(supervision.mailbox)),
+            refused: AtomicU64::new(0),
             stopping: watch::Sender::new(false),
             ended: watch::Sender::new(false),
         };
@@ -144,9 +169,34 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         Route(Arc::new(move || supervised.addr().recipient()))
     }
 
+    /// Asks the present incarnation, from outside: at most as many requests are with it at a time
+    /// as its mailbox takes, and one more is refused at once.
+    pub fn ask<M>(
+        &self,
+        message: M,
+    ) -> impl Future<Output = Result<M::Result, AskError>> + use<A, M>
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        A: Handler<M>,
+        A::Context: ToEnvelope<A, M>,
+    {
+        let permit = self.shared.desk.clone().try_acquire_owned();
+        if permit.is_err() {
+            self.shared.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        let request = permit.map(|permit| (permit, self.addr().send(message)));
+        async move {
+            let (_permit, answer) = request.map_err(|_| AskError::Busy)?;
+            answer.await.map_err(|_| AskError::Unknown)
+        }
+    }
+
     /// What there is to see.
-    pub fn status(&self) -> Arc<SupervisionStatus> {
-        self.shared.status.load_full()
+    pub fn status(&self) -> SupervisionStatus {
+        let mut status = SupervisionStatus::clone(&self.shared.status.load());
+        status.refused = self.shared.refused.load(Ordering::Relaxed);
+        status
     }
 
     /// Stops the actor for good, and waits until it has ended.
@@ -211,6 +261,7 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
                 status.running = true;
                 status.starts += 1;
             });
+            (self.supervision.started)();
             let end = self.run(mailbox, factory.clone()).await;
             // Whatever is sent from here on waits for the next incarnation.
             let (sender, next_mailbox) = channel(self.supervision.mailbox);
@@ -220,7 +271,7 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
                 End::AsTold => break,
                 End::Failed(why) => why,
             };
-            let name = self.supervision.name;
+            let name = &*self.supervision.name;
             tracing::error!(actor = name, why, "an actor failed");
             self.change_status(|status| {
                 status.running = false;

@@ -1,0 +1,92 @@
+//! `/api/v1/plan`: the last round of planning, and what stands in the way of further copies.
+
+use actix_web::web;
+use reelyard_actors::task_manager::plan::{Skip, Waiting};
+use reelyard_actors::task_manager::{BackOffView as HeldBack, Blamed, RoundView, Task};
+use reelyard_actors::wire::api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
+
+use crate::http::node::NodeState;
+
+/// `GET /plan`.
+pub async fn show(state: web::Data<NodeState>) -> web::Json<PlanView> {
+    let view = state.actors.task_board.view();
+    let round = view.plan.last.as_ref();
+    let ready = view.open.values();
+    web::Json(PlanView {
+        at: round.map(|round| round.at),
+        cause: round.map(|round| round.cause.clone()),
+        took_us: round.map(|round| round.took_us),
+        planned: ready.map(|task| planned(task)).collect(),
+        skipped: round.map(skipped).unwrap_or_default(),
+        back_offs: view.back_offs.iter().filter(|one| one.holds).map(backed_off).collect(),
+        waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
+        blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
+    })
+}
+
+/// A back-off without whom it is about.
+pub(super) fn back_off(held: &HeldBack) -> BackOffView {
+    BackOffView {
+        until: held.back_off.until,
+        failures: held.back_off.failures,
+        reason: held.back_off.reason.clone(),
+    }
+}
+
+fn planned(task: &Task) -> PlannedCopy {
+    PlannedCopy {
+        task: task.id,
+        name: task.name.shown(),
+        grade: Some(task.grade).filter(|grade| *grade > 0),
+        hits: task.hits,
+        source: task.source,
+        destination: task.destination,
+        size: task.size,
+    }
+}
+
+fn skipped(round: &RoundView) -> Vec<Skipped> {
+    let first = |reason: Skip| round.examples.iter().find(|example| example.why == reason);
+    let of_reason = |(reason, files): (&Skip, &u64)| Skipped {
+        reason: word(reason),
+        files: *files,
+        first: first(*reason).map(|example| example.file.shown()),
+    };
+    round.skipped.iter().map(of_reason).collect()
+}
+
+/// The reason as its stable word.
+fn word(reason: &Skip) -> String {
+    match serde_json::to_value(reason) {
+        Ok(serde_json::Value::String(word)) => word,
+        // A reason is a plain word; anything else would still be told in words.
+        _ => reason.to_string(),
+    }
+}
+
+fn backed_off(held: &HeldBack) -> BackedOff {
+    let (source, destination, file) = match &held.blamed {
+        Blamed::Source(source) => (Some(*source), None, None),
+        Blamed::Destination(destination) => (None, Some(*destination), None),
+        Blamed::File(file) => (None, None, Some(file.shown())),
+        Blamed::Pair(source, destination) => (Some(*source), Some(*destination), None),
+    };
+    BackedOff { source, destination, file, back_off: back_off(held) }
+}
+
+/// Why nothing at all can be planned, if that is so.
+fn blocked(waiting: &Waiting) -> Option<String> {
+    Some(match waiting {
+        Waiting::Ranking => "the ranking was not read yet".to_owned(),
+        Waiting::Masters => "the source directories were not listed yet".to_owned(),
+        Waiting::FirstLook(hosts) => {
+            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+            format!(
+                "{} answers but has not told yet what it holds: any file might be there",
+                hosts.join(", ")
+            )
+        }
+        Waiting::Destination => "no destination is up, known and free to take copies".to_owned(),
+        Waiting::Source | Waiting::Looks(_) | Waiting::Nothing => return None,
+    })
+}

@@ -1,0 +1,143 @@
+//! `/api/v1/status`: how the node is.
+
+use std::collections::BTreeMap;
+
+use actix_web::web;
+use reelyard_actors::catalog::rows::BadRow;
+use reelyard_actors::catalog::view::{self, CatalogView, SourceDirView};
+use reelyard_actors::event::Epoch;
+use reelyard_actors::journal::JournalStatus;
+use reelyard_actors::supervision::SupervisionStatus;
+use reelyard_actors::wire::api::{
+    ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView,
+};
+use serde_json::Value;
+
+use crate::http::node::NodeState;
+
+/// `GET /status`.
+pub async fn show(state: web::Data<NodeState>) -> web::Json<StatusView> {
+    let not_ready = state.not_ready();
+    web::Json(StatusView {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        node_id: state.node_id,
+        started: state.started,
+        ready: not_ready.is_empty(),
+        not_ready,
+        inputs: inputs(&state.actors.catalog_view.load()),
+        journal: journal(&state.journal.status()),
+        actors: actors(&state),
+    })
+}
+
+/// Every actor with what it shows of itself.
+fn actors(state: &NodeState) -> BTreeMap<String, ActorView> {
+    let actors = &state.actors;
+    let mut views = BTreeMap::new();
+    let mut add = |status: SupervisionStatus, view: serde_json::Result<Value>| {
+        let state = view.unwrap_or_else(|error| Value::String(error.to_string()));
+        let view = ActorView { restarts: status.starts.saturating_sub(1), state };
+        views.insert(status.name, view);
+    };
+    add(actors.catalog.status(), serde_json::to_value(&**actors.catalog_view.load()));
+    add(actors.heartbeat.status(), serde_json::to_value(&**actors.heartbeat_view.load()));
+    // The tasks themselves have their own list.
+    add(actors.task_manager.status(), serde_json::to_value(actors.task_board.view().counters));
+    for host in actors.hosts.values() {
+        add(host.worker.status(), serde_json::to_value(&**host.view.load()));
+    }
+    views.insert(
+        "journal".to_owned(),
+        ActorView {
+            restarts: 0,
+            state: serde_json::to_value(state.journal.status()).unwrap_or_default(),
+        },
+    );
+    views
+}
+
+fn inputs(catalog: &CatalogView) -> Vec<InputView> {
+    let mut inputs = Vec::new();
+    inputs.push(match &catalog.grade_info {
+        Some(input) => file("catalog.grade_info_file", input),
+        None => unset("catalog.grade_info_file"),
+    });
+    inputs.push(match &catalog.hitcount_history {
+        Some(input) => file("catalog.hitcount_history_file", input),
+        None => unset("catalog.hitcount_history_file"),
+    });
+    match &catalog.event_log {
+        Some(log) => inputs.extend(log.files.iter().map(|day| file("event_log.dir", &day.input))),
+        None => inputs.push(unset("event_log.dir")),
+    }
+    inputs.extend(catalog.source_dirs.dirs.iter().map(source_dir));
+    inputs
+}
+
+fn file(setting: &str, input: &view::InputView) -> InputView {
+    InputView {
+        setting: setting.to_owned(),
+        path: input.path.clone(),
+        state: input_state(&input.state),
+        detail: input.state.problem(),
+        read: input.read_at,
+        rows: input.tally.good(),
+        bad_rows: input.tally.bad(),
+        first_bad_rows: input.tally.first_bad().iter().map(bad_row).collect(),
+    }
+}
+
+fn source_dir(dir: &SourceDirView) -> InputView {
+    InputView {
+        path: dir.path.clone(),
+        state: input_state(&dir.state),
+        detail: dir.state.problem(),
+        read: dir.listed_at,
+        rows: dir.files,
+        ..unset("source_dirs")
+    }
+}
+
+fn unset(setting: &str) -> InputView {
+    InputView {
+        setting: setting.to_owned(),
+        path: String::new(),
+        state: InputState::Unset,
+        detail: None,
+        read: None,
+        rows: 0,
+        bad_rows: 0,
+        first_bad_rows: Vec::new(),
+    }
+}
+
+fn input_state(state: &view::InputState) -> InputState {
+    match state {
+        view::InputState::NotRead => InputState::Pending,
+        view::InputState::Ok | view::InputState::Changing => InputState::Good,
+        view::InputState::Missing => InputState::Missing,
+        view::InputState::Unreadable { .. } => InputState::Unreadable,
+    }
+}
+
+fn bad_row(row: &BadRow) -> BadRowView {
+    BadRowView { line: row.line, text: row.text.clone(), why: row.fault.to_string() }
+}
+
+fn journal(status: &JournalStatus) -> JournalView {
+    let role = match status.leading {
+        Some(_) => NodeRole::Leader,
+        None if status.leader == Some(status.node) => NodeRole::Candidate,
+        None if status.voters.contains(&status.node) => NodeRole::Follower,
+        None => NodeRole::Learner,
+    };
+    JournalView {
+        role,
+        leader: status.leader,
+        epoch: Epoch(status.term),
+        last_index: status.last_log.unwrap_or(0),
+        applied_index: status.applied.unwrap_or(0),
+        snapshot_index: status.snapshot,
+        log_bytes: Some(status.log_bytes),
+    }
+}

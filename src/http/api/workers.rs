@@ -1,0 +1,85 @@
+//! `/api/v1/workers/{host}/..`: what our workers ask and report. See
+//! [`reelyard_actors::wire::worker`].
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::task_manager::TakeReports;
+use reelyard_actors::wire::worker::{Reports, ReportsTaken, TaskId, TaskOrders};
+use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
+
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// The longest that a question for tasks is held.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// What a worker knows already, and how long it waits for anything else.
+#[derive(Debug, Deserialize)]
+pub struct TasksQuery {
+    /// The tasks it has, separated by commas.
+    #[serde(default)]
+    known: String,
+    /// How long to wait; not at all when missing.
+    #[serde(default, with = "humantime_serde")]
+    wait: Option<Duration>,
+}
+
+/// `GET /workers/{host}/tasks`: the long poll.
+pub async fn tasks(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    query: web::Query<TasksQuery>,
+) -> Result<web::Json<TaskOrders>, Refusal> {
+    let host = known_host(&state, *host)?;
+    let known = known_tasks(&query.known)?;
+    let until = Instant::now() + query.wait.unwrap_or_default().min(LONGEST_WAIT);
+    let mut changes = state.actors.task_board.changes();
+    loop {
+        changes.mark_unchanged();
+        let view = state.actors.task_board.view();
+        let orders = view.orders_for(host).ok_or_else(|| not_leader(&state))?;
+        let ordered: HashSet<TaskId> = orders.tasks.iter().map(|order| order.id).collect();
+        if ordered != known || timeout_at(until, changes.changed()).await.is_err() {
+            return Ok(web::Json(orders));
+        }
+    }
+}
+
+/// `POST /workers/{host}/reports`.
+pub async fn reports(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    body: web::Json<Reports>,
+) -> Result<web::Json<ReportsTaken>, Refusal> {
+    let host = known_host(&state, *host)?;
+    let take = TakeReports { host, reports: body.into_inner().reports };
+    Ok(web::Json(state.actors.task_manager.ask(take).await??))
+}
+
+fn known_host(state: &NodeState, host: HostAddr) -> Result<HostAddr, Refusal> {
+    if state.actors.hosts.contains_key(&host) {
+        return Ok(host);
+    }
+    let detail = format!(
+        "{host} is no host of this yard: add it to hosts.sources or hosts.destinations of the node"
+    );
+    Err(Refusal::new(StatusCode::FORBIDDEN, "unknown-host", detail))
+}
+
+fn known_tasks(text: &str) -> Result<HashSet<TaskId>, Refusal> {
+    let wrong = || Refusal::bad_request(format!("known: \"{text}\" is no list of task numbers"));
+    let ids = text.split(',').filter(|id| !id.is_empty());
+    ids.map(|id| id.parse().map(TaskId).map_err(|_| wrong())).collect()
+}
+
+fn not_leader(state: &NodeState) -> Refusal {
+    let leader = state.journal.leader().filter(|leader| *leader != state.node_id);
+    let who = leader.map_or("nobody does yet".to_owned(), |leader| format!("node {leader} does"));
+    let detail = format!("this node does not lead the yard; {who}");
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not-leader", detail)
+}

@@ -1,0 +1,106 @@
+//! The HTTP of a node: the API, cfm's wire, and whether it is well.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::middleware::{self, Next};
+use actix_web::{App, HttpServer, web};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::journal::{Journal, Leadership};
+use reelyard_actors::names::NameTable;
+
+use super::{api, auth, health};
+use crate::config::{HttpSettings, Secret};
+use crate::node::Wiring;
+
+/// How long stopping waits for answers under way.
+const STOP_PATIENCE_SECONDS: u64 = 5;
+
+/// What the HTTP of a node works with. All of it is views and ways to send messages: no handler
+/// touches an actor's state.
+pub struct NodeState {
+    /// When the node started.
+    pub started: Millis,
+    /// What time it is.
+    pub clock: Clock,
+    /// The names behind the ids in views.
+    pub names: NameTable,
+    /// The number of this node.
+    pub node_id: u64,
+    /// Needed for every call of the API, if there is one.
+    pub token: Option<Secret>,
+    /// Names that begin so are left alone.
+    pub ignore_prefixes: Vec<Vec<u8>>,
+    /// Whether hot files without a grade are copied.
+    pub ungraded_hot: bool,
+    /// How full a destination may get, in percent.
+    pub storage_limit_percent: u32,
+    /// The journal.
+    pub journal: Journal,
+    /// The actors, for their views and mailboxes.
+    pub actors: Arc<Wiring>,
+    /// The hosts as configured.
+    pub roles: BTreeMap<HostAddr, HostRole>,
+}
+
+impl NodeState {
+    /// What keeps the node from doing all it is there for, in words; empty when nothing does.
+    pub fn not_ready(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        match *self.journal.leadership().borrow() {
+            Leadership::Leading { .. } | Leadership::Following { .. } => {}
+            Leadership::Nobody => missing.push("no node leads the yard".to_owned()),
+            Leadership::Stopped => missing.push("the journal has stopped".to_owned()),
+        }
+        let catalog = self.actors.catalog_view.load();
+        missing.extend(catalog.problems.iter().cloned());
+        if !catalog.ready && catalog.problems.is_empty() {
+            missing.push("the inputs have not been read yet".to_owned());
+        }
+        missing
+    }
+}
+
+/// Serves `state` on `listener` until the handle is told to stop. Needs an actix system.
+pub fn serve(
+    listener: TcpListener,
+    settings: &HttpSettings,
+    state: NodeState,
+) -> std::io::Result<ServerHandle> {
+    let state = web::Data::new(state);
+    let body_limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
+    let app = move || {
+        App::new()
+            .app_data(state.clone())
+            .app_data(web::PayloadConfig::new(body_limit))
+            .route("/healthz", web::get().to(health::healthz))
+            .route("/readyz", web::get().to(health::readyz))
+            .service(web::scope("/api/v1").wrap(middleware::from_fn(with_token)).configure(api::routes))
+    };
+    let mut server = HttpServer::new(app)
+        .disable_signals()
+        .shutdown_timeout(STOP_PATIENCE_SECONDS)
+        // A client that left is noticed.
+        .h1_allow_half_closed(false);
+    if let Some(workers) = settings.workers {
+        server = server.workers(workers.get());
+    }
+    let server = server.listen(listener)?.run();
+    let handle = server.handle();
+    actix_rt::spawn(server);
+    Ok(handle)
+}
+
+async fn with_token(
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    if let Some(state) = request.app_data::<web::Data<NodeState>>() {
+        auth::check(request.request(), state.token.as_ref())?;
+    }
+    next.call(request).await
+}
