@@ -1,40 +1,196 @@
-//! Order and durability: what is committed here is on disk on a majority before anybody is told,
-//! and is applied on every node in the same order.
+#![doc = include_str!("README.md")]
 
+mod batch;
 mod in_flight;
+mod leadership;
 mod messages;
+mod owners;
 mod piece;
+mod proposer;
+mod raft;
 mod requests;
 mod seat;
+mod settings;
+mod status;
+mod store;
+mod stream;
+mod transport;
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actix::Recipient;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
 pub use in_flight::InFlight;
+pub use leadership::Leadership;
 pub use messages::{Apply, CommitAnswer, CommitError, Order};
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use requests::{REMEMBERED_FOR, RequestLedger};
 pub use seat::{AppliedEvent, Asked, Occasion, Outcomes, Seat, Settlement};
-
-use actix::Recipient;
+pub use settings::{JournalSettings, OpenError};
+pub use status::JournalStatus;
+pub use transport::{NoPeers, Transport, Unreachable};
 
 use crate::event::{Commit, PieceId};
+use owners::Owners;
+use proposer::Proposer;
+use raft::Node;
+use status::Counters;
+use store::Store;
+
+/// How long a stopping journal waits for its store to be closed.
+const CLOSING: Duration = Duration::from_secs(10);
 
 /// A handle on the journal of this node. Cheap to clone.
 #[derive(Clone)]
-pub struct Journal {}
+pub struct Journal(Arc<Inner>);
+
+struct Inner {
+    id: u64,
+    /// The runtime the journal was opened in: owners may call from any thread.
+    runtime: Handle,
+    owners: Arc<Owners>,
+    node: Arc<Node>,
+    proposer: Proposer,
+    counters: Arc<Counters>,
+    commit_timeout: Duration,
+    /// What is taken by the first `stop`.
+    open: Mutex<Option<Open>>,
+}
+
+/// What only an open journal has.
+struct Open {
+    store: Arc<Store>,
+    closed: watch::Receiver<bool>,
+    proposing: JoinHandle<()>,
+}
 
 impl Journal {
+    /// Opens the journal on the tokio runtime it is called in. Every piece in `pieces` needs an
+    /// owner, to be registered next: until all are there, nothing is applied and nobody leads.
+    pub async fn open(
+        settings: JournalSettings,
+        transport: Arc<dyn Transport>,
+        pieces: &[PieceId],
+    ) -> Result<Journal, OpenError> {
+        let (dir, id) = (settings.dir.clone(), settings.node);
+        let opening = tokio::task::spawn_blocking(move || Store::open(&dir, id)).await;
+        let damaged = |why: String| OpenError::Damaged { dir: settings.dir.clone(), why };
+        let (store, closed) = opening.map_err(|error| damaged(error.to_string()))??;
+        let snapshot = store.trees().snapshot().map_err(|error| damaged(error.to_string()))?;
+        let owners = Arc::new(Owners::new(pieces, store.clone(), snapshot, raft::read_stored));
+        let node = Node::start(&settings, transport, owners.clone(), store.clone())?;
+        let counters = Arc::new(Counters::default());
+        let (proposer, proposing) =
+            Proposer::start(node.clone(), settings.commit_timeout, counters.clone());
+        Ok(Journal(Arc::new(Inner {
+            id,
+            runtime: Handle::current(),
+            owners,
+            node,
+            proposer,
+            counters,
+            commit_timeout: settings.commit_timeout,
+            open: Mutex::new(Some(Open { store, closed, proposing })),
+        })))
+    }
+
     /// Makes `owner` the one who applies the events of `piece`. It is first given the piece as it
     /// stands (`Install`, then `Apply` up to the present), with the application of new entries
     /// paused; when this node leads, `LeaderStarted` follows. Registering again (a restarted
     /// actor) replaces the former owner.
-    pub fn register(&self, _piece: PieceId, _owner: Recipient<Order>) {}
+    pub fn register(&self, piece: PieceId, owner: Recipient<Order>) {
+        let (owners, node) = (self.0.owners.clone(), self.0.node.clone());
+        let ticket = owners.announce(piece);
+        self.0.runtime.spawn(async move {
+            if let Err(error) = owners.join(piece, owner, ticket).await {
+                node.fail(&owners, &error.to_string());
+            }
+        });
+    }
 
     /// Commits: answered once the events are durable on a majority and applied here.
-    pub async fn commit(&self, _commit: Commit) -> Result<CommitAnswer, CommitError> {
-        Err(CommitError::Stopped)
+    pub async fn commit(&self, commit: Commit) -> Result<CommitAnswer, CommitError> {
+        self.0.proposer.commit(commit).await
+    }
+
+    /// Answers the call of another node's journal: what its [`Transport`] carries here.
+    pub async fn answer(&self, request: &[u8]) -> Vec<u8> {
+        self.0.node.answer(request).await
     }
 
     /// The node that leads, as far as this one knows.
     pub fn leader(&self) -> Option<u64> {
-        None
+        match *self.leadership().borrow() {
+            Leadership::Leading { .. } => Some(self.0.id),
+            Leadership::Following { leader } => Some(leader),
+            Leadership::Nobody | Leadership::Stopped => None,
+        }
+    }
+
+    /// Who leads, to be watched.
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.0.node.leadership()
+    }
+
+    /// Waits until the journal cannot go on, and says why: the process is to end.
+    pub async fn failed(&self) -> String {
+        let mut failure = self.0.node.failure();
+        // The sender lives as long as this handle.
+        let why = failure.wait_for(Option::is_some).await;
+        why.ok().and_then(|why| why.clone()).unwrap_or_default()
+    }
+
+    /// What there is to see of the journal.
+    pub fn status(&self) -> JournalStatus {
+        let figures = self.0.node.figures();
+        let leadership = *self.leadership().borrow();
+        let store = self.open_parts().as_ref().map(|open| open.store.clone());
+        let mut status = JournalStatus {
+            node: self.0.id,
+            voters: figures.voters,
+            term: figures.term,
+            leader: figures.leader,
+            leading: leadership.epoch().map(|epoch| epoch.0),
+            last_log: figures.last_log,
+            applied: figures.applied,
+            snapshot: figures.snapshot,
+            snapshot_bytes: figures.snapshot_bytes,
+            bytes_since_snapshot: figures.bytes_since_snapshot,
+            log_bytes: store.as_ref().map_or(0, |store| store.trees().log.bytes()),
+            flushes: store.as_ref().map_or(0, |store| store.flushes()),
+            failure: self.0.node.failure().borrow().clone(),
+            ..JournalStatus::default()
+        };
+        self.0.counters.show(&mut status);
+        status
+    }
+
+    /// Stops: takes no more commits, brings those under way to their end, ends the raft node and
+    /// closes the store, so that it can be opened again. Idempotent.
+    pub async fn stop(&self) {
+        let Some(Open { store, mut closed, mut proposing }) = self.open_parts().take() else {
+            return;
+        };
+        self.0.proposer.stop();
+        if tokio::time::timeout(self.0.commit_timeout, &mut proposing).await.is_err() {
+            tracing::warn!("commits were still under way when the journal stopped");
+            proposing.abort();
+        }
+        self.0.node.stop(&self.0.owners).await;
+        self.0.owners.close().await;
+        drop(store);
+        if tokio::time::timeout(CLOSING, closed.wait_for(|closed| *closed)).await.is_err() {
+            tracing::error!("the journal's store did not close in time");
+        }
+    }
+
+    fn open_parts(&self) -> std::sync::MutexGuard<'_, Option<Open>> {
+        // Nothing in here can panic half-way through a change.
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::clock::Millis;
 use crate::event::{Commit, EncodedEvent, Epoch, RequestId};
 use crate::journal::Journal;
+use crate::journal::batch;
 use crate::journal::in_flight::InFlight;
 use crate::journal::messages::{Apply, CommitAnswer, CommitError, Order};
 use crate::journal::piece::{FrozenPiece, Piece, UnreadableEvent};
@@ -85,6 +86,17 @@ impl Asked {
     pub fn by_request(by: impl Into<String>, request: RequestId) -> Self {
         Asked { by: by.into(), request, remember: true }
     }
+
+    /// The name under which the `part`th part of a split event list is committed. The first part
+    /// goes under the request's own id, the others under ids that follow from it, so that
+    /// repeating the whole request repeats each part under the same id.
+    pub fn part(&self, part: usize) -> Self {
+        let request = match part {
+            0 => self.request,
+            part => RequestId::from_text(&format!("{} part {part}", self.request)),
+        };
+        Asked { request, ..self.clone() }
+    }
 }
 
 impl<P: Piece> Seat<P> {
@@ -123,6 +135,16 @@ impl<P: Piece> Seat<P> {
     /// The outcomes of a request that was answered before, if it is still remembered.
     pub fn recall(&self, request: RequestId) -> Option<Outcomes<P>> {
         self.ledger.recall(request).map(|answers| decode_answers::<P>(answers))
+    }
+
+    /// Cuts a list of events into parts that each fit one commit, in order. Each part is committed
+    /// and applied by itself: the list is not applied as one. An event that fits no commit stands
+    /// alone, and committing it answers `TooLarge`.
+    pub fn parts(events: Vec<P::Event>) -> Vec<Vec<P::Event>> {
+        let sizes = events.iter().map(|event| batch::event_bytes(to_bytes(event).len()));
+        let runs = batch::split(sizes);
+        let mut events = events.into_iter();
+        runs.into_iter().map(|run| events.by_ref().take(run).collect()).collect()
     }
 
     /// Sets out a commit: its events are in flight at once. The future is to be awaited off the

@@ -1,0 +1,32 @@
+//! Who leads, as far as this node knows.
+
+use crate::event::Epoch;
+
+/// Who leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leadership {
+    /// This node: a quorum has confirmed it, and everything before is applied here.
+    Leading {
+        /// The epoch to decide in.
+        epoch: Epoch,
+    },
+    /// Another node, or this one before it is confirmed.
+    Following {
+        /// Which.
+        leader: u64,
+    },
+    /// Nobody that this node knows of.
+    Nobody,
+    /// The journal has stopped or failed.
+    Stopped,
+}
+
+impl Leadership {
+    /// The epoch to decide in, on the node that leads.
+    pub fn epoch(self) -> Option<Epoch> {
+        match self {
+            Leadership::Leading { epoch } => Some(epoch),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Joins commits into entries: those that arrive while one entry is under way go into the next.
+//!
+//! openraft 0.9 waits for the disk on every entry, so one commit an entry would be a few thousand
+//! a second at best.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::event::{Commit, Epoch, RequestId};
+use crate::journal::batch::{self, ENTRY_BYTES, ENTRY_EVENTS, Fill};
+use crate::journal::leadership::Leadership;
+use crate::journal::messages::{CommitAnswer, CommitError};
+use crate::journal::raft::Node;
+use crate::journal::status::Counters;
+
+/// How many commits may wait.
+const QUEUE_COMMITS: usize = 4096;
+/// How many bytes of commits may wait.
+const QUEUE_BYTES: u64 = 8 << 20;
+/// Bounds of what a refused caller is told to wait.
+const RETRY_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
+
+type Answer = Result<CommitAnswer, CommitError>;
+
+/// One commit on its way into an entry.
+struct Proposal {
+    request: RequestId,
+    epoch: Epoch,
+    events: usize,
+    encoded: Vec<u8>,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// Where commits are handed in.
+pub(crate) struct Proposer {
+    queue: mpsc::Sender<Proposal>,
+    leadership: watch::Receiver<Leadership>,
+    commit_timeout: Duration,
+    counters: Arc<Counters>,
+    /// How long the last entry took, in microseconds.
+    last_entry: Arc<AtomicU64>,
+    stopping: watch::Sender<bool>,
+}
+
+impl Proposer {
+    /// Starts the proposer of `node` on the runtime it is called in.
+    pub(crate) fn start(
+        node: Arc<Node>,
+        commit_timeout: Duration,
+        counters: Arc<Counters>,
+    ) -> (Proposer, JoinHandle<()>) {
+        let (queue, proposals) = mpsc::channel(QUEUE_COMMITS);
+        let stopping = watch::Sender::new(false);
+        let last_entry = Arc::new(AtomicU64::new(0));
+        let join = Joiner {
+            proposals,
+            carried: None,
+            leadership: node.proposing(),
+            stopping: stopping.subscribe(),
+            last_entry: last_entry.clone(),
+            counters: counters.clone(),
+            node: node.clone(),
+        };
+        let leadership = node.proposing();
+        let proposer =
+            Proposer { queue, leadership, commit_timeout, counters, last_entry, stopping };
+        (proposer, tokio::spawn(join.run()))
+    }
+
+    /// Takes no more commits; those that wait are still brought to their end.
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Commits, and waits for the answer.
+    pub(crate) async fn commit(&self, commit: Commit) -> Answer {
+        let request = commit.request;
+        let answer = self.hand_in(commit)?;
+        match timeout(self.commit_timeout, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) | Err(_) => {
+                self.counters.unknown.fetch_add(1, Ordering::Relaxed);
+                Err(CommitError::Unknown { request })
+            }
+        }
+    }
+
+    fn hand_in(&self, commit: Commit) -> Result<oneshot::Receiver<Answer>, CommitError> {
+        let counters = &self.counters;
+        let leadership = *self.leadership.borrow();
+        check_epoch(leadership, commit.epoch).inspect_err(|_| {
+            counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
+        })?;
+        let events = commit.events.len();
+        // What does not even encode fits no entry either.
+        let encoded = batch::encode_commit(&commit).unwrap_or_default();
+        let bytes = encoded.len();
+        if encoded.is_empty() || events > ENTRY_EVENTS || bytes > ENTRY_BYTES {
+            counters.refused_too_large.fetch_add(1, Ordering::Relaxed);
+            return Err(CommitError::TooLarge { events, bytes });
+        }
+        let busy = || {
+            counters.refused_busy.fetch_add(1, Ordering::Relaxed);
+            CommitError::Busy { retry_after: self.retry_after() }
+        };
+        if counters.queued_bytes.load(Ordering::Relaxed) + bytes as u64 > QUEUE_BYTES {
+            return Err(busy());
+        }
+        let (reply, answer) = oneshot::channel();
+        let Commit { request, epoch, .. } = commit;
+        // Counted before it can be taken out again.
+        counters.queued.fetch_add(1, Ordering::Relaxed);
+        counters.queued_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        let proposal = Proposal { request, epoch, events, encoded, reply };
+        self.queue.try_send(proposal).map_err(|refused| {
+            counters.queued.fetch_sub(1, Ordering::Relaxed);
+            counters.queued_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+            match refused {
+                mpsc::error::TrySendError::Full(_) => busy(),
+                mpsc::error::TrySendError::Closed(_) => CommitError::Stopped,
+            }
+        })?;
+        Ok(answer)
+    }
+
+    /// About how long the queue takes to be worked off.
+    fn retry_after(&self) -> Duration {
+        let entries = self.counters.queued.load(Ordering::Relaxed) / ENTRY_EVENTS as u64 + 1;
+        let each = Duration::from_micros(self.last_entry.load(Ordering::Relaxed));
+        let all = each.saturating_mul(u32::try_from(entries).unwrap_or(u32::MAX));
+        all.clamp(RETRY_AFTER.0, RETRY_AFTER.1)
+    }
+}
+
+/// Whether what was decided in `epoch` may still be proposed.
+fn check_epoch(leadership: Leadership, epoch: Epoch) -> Result<(), CommitError> {
+    match leadership {
+        Leadership::Leading { epoch: present } if present == epoch => Ok(()),
+        Leadership::Leading { .. } => Err(CommitError::Deposed),
+        Leadership::Following { leader } => Err(CommitError::NotLeader { leader: Some(leader) }),
+        Leadership::Nobody => Err(CommitError::NotLeader { leader: None }),
+        Leadership::Stopped => Err(CommitError::Stopped),
+    }
+}
+
+/// The task that makes entries, one at a time.
+struct Joiner {
+    proposals: mpsc::Receiver<Proposal>,
+    /// The first one that did not fit the last entry.
+    carried: Option<Proposal>,
+    node: Arc<Node>,
+    leadership: watch::Receiver<Leadership>,
+    stopping: watch::Receiver<bool>,
+    counters: Arc<Counters>,
+    last_entry: Arc<AtomicU64>,
+}
+
+impl Joiner {
+    async fn run(mut self) {
+        while let Some(first) = self.next().await {
+            let entry = self.fill(first);
+            if !entry.is_empty() {
+                let started = Instant::now();
+                self.propose(entry).await;
+                let took = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+                self.last_entry.store(took, Ordering::Relaxed);
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Option<Proposal> {
+        if let Some(carried) = self.carried.take() {
+            return Some(carried);
+        }
+        tokio::select! {
+            proposal = self.proposals.recv() => return proposal,
+            _ = self.stopping.wait_for(|stopping| *stopping) => self.proposals.close(),
+        }
+        self.proposals.recv().await
+    }
+
+    /// The commits of the next entry: those that wait and may still be proposed, until it is full.
+    fn fill(&mut self, first: Proposal) -> Vec<Proposal> {
+        let leadership = *self.leadership.borrow_and_update();
+        let mut fill = Fill::default();
+        let mut entry = Vec::new();
+        let mut next = Some(first);
+        while let Some(proposal) = next.take().or_else(|| self.proposals.try_recv().ok()) {
+            if let Err(refusal) = check_epoch(leadership, proposal.epoch) {
+                self.counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
+                self.taken(&proposal);
+                // The caller may have stopped waiting.
+                let _ = proposal.reply.send(Err(refusal));
+            } else if fill.take(proposal.events, proposal.encoded.len()) {
+                self.taken(&proposal);
+                entry.push(proposal);
+            } else {
+                self.carried = Some(proposal);
+                break;
+            }
+        }
+        entry
+    }
+
+    fn taken(&self, proposal: &Proposal) {
+        self.counters.queued.fetch_sub(1, Ordering::Relaxed);
+        self.counters.queued_bytes.fetch_sub(proposal.encoded.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Writes the entry and answers each of its commits. Without a quorum that takes until this
+    /// node stops leading: then nobody here will learn what becomes of it.
+    async fn propose(&mut self, entry: Vec<Proposal>) {
+        let bytes = batch::join(entry.iter().map(|proposal| proposal.encoded.as_slice()));
+        let before = *self.leadership.borrow();
+        let written = tokio::select! {
+            written = self.node.write(bytes) => written.ok(),
+            _ = self.leadership.wait_for(|now| *now != before) => None,
+        };
+        let Some(answers) = written else {
+            self.counters.unknown.fetch_add(entry.len() as u64, Ordering::Relaxed);
+            for Proposal { request, reply, .. } in entry {
+                let _ = reply.send(Err(CommitError::Unknown { request }));
+            }
+            return;
+        };
+        let events = entry.iter().map(|proposal| proposal.events as u64).sum();
+        self.counters.entries.fetch_add(1, Ordering::Relaxed);
+        self.counters.commits.fetch_add(entry.len() as u64, Ordering::Relaxed);
+        self.counters.events.fetch_add(events, Ordering::Relaxed);
+        debug_assert_eq!(answers.len(), entry.len(), "one answer per commit");
+        for (proposal, answer) in entry.into_iter().zip(answers) {
+            let _ = proposal.reply.send(Ok(answer));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! openraft's log, vote and committed position, in the store.
+
+use std::fmt::Debug;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use openraft::storage::{LogFlushed, RaftLogStorage};
+use openraft::{LogState, OptionalSend, RaftLogReader, Vote};
+
+use super::{Failure, LogId, Types, cannot_read_log, cannot_write_log, decode_entry, encode_entry};
+use crate::journal::store::{COMMITTED, PURGED, Purged, Store, StoreError, VOTE};
+
+/// The log of this node, as openraft asks for it. Clones share one store.
+#[derive(Clone)]
+pub(super) struct LogStore {
+    store: Arc<Store>,
+}
+
+impl LogStore {
+    pub(super) fn new(store: Arc<Store>) -> Self {
+        LogStore { store }
+    }
+
+    fn purged(&self) -> Result<Option<LogId>, Failure> {
+        let purged: Option<Purged> = self.store.trees().get(PURGED).map_err(cannot_read_log)?;
+        purged
+            .map(|purged| postcard::from_bytes(&purged.log_id).map_err(cannot_read_log))
+            .transpose()
+    }
+}
+
+impl RaftLogReader<Types> for LogStore {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + OptionalSend>(
+        &mut self,
+        range: RB,
+    ) -> Result<Vec<openraft::Entry<Types>>, Failure> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => u64::MAX,
+        };
+        let rows = self.store.trees().log.read(start..end).map_err(cannot_read_log)?;
+        rows.iter().map(|(_, stored)| decode_entry(stored).map_err(cannot_read_log)).collect()
+    }
+}
+
+impl RaftLogStorage<Types> for LogStore {
+    type LogReader = LogStore;
+
+    async fn get_log_state(&mut self) -> Result<LogState<Types>, Failure> {
+        let last_purged_log_id = self.purged()?;
+        let last = self.store.trees().log.last().map_err(cannot_read_log)?;
+        let last = last
+            .map(|(_, stored)| decode_entry(&stored).map(|entry| entry.log_id))
+            .transpose()
+            .map_err(cannot_read_log)?;
+        // A partly purged segment still holds rows that are purged.
+        Ok(LogState { last_purged_log_id, last_log_id: last.max(last_purged_log_id) })
+    }
+
+    async fn get_log_reader(&mut self) -> LogStore {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote<u64>) -> Result<(), Failure> {
+        let vote = *vote;
+        self.store.write(move |trees| trees.put(VOTE, &vote)).await.map_err(cannot_write_log)
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<Vote<u64>>, Failure> {
+        self.store.trees().get(VOTE).map_err(cannot_read_log)
+    }
+
+    /// Not flushed by itself: losing it only makes the next start wait for the leader's word.
+    async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), Failure> {
+        self.store.trees().put(COMMITTED, &committed).map_err(cannot_write_log)
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<LogId>, Failure> {
+        let committed: Option<Option<LogId>> =
+            self.store.trees().get(COMMITTED).map_err(cannot_read_log)?;
+        Ok(committed.flatten())
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: LogFlushed<Types>) -> Result<(), Failure>
+    where
+        I: IntoIterator<Item = openraft::Entry<Types>> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let rows = entries
+            .into_iter()
+            .map(|entry| Ok((entry.log_id.index, encode_entry(&entry)?)))
+            .collect::<Result<Vec<_>, postcard::Error>>()
+            .map_err(|error| cannot_write_log(StoreError::Io(error.to_string())))?;
+        let written = self.store.write(move |trees| trees.log.append(rows)).await;
+        callback.log_io_completed(
+            written.as_ref().map(|()| ()).map_err(|error| std::io::Error::other(error.clone())),
+        );
+        written.map_err(cannot_write_log)
+    }
+
+    async fn truncate(&mut self, log_id: LogId) -> Result<(), Failure> {
+        self.store
+            .write(move |trees| trees.log.truncate(log_id.index))
+            .await
+            .map_err(cannot_write_log)
+    }
+
+    async fn purge(&mut self, log_id: LogId) -> Result<(), Failure> {
+        let encoded = postcard::to_stdvec(&log_id)
+            .map_err(|error| cannot_write_log(StoreError::Io(error.to_string())))?;
+        let purged = Purged { index: log_id.index, log_id: encoded };
+        self.store
+            .write(move |trees| {
+                // The mark first: rows without a mark would look like a hole.
+                trees.put(PURGED, &purged)?;
+                trees.log.purge(purged.index)
+            })
+            .await
+            .map_err(cannot_write_log)
+    }
+}

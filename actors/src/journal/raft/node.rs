@@ -1,0 +1,364 @@
+//! A running raft node: founding, leading, following, ending.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use openraft::error::{InitializeError, RaftError};
+use openraft::{BasicNode, Config, RaftMetrics, ServerState, SnapshotPolicy};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::log_store::LogStore;
+use super::machine::{Growth, Machine};
+use super::network::{Network, Request, Response, decode, encode};
+use super::{Batch, Types};
+use crate::event::Epoch;
+use crate::journal::leadership::Leadership;
+use crate::journal::messages::CommitAnswer;
+use crate::journal::owners::Owners;
+use crate::journal::settings::{JournalSettings, OpenError};
+use crate::journal::store::{Store, StoreError};
+use crate::journal::transport::Transport;
+
+type Raft = openraft::Raft<Types>;
+type Metrics = RaftMetrics<u64, BasicNode>;
+
+/// The most entries of one append call: with entries of up to 32 KiB this is 2 MiB.
+const ENTRIES_PER_CALL: u64 = 64;
+/// How long the last call of a snapshot may take: the other node installs it before it answers.
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
+const SNAPSHOT_CALL_BYTES: u64 = 1 << 20;
+
+/// An entry whose answers this node will not learn. It may be applied all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotWritten;
+
+/// What openraft tells of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeFigures {
+    pub(crate) term: u64,
+    pub(crate) leader: Option<u64>,
+    pub(crate) voters: Vec<u64>,
+    pub(crate) last_log: Option<u64>,
+    pub(crate) applied: Option<u64>,
+    pub(crate) snapshot: Option<u64>,
+    pub(crate) snapshot_bytes: u64,
+    pub(crate) bytes_since_snapshot: u64,
+}
+
+/// This node as a member of its cluster.
+pub(crate) struct Node {
+    id: u64,
+    /// Set once the log is applied as far as it is known to be committed.
+    raft: OnceLock<Raft>,
+    growth: Arc<Growth>,
+    /// What the proposer goes by: changed before the owners are told, so that it takes the first
+    /// thing that they decide.
+    proposing: watch::Sender<Leadership>,
+    /// What everybody else goes by: changed after the owners are told, so that a request sent on
+    /// seeing it finds them knowing it too.
+    leadership: watch::Sender<Leadership>,
+    failure: watch::Sender<Option<String>>,
+    running: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Node {
+    /// Starts the node on the runtime it is called in. It answers at once: the log is applied in
+    /// the background as the owners of the pieces arrive.
+    pub(crate) fn start(
+        settings: &JournalSettings,
+        transport: Arc<dyn Transport>,
+        owners: Arc<Owners>,
+        store: Arc<Store>,
+    ) -> Result<Arc<Node>, OpenError> {
+        let config = Arc::new(config(settings)?);
+        let growth = Arc::new(Growth::default());
+        let damaged = |error: StoreError| OpenError::Damaged {
+            dir: settings.dir.clone(),
+            why: error.to_string(),
+        };
+        let machine =
+            Machine::new(owners.clone(), store.clone(), growth.clone()).map_err(damaged)?;
+        let node = Arc::new(Node {
+            id: settings.node,
+            raft: OnceLock::new(),
+            growth,
+            proposing: watch::Sender::new(Leadership::Nobody),
+            leadership: watch::Sender::new(Leadership::Nobody),
+            failure: watch::Sender::new(None),
+            running: Mutex::new(None),
+        });
+        let run = Run {
+            node: node.clone(),
+            owners,
+            founders: settings.founders.clone(),
+            heartbeat: settings.heartbeat,
+            patience: settings.election.1,
+            snapshot_log_bytes: settings.snapshot_log_bytes,
+        };
+        let task = async move {
+            let network = Network { transport };
+            let opened = Raft::new(run.node.id, config, network, LogStore::new(store), machine);
+            match opened.await {
+                Ok(raft) => run.until_it_ends(raft).await,
+                Err(error) => run.fail(&error.to_string()),
+            }
+        };
+        *node.running() = Some(tokio::spawn(task));
+        Ok(node)
+    }
+
+    /// Who leads, for the proposer.
+    pub(crate) fn proposing(&self) -> watch::Receiver<Leadership> {
+        self.proposing.subscribe()
+    }
+
+    /// Who leads.
+    pub(crate) fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.leadership.subscribe()
+    }
+
+    /// Why the node cannot go on, once it cannot.
+    pub(crate) fn failure(&self) -> watch::Receiver<Option<String>> {
+        self.failure.subscribe()
+    }
+
+    /// Writes one entry: answers once it is applied here.
+    pub(crate) async fn write(&self, entry: Vec<u8>) -> Result<Vec<CommitAnswer>, NotWritten> {
+        let raft = self.raft.get().ok_or(NotWritten)?;
+        // openraft answers "not the leader" both when it took nothing in and when it later dropped
+        // the entry from this node's log, while another node may still bring it through.
+        match raft.client_write(Batch(entry.into())).await {
+            Ok(written) => Ok(written.data),
+            Err(error) => {
+                tracing::debug!(%error, "an entry was not written");
+                Err(NotWritten)
+            }
+        }
+    }
+
+    /// Answers another node's call.
+    pub(crate) async fn answer(&self, request: &[u8]) -> Vec<u8> {
+        let Some(raft) = self.raft.get() else {
+            return encode(&Response::NotReady);
+        };
+        let response = match decode(request) {
+            Some(Request::Append(request)) => Response::Append(raft.append_entries(request).await),
+            Some(Request::Vote(request)) => Response::Vote(raft.vote(request).await),
+            Some(Request::Snapshot(request)) => {
+                Response::Snapshot(raft.install_snapshot(request).await)
+            }
+            None => Response::NotUnderstood,
+        };
+        encode(&response)
+    }
+
+    /// What there is to see of it.
+    pub(crate) fn figures(&self) -> NodeFigures {
+        let Some(raft) = self.raft.get() else {
+            return NodeFigures::default();
+        };
+        let metrics = raft.metrics().borrow().clone();
+        NodeFigures {
+            term: metrics.current_term,
+            leader: metrics.current_leader,
+            voters: metrics.membership_config.membership().voter_ids().collect(),
+            last_log: metrics.last_log_index,
+            applied: metrics.last_applied.map(|log_id| log_id.index),
+            snapshot: metrics.snapshot.map(|log_id| log_id.index),
+            snapshot_bytes: self.growth.snapshot_bytes.load(Ordering::Relaxed),
+            bytes_since_snapshot: self.growth.since_snapshot.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Ends the node. Idempotent.
+    pub(crate) async fn stop(&self, owners: &Owners) {
+        let running = self.running().take();
+        if let Some(raft) = self.raft.get()
+            && let Err(error) = raft.shutdown().await
+        {
+            tracing::error!(%error, "the raft node did not end in order");
+        }
+        if let Some(running) = running {
+            // Without a raft node it still waits for owners, which will not come.
+            running.abort();
+            let _ = running.await;
+        }
+        self.lead(owners, Leadership::Stopped);
+    }
+
+    /// Ends leadership and says why there is no going on.
+    pub(crate) fn fail(&self, owners: &Owners, why: &str) {
+        tracing::error!(why, "the journal cannot go on");
+        self.lead(owners, Leadership::Stopped);
+        self.failure.send_replace(Some(why.to_owned()));
+    }
+
+    /// Tells everybody who leads.
+    pub(crate) fn lead(&self, owners: &Owners, leadership: Leadership) {
+        let tell = |watch: &watch::Sender<Leadership>| {
+            watch.send_if_modified(|present| {
+                let changed = *present != leadership;
+                *present = leadership;
+                changed
+            });
+        };
+        tell(&self.proposing);
+        owners.lead(leadership.epoch());
+        tell(&self.leadership);
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn config(settings: &JournalSettings) -> Result<Config, OpenError> {
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Config {
+        cluster_name: "reelyard".to_owned(),
+        heartbeat_interval: millis(settings.heartbeat),
+        election_timeout_min: millis(settings.election.0),
+        election_timeout_max: millis(settings.election.1),
+        install_snapshot_timeout: millis(INSTALL_TIMEOUT),
+        snapshot_max_chunk_size: SNAPSHOT_CALL_BYTES,
+        max_payload_entries: ENTRIES_PER_CALL,
+        // Snapshots are taken by the size of the log, not by its count of entries.
+        snapshot_policy: SnapshotPolicy::Never,
+        max_in_snapshot_log_to_keep: settings.keep_entries,
+        ..Config::default()
+    }
+    .validate()
+    .map_err(|error| OpenError::Settings(error.to_string()))
+}
+
+/// The task that watches over the node.
+struct Run {
+    node: Arc<Node>,
+    owners: Arc<Owners>,
+    founders: BTreeMap<u64, String>,
+    heartbeat: Duration,
+    /// A leader that no quorum has answered for so long leads no more.
+    patience: Duration,
+    snapshot_log_bytes: u64,
+}
+
+impl Run {
+    async fn until_it_ends(&self, raft: Raft) {
+        let raft = self.node.raft.get_or_init(|| raft);
+        if let Err(error) = self.found(raft).await {
+            return self.fail(&error);
+        }
+        let mut metrics = raft.metrics();
+        let mut seen = Instant::now();
+        let mut leading = None;
+        loop {
+            let now = metrics.borrow_and_update().clone();
+            if let Err(error) = &now.running_state {
+                return match error {
+                    openraft::error::Fatal::Stopped => self.lead(Leadership::Stopped),
+                    error => self.fail(&error.to_string()),
+                };
+            }
+            leading = self.follow(raft, &now, seen.elapsed(), leading).await;
+            self.take_snapshot_if_due(raft).await;
+            match tokio::time::timeout(self.heartbeat, metrics.changed()).await {
+                Ok(Ok(())) => seen = Instant::now(),
+                Ok(Err(_)) => return self.lead(Leadership::Stopped),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Founds the cluster, if the store is empty and this node is among the founders.
+    async fn found(&self, raft: &Raft) -> Result<(), String> {
+        let initialized = raft.is_initialized().await.map_err(|error| error.to_string())?;
+        if !initialized && !self.founders.is_empty() {
+            let members: BTreeMap<u64, BasicNode> =
+                self.founders.iter().map(|(&id, address)| (id, BasicNode::new(address))).collect();
+            match raft.initialize(members).await {
+                // Another founder was quicker.
+                Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        // A single voter has nobody to wait for.
+        let metrics = raft.metrics().borrow().clone();
+        let alone = metrics.membership_config.membership().voter_ids().eq([self.node.id]);
+        if alone && metrics.current_leader.is_none() {
+            raft.trigger().elect().await.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of who leads, and answers in which epoch this node does.
+    async fn follow(
+        &self,
+        raft: &Raft,
+        metrics: &Metrics,
+        age: Duration,
+        leading: Option<Epoch>,
+    ) -> Option<Epoch> {
+        let epoch = Epoch(metrics.current_term);
+        let is_leader =
+            metrics.state == ServerState::Leader && metrics.current_leader == Some(self.node.id);
+        if is_leader && leading == Some(epoch) {
+            let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
+            if silence.is_some_and(|silence| silence + age <= self.patience) {
+                return leading;
+            }
+            tracing::warn!(%epoch, "no quorum answers: this node decides nothing for now");
+        }
+        let known = match metrics.current_leader {
+            Some(leader) => Leadership::Following { leader },
+            None => Leadership::Nobody,
+        };
+        self.lead(known);
+        if !is_leader || !self.confirmed(raft, metrics).await {
+            return None;
+        }
+        tracing::info!(%epoch, "this node leads");
+        self.lead(Leadership::Leading { epoch });
+        Some(epoch)
+    }
+
+    /// Whether a quorum confirms that this node leads, and everything before is applied here.
+    async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
+        let confirm = async {
+            raft.ensure_linearizable().await.ok()?;
+            // A node that restarted as the leader it was has entries of its own epoch in the log
+            // that nobody confirmed yet: they come before anything it decides now.
+            let mut applied = raft.metrics();
+            let all = |now: &Metrics| {
+                now.current_term != metrics.current_term
+                    || now.last_applied.map(|log_id| log_id.index) >= metrics.last_log_index
+            };
+            let now = applied.wait_for(all).await.ok()?.clone();
+            let still = now.current_term == metrics.current_term
+                && now.current_leader == Some(self.node.id);
+            still.then_some(())
+        };
+        matches!(tokio::time::timeout(self.patience, confirm).await, Ok(Some(())))
+    }
+
+    async fn take_snapshot_if_due(&self, raft: &Raft) {
+        let growth = &self.node.growth;
+        let due = self.snapshot_log_bytes.max(growth.snapshot_bytes.load(Ordering::Relaxed));
+        if growth.since_snapshot.load(Ordering::Relaxed) < due {
+            return;
+        }
+        // openraft takes no second one while one is being written. That it has ended is seen by
+        // the caller.
+        let _ = raft.trigger().snapshot().await;
+    }
+
+    fn lead(&self, leadership: Leadership) {
+        self.node.lead(&self.owners, leadership);
+    }
+
+    fn fail(&self, why: &str) {
+        self.node.fail(&self.owners, why);
+    }
+}

@@ -1,0 +1,197 @@
+//! The log's rows: one tree per segment of entries, purged by dropping whole trees.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{LARGEST_VALUE, frame, unframe};
+use super::{PURGED, StoreError};
+
+/// How many entries share a tree.
+const SEGMENT_ENTRIES: u64 = 1024;
+const TREE_PREFIX: &str = "log/";
+
+/// How far the log was purged.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Purged {
+    /// The last purged entry.
+    pub(crate) index: u64,
+    /// Its full log id, as the raft layer encodes it.
+    pub(crate) log_id: Vec<u8>,
+}
+
+/// The rows of the log, by index.
+pub(crate) struct LogTrees {
+    db: sled::Db,
+    segments: Mutex<Segments>,
+}
+
+#[derive(Default)]
+struct Segments {
+    trees: BTreeMap<u64, Segment>,
+}
+
+struct Segment {
+    tree: sled::Tree,
+    /// Bytes of its rows, for the figure that an operator sees.
+    bytes: u64,
+}
+
+impl LogTrees {
+    /// Opens the log and reads it through, so that damage is found now and not when a row is
+    /// needed.
+    pub(super) fn open(db: &sled::Db) -> Result<Self, StoreError> {
+        let mut trees = BTreeMap::new();
+        for name in db.tree_names() {
+            let Some(number) = segment_number(&name) else {
+                continue;
+            };
+            let tree = db.open_tree(&name)?;
+            trees.insert(number, Segment { tree, bytes: 0 });
+        }
+        let log = LogTrees { db: db.clone(), segments: Mutex::new(Segments { trees }) };
+        log.check()?;
+        Ok(log)
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        let purged: Option<Purged> = super::get(&self.db, PURGED)?;
+        let first_needed = purged.map_or(0, |purged| purged.index + 1);
+        let mut previous: Option<u64> = None;
+        for segment in self.segments().trees.values_mut() {
+            for row in &segment.tree {
+                let (key, record) = row?;
+                let index = index_of(&key)?;
+                unframe(&record).map_err(|error| damaged(index, error.to_string()))?;
+                segment.bytes += record.len() as u64;
+                let follows = match previous {
+                    Some(previous) => index == previous + 1,
+                    // Rows of a segment that is only partly purged are still there.
+                    None => index <= first_needed,
+                };
+                if !follows {
+                    return Err(damaged(index, "entries before it are missing".to_owned()));
+                }
+                previous = Some(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows. They must continue the log.
+    pub(crate) fn append(&self, rows: Vec<(u64, Vec<u8>)>) -> Result<(), StoreError> {
+        let mut segments = self.segments();
+        for (index, body) in rows {
+            let record = frame(&body);
+            if record.len() > LARGEST_VALUE {
+                return Err(damaged(index, format!("{} bytes are too many", record.len())));
+            }
+            let number = index / SEGMENT_ENTRIES;
+            let segment = match segments.trees.entry(number) {
+                std::collections::btree_map::Entry::Occupied(segment) => segment.into_mut(),
+                std::collections::btree_map::Entry::Vacant(vacant) => {
+                    let tree = self.db.open_tree(format!("{TREE_PREFIX}{number:016x}"))?;
+                    vacant.insert(Segment { tree, bytes: 0 })
+                }
+            };
+            segment.bytes += record.len() as u64;
+            segment.tree.insert(index.to_be_bytes(), record)?;
+        }
+        Ok(())
+    }
+
+    /// The bodies of the rows in `range`, in order.
+    pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        let mut rows = Vec::new();
+        if range.is_empty() {
+            return Ok(rows);
+        }
+        let numbers = range.start / SEGMENT_ENTRIES..=(range.end - 1) / SEGMENT_ENTRIES;
+        for segment in self.segments().trees.range(numbers).map(|(_, segment)| segment) {
+            let keys = range.start.to_be_bytes()..range.end.to_be_bytes();
+            for row in segment.tree.range(keys) {
+                let (key, record) = row?;
+                let index = index_of(&key)?;
+                let body = unframe(&record).map_err(|error| damaged(index, error.to_string()))?;
+                rows.push((index, body.to_vec()));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The last row.
+    pub(crate) fn last(&self) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        for segment in self.segments().trees.values().rev() {
+            if let Some((key, record)) = segment.tree.last()? {
+                let index = index_of(&key)?;
+                let body = unframe(&record).map_err(|error| damaged(index, error.to_string()))?;
+                return Ok(Some((index, body.to_vec())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes every row from `index` on.
+    pub(crate) fn truncate(&self, index: u64) -> Result<(), StoreError> {
+        let mut segments = self.segments();
+        // From the end, so that a crash in between leaves no hole.
+        for segment in segments.trees.range_mut(index / SEGMENT_ENTRIES..).rev() {
+            let rows: Vec<_> = segment.1.tree.range(index.to_be_bytes()..).collect();
+            for row in rows.into_iter().rev() {
+                let (key, record) = row?;
+                segment.1.tree.remove(key)?;
+                segment.1.bytes = segment.1.bytes.saturating_sub(record.len() as u64);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the segments that lie wholly at or before `index`. Rows before it in the segment that
+    /// it falls into stay until that segment goes, unless no row behind it is there at all.
+    pub(crate) fn purge(&self, index: u64) -> Result<(), StoreError> {
+        let mut dropped = Vec::new();
+        {
+            let mut segments = self.segments();
+            while let Some(first) = segments.trees.first_entry() {
+                let last_possible = (first.key() + 1) * SEGMENT_ENTRIES - 1;
+                let last = first.get().tree.last()?.map(|(key, _)| index_of(&key)).transpose()?;
+                if last_possible > index && last.is_some_and(|last| last > index) {
+                    break;
+                }
+                dropped.push(first.remove().tree);
+            }
+        }
+        for tree in dropped {
+            self.db.drop_tree(tree.name())?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of all rows that are kept.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.segments().trees.values().map(|segment| segment.bytes).sum()
+    }
+
+    fn segments(&self) -> MutexGuard<'_, Segments> {
+        // A panic while it was held can only have left the byte figures behind.
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn segment_number(name: &[u8]) -> Option<u64> {
+    let name = std::str::from_utf8(name).ok()?.strip_prefix(TREE_PREFIX)?;
+    u64::from_str_radix(name, 16).ok()
+}
+
+fn index_of(key: &[u8]) -> Result<u64, StoreError> {
+    key.try_into().map(u64::from_be_bytes).map_err(|_| StoreError::Damaged {
+        what: "a key of the log".to_owned(),
+        why: format!("it has {} bytes", key.len()),
+    })
+}
+
+fn damaged(index: u64, why: String) -> StoreError {
+    StoreError::Damaged { what: format!("log entry {index}"), why }
+}

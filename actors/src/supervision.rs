@@ -1,1 +1,0 @@
-//! Restarting actors that panicked. actix' own Supervisor does not.

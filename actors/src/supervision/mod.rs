@@ -1,0 +1,298 @@
+//! Restarting actors that panicked: actix' own Supervisor does not.
+//!
+//! A supervised actor is made by a factory, as often as it takes. Each incarnation registers itself
+//! with whatever it belongs to (an owner of a piece, with the journal) when it starts. Senders hold
+//! a [`Supervised`] or a [`Route`], which reach whichever incarnation is there: what is sent while
+//! a restart waits stands in the new mailbox.
+
+mod intensity;
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use actix::dev::channel::{AddressReceiver, channel};
+use actix::dev::{AsyncContextParts, ContextFut, Envelope, ToEnvelope};
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use serde::Serialize;
+use tokio::sync::watch;
+
+pub use intensity::RestartPolicy;
+use intensity::{Failures, Verdict};
+
+/// How an actor is supervised.
+#[derive(Clone)]
+pub struct Supervision {
+    /// What the actor is called in the log and in its status.
+    pub name: &'static str,
+    /// How many messages wait in its mailbox before `try_send` is refused.
+    pub mailbox: usize,
+    /// How its failures are answered.
+    pub policy: RestartPolicy,
+    /// What happens when it failed too often. By default the process ends.
+    pub give_up: Arc<dyn Fn(&SupervisionStatus) + Send + Sync>,
+}
+
+impl Supervision {
+    /// Supervision as the node does it: a bounded mailbox, the default policy, and the end of the
+    /// process when the actor failed too often.
+    pub fn of(name: &'static str) -> Self {
+        Supervision {
+            name,
+            mailbox: 1024,
+            policy: RestartPolicy::default(),
+            give_up: Arc::new(|_| std::process::exit(GAVE_UP)),
+        }
+    }
+}
+
+/// The exit code of a process whose actor failed too often (`EX_SOFTWARE`).
+pub const GAVE_UP: i32 = 70;
+
+/// What there is to see of a supervised actor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SupervisionStatus {
+    /// What the actor is called.
+    pub name: &'static str,
+    /// Whether an incarnation is running.
+    pub running: bool,
+    /// How many incarnations were started.
+    pub starts: u64,
+    /// How many of them panicked, or ended without having been told to.
+    pub failures: u64,
+    /// What the last failure said.
+    pub last_failure: Option<String>,
+}
+
+/// A supervised actor. Cheap to clone.
+pub struct Supervised<A: Actor> {
+    shared: Arc<Shared<A>>,
+}
+
+struct Shared<A: Actor> {
+    present: ArcSwap<Addr<A>>,
+    status: ArcSwap<SupervisionStatus>,
+    stopping: watch::Sender<bool>,
+    /// True once nothing runs and nothing will.
+    ended: watch::Sender<bool>,
+}
+
+impl<A: Actor> Clone for Supervised<A> {
+    fn clone(&self) -> Self {
+        Supervised { shared: self.shared.clone() }
+    }
+}
+
+impl<A: Actor<Context = Context<A>>> Supervised<A> {
+    /// Starts an actor on the present arbiter.
+    pub fn start(supervision: Supervision, factory: impl FnMut() -> A + 'static) -> Self {
+        let (supervised, mailbox) = Self::prepare(&supervision);
+        let shared = supervised.shared.clone();
+        actix_rt::spawn(Keeper { supervision, shared }.keep(mailbox, factory));
+        supervised
+    }
+
+    /// Starts an actor on the given arbiter.
+    pub fn start_on(
+        arbiter: &ArbiterHandle,
+        supervision: Supervision,
+        factory: impl FnMut() -> A + Send + 'static,
+    ) -> Self {
+        let (supervised, mailbox) = Self::prepare(&supervision);
+        let shared = supervised.shared.clone();
+        arbiter.spawn_fn(move || {
+            actix_rt::spawn(Keeper { supervision, shared }.keep(mailbox, factory));
+        });
+        supervised
+    }
+
+    fn prepare(supervision: &Supervision) -> (Self, AddressReceiver<A>) {
+        let (sender, mailbox) = channel(supervision.mailbox);
+        let shared = Shared {
+            present: ArcSwap::from_pointee(Addr::new(sender)),
+            status: ArcSwap::from_pointee(SupervisionStatus {
+                name: supervision.name,
+                running: false,
+                starts: 0,
+                failures: 0,
+                last_failure: None,
+            }),
+            stopping: watch::Sender::new(false),
+            ended: watch::Sender::new(false),
+        };
+        (Supervised { shared: Arc::new(shared) }, mailbox)
+    }
+
+    /// The present incarnation. Not to be kept: it is another one after a restart.
+    pub fn addr(&self) -> Addr<A> {
+        Addr::clone(&self.shared.present.load())
+    }
+
+    /// A way to whichever incarnation is there, for one kind of message.
+    pub fn route<M>(&self) -> Route<M>
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        A: Handler<M>,
+        A::Context: ToEnvelope<A, M>,
+        Envelope<A>: Send,
+    {
+        let supervised = self.clone();
+        Route(Arc::new(move || supervised.addr().recipient()))
+    }
+
+    /// What there is to see.
+    pub fn status(&self) -> Arc<SupervisionStatus> {
+        self.shared.status.load_full()
+    }
+
+    /// Stops the actor for good, and waits until it has ended.
+    pub async fn stop(&self) {
+        self.shared.stopping.send_replace(true);
+        let mut ended = self.shared.ended.subscribe();
+        // The sender lives as long as this handle.
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}
+
+/// A way to whichever incarnation of an actor is there, for one kind of message. Cheap to clone.
+pub struct Route<M>(Arc<dyn Fn() -> Recipient<M> + Send + Sync>)
+where
+    M: Message + Send + 'static,
+    M::Result: Send;
+
+impl<M> Clone for Route<M>
+where
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    fn clone(&self) -> Self {
+        Route(self.0.clone())
+    }
+}
+
+impl<M> Route<M>
+where
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    /// A way that always leads to `recipient`: for actors that are not supervised, and in tests.
+    pub fn fixed(recipient: Recipient<M>) -> Self {
+        Route(Arc::new(move || recipient.clone()))
+    }
+
+    /// The present recipient. Not to be kept.
+    pub fn recipient(&self) -> Recipient<M> {
+        (self.0)()
+    }
+}
+
+/// The task that keeps an actor running.
+struct Keeper<A: Actor> {
+    supervision: Supervision,
+    shared: Arc<Shared<A>>,
+}
+
+/// How one incarnation ended.
+enum End {
+    AsTold,
+    Failed(String),
+}
+
+impl<A: Actor<Context = Context<A>>> Keeper<A> {
+    async fn keep(self, mut mailbox: AddressReceiver<A>, factory: impl FnMut() -> A + 'static) {
+        let factory = Rc::new(RefCell::new(factory));
+        let mut failures = Failures::default();
+        loop {
+            self.change_status(|status| {
+                status.running = true;
+                status.starts += 1;
+            });
+            let end = self.run(mailbox, factory.clone()).await;
+            // Whatever is sent from here on waits for the next incarnation.
+            let (sender, next_mailbox) = channel(self.supervision.mailbox);
+            mailbox = next_mailbox;
+            self.shared.present.store(Arc::new(Addr::new(sender)));
+            let why = match end {
+                End::AsTold => break,
+                End::Failed(why) => why,
+            };
+            let name = self.supervision.name;
+            tracing::error!(actor = name, why, "an actor failed");
+            self.change_status(|status| {
+                status.running = false;
+                status.failures += 1;
+                status.last_failure = Some(why);
+            });
+            match failures.note(&self.supervision.policy, Instant::now()) {
+                Verdict::RestartAfter(delay) => {
+                    let mut stopping = self.shared.stopping.subscribe();
+                    let told = stopping.wait_for(|stopping| *stopping);
+                    if tokio::time::timeout(delay, told).await.is_ok() {
+                        break;
+                    }
+                }
+                Verdict::GiveUp => {
+                    tracing::error!(actor = name, "an actor failed too often");
+                    (self.supervision.give_up)(&self.shared.status.load());
+                    break;
+                }
+            }
+        }
+        self.change_status(|status| status.running = false);
+        self.shared.ended.send_replace(true);
+    }
+
+    /// Runs one incarnation to its end.
+    async fn run(
+        &self,
+        mailbox: AddressReceiver<A>,
+        factory: Rc<RefCell<impl FnMut() -> A + 'static>>,
+    ) -> End {
+        let mut stopping = self.shared.stopping.subscribe();
+        // A task of its own, so that a panic ends the task and not its keeper.
+        let incarnation = actix_rt::spawn(async move {
+            // One incarnation after the other: nobody else borrows it.
+            let actor = (factory.borrow_mut())();
+            let running = incarnate(actor, mailbox);
+            tokio::select! {
+                () = running => End::Failed("it ended without having been told to".to_owned()),
+                // Dropping a running actor stops it: `stopping` and `stopped` are called.
+                _ = stopping.wait_for(|stopping| *stopping) => End::AsTold,
+            }
+        });
+        match incarnation.await {
+            Ok(end) => end,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => End::Failed(panic_text(&*panic)),
+                // The arbiter is going down, and everything on it.
+                Err(_) => End::AsTold,
+            },
+        }
+    }
+
+    fn change_status(&self, change: impl FnOnce(&mut SupervisionStatus)) {
+        let mut status = SupervisionStatus::clone(&self.shared.status.load());
+        change(&mut status);
+        self.shared.status.store(Arc::new(status));
+    }
+}
+
+fn incarnate<A>(actor: A, mailbox: AddressReceiver<A>) -> ContextFut<A, Context<A>>
+where
+    A: Actor<Context = Context<A>>,
+    Context<A>: AsyncContextParts<A>,
+{
+    Context::with_receiver(mailbox).into_future(actor)
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_else(|| "it panicked".to_owned())
+}

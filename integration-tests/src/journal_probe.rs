@@ -1,0 +1,290 @@
+//! A piece and its owner for tests of the journal: transfers between accounts, each in two events,
+//! so that a commit that was lost, repeated or half applied would be seen.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use actix::prelude::*;
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::{Epoch, PieceId, RequestId};
+use reelyard_actors::journal::{
+    Asked, CommitError, FrozenPiece, Journal, JournalSettings, Occasion, Order, Outcomes, Piece,
+    Seat, UnreadableEvent,
+};
+use serde::{Deserialize, Serialize};
+
+/// Accounts with their balances, and the transfers that were taken and given, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Probe {
+    books: Arc<Books>,
+}
+
+/// What a probe holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Books {
+    /// Balance of each account; their sum is always zero.
+    pub balances: BTreeMap<u8, i64>,
+    /// Ids of the transfers whose first event was applied.
+    pub taken: Vec<u64>,
+    /// Ids of the transfers whose second event was applied.
+    pub given: Vec<u64>,
+}
+
+impl Books {
+    /// Fails unless every transfer is there with both its events, and exactly once.
+    pub fn assert_whole(&self) {
+        assert_eq!(self.taken, self.given, "a transfer was applied by half");
+        assert_eq!(self.balances.values().sum::<i64>(), 0, "an amount was lost");
+        let mut ids = self.taken.clone();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), self.taken.len(), "a transfer was applied twice");
+    }
+}
+
+/// What can happen to a probe.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ProbeEvent {
+    /// The first half of transfer `id`.
+    Take {
+        /// The transfer.
+        id: u64,
+        /// Whose balance shrinks.
+        account: u8,
+        /// By how much.
+        amount: i64,
+    },
+    /// The second half of transfer `id`.
+    Give {
+        /// The transfer.
+        id: u64,
+        /// Whose balance grows.
+        account: u8,
+        /// By how much.
+        amount: i64,
+    },
+    /// Bytes that only make the entry larger.
+    Ballast(Vec<u8>),
+    /// Applying this panics.
+    Poison,
+}
+
+/// An account that transfers must not touch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed(pub u8);
+
+impl std::fmt::Display for Closed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "account {} is closed", self.0)
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// The account whose transfers are refused.
+pub const CLOSED: u8 = 255;
+
+impl Piece for Probe {
+    const ID: PieceId = PieceId::Probe;
+    const EVENT_VERSION: u8 = 1;
+    type Event = ProbeEvent;
+    /// How many transfers there are now.
+    type Outcome = u64;
+    type Refusal = Closed;
+
+    fn apply(&mut self, _: Millis, event: &ProbeEvent) -> Result<u64, Closed> {
+        let books = Arc::make_mut(&mut self.books);
+        match event {
+            ProbeEvent::Take { account: CLOSED, .. } | ProbeEvent::Give { account: CLOSED, .. } => {
+                return Err(Closed(CLOSED));
+            }
+            ProbeEvent::Take { id, account, amount } => {
+                *books.balances.entry(*account).or_default() -= amount;
+                books.taken.push(*id);
+            }
+            ProbeEvent::Give { id, account, amount } => {
+                *books.balances.entry(*account).or_default() += amount;
+                books.given.push(*id);
+            }
+            ProbeEvent::Ballast(_) => {}
+            ProbeEvent::Poison => panic!("a poisoned event was applied"),
+        }
+        Ok(books.given.len() as u64)
+    }
+
+    fn freeze(&self) -> Box<dyn FrozenPiece> {
+        Box::new(FrozenProbe(self.books.clone()))
+    }
+
+    fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
+        let read: Books = read_row(row)?;
+        let books = Arc::make_mut(&mut self.books);
+        books.balances.extend(read.balances);
+        books.taken.extend(read.taken);
+        books.given.extend(read.given);
+        Ok(())
+    }
+
+    fn emptied(&self) -> Self {
+        Probe::default()
+    }
+}
+
+fn read_row(row: &[u8]) -> Result<Books, UnreadableEvent> {
+    serde_json::from_slice(row)
+        .map_err(|error| UnreadableEvent::Body { piece: Probe::ID, error: error.to_string() })
+}
+
+struct FrozenProbe(Arc<Books>);
+
+/// Transfers in one snapshot row.
+const ROW_IDS: usize = 1000;
+
+impl FrozenPiece for FrozenProbe {
+    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+        let books = &self.0;
+        let balances = Books { balances: books.balances.clone(), ..Books::default() };
+        let ids = |ids: &[u64]| ids.to_vec();
+        let taken =
+            books.taken.chunks(ROW_IDS).map(|some| Books { taken: ids(some), ..Books::default() });
+        let given =
+            books.given.chunks(ROW_IDS).map(|some| Books { given: ids(some), ..Books::default() });
+        for part in std::iter::once(balances).chain(taken).chain(given) {
+            // Numbers and lists always encode.
+            if let Ok(bytes) = serde_json::to_vec(&part) {
+                row(&bytes);
+            }
+        }
+    }
+}
+
+/// The owner of a probe.
+pub struct ProbeActor {
+    journal: Journal,
+    seat: Seat<Probe>,
+    /// Epochs this owner was told to lead in, in order.
+    led: Vec<Epoch>,
+    /// How often the piece was replaced as a whole.
+    installs: u64,
+}
+
+impl ProbeActor {
+    /// An owner with an empty probe, to be registered when it starts.
+    pub fn new(journal: Journal) -> Self {
+        let seat = Seat::new(Probe::default(), journal.clone());
+        ProbeActor { journal, seat, led: Vec::new(), installs: 0 }
+    }
+}
+
+impl Actor for ProbeActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.journal.register(Probe::ID, ctx.address().recipient());
+    }
+}
+
+impl Handler<Order> for ProbeActor {
+    type Result = ();
+
+    fn handle(&mut self, order: Order, _: &mut Self::Context) {
+        match self.seat.obey(order) {
+            Occasion::LeaderStarted(epoch) => self.led.push(epoch),
+            Occasion::Installed => self.installs += 1,
+            Occasion::Applied(_) | Occasion::LeaderStopped | Occasion::Nothing => {}
+        }
+    }
+}
+
+/// Commits events. Answered like any request: from memory if it was answered before.
+#[derive(Message)]
+#[rtype(result = "Result<Outcomes<Probe>, CommitError>")]
+pub struct CommitEvents {
+    /// The request's id.
+    pub request: RequestId,
+    /// What happens.
+    pub events: Vec<ProbeEvent>,
+}
+
+/// The two events of one transfer of `amount` from account 1 to account 2.
+pub fn transfer(id: u64, amount: i64) -> Vec<ProbeEvent> {
+    vec![ProbeEvent::Take { id, account: 1, amount }, ProbeEvent::Give { id, account: 2, amount }]
+}
+
+/// The id under which transfer `id` is asked for, however often.
+pub fn request_of(id: u64) -> RequestId {
+    RequestId::from_text(&format!("transfer {id}"))
+}
+
+impl Handler<CommitEvents> for ProbeActor {
+    type Result = ResponseActFuture<Self, Result<Outcomes<Probe>, CommitError>>;
+
+    fn handle(&mut self, message: CommitEvents, _: &mut Self::Context) -> Self::Result {
+        if let Some(outcomes) = self.seat.recall(message.request) {
+            return Box::pin(fut::ready(Ok(outcomes)));
+        }
+        let asked = Asked::by_request("a test", message.request);
+        let commit = self.seat.commit(Millis(0), asked, message.events);
+        Box::pin(commit.into_actor(self).map(|settlement, actor, _| actor.seat.settle(settlement)))
+    }
+}
+
+/// Asks for everything there is to see.
+#[derive(Message)]
+#[rtype(result = "View")]
+pub struct Look;
+
+/// A probe's owner at one moment.
+#[derive(Clone, Debug, MessageResponse)]
+pub struct View {
+    /// The piece.
+    pub books: Arc<Books>,
+    /// Index of the last entry applied to it.
+    pub applied: u64,
+    /// The epoch it leads in.
+    pub epoch: Option<Epoch>,
+    /// Epochs it was told to lead in, in order.
+    pub led: Vec<Epoch>,
+    /// How often the piece was replaced as a whole.
+    pub installs: u64,
+    /// Commits under way.
+    pub in_flight: usize,
+}
+
+impl Handler<Look> for ProbeActor {
+    type Result = View;
+
+    fn handle(&mut self, _: Look, _: &mut Self::Context) -> View {
+        View {
+            books: self.seat.piece().books.clone(),
+            applied: self.seat.applied(),
+            epoch: self.seat.epoch(),
+            led: self.led.clone(),
+            installs: self.installs,
+            in_flight: self.seat.in_flight().len(),
+        }
+    }
+}
+
+/// Panics outside of `apply`.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Stumble;
+
+impl Handler<Stumble> for ProbeActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Stumble, _: &mut Self::Context) {
+        panic!("the probe was asked to panic");
+    }
+}
+
+/// A journal that takes a snapshot every few hundred entries and keeps little log before it.
+pub fn small_snapshots(dir: &Path, node: u64) -> JournalSettings {
+    JournalSettings {
+        snapshot_log_bytes: 20_000,
+        keep_entries: 10,
+        ..JournalSettings::alone(dir, node)
+    }
+}

@@ -1,0 +1,193 @@
+//! The journal of a node that runs alone.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use actix::{Actor, Addr};
+use reelyard_actors::event::{Epoch, PieceId, RequestId};
+use reelyard_actors::journal::{
+    CommitError, ENTRY_EVENTS, Journal, JournalSettings, Leadership, NoPeers, OpenError, Seat,
+};
+use reelyard_integration_tests::journal_probe::{
+    CLOSED, Closed, CommitEvents, Look, Probe, ProbeActor, ProbeEvent, request_of, transfer,
+};
+use reelyard_integration_tests::running::{eventually, on_a_system};
+
+async fn open(dir: &Path) -> Journal {
+    let settings = JournalSettings::alone(dir, 1);
+    Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap()
+}
+
+async fn leading(journal: &Journal) -> Epoch {
+    let mut leadership = journal.leadership();
+    leadership.wait_for(|now| now.epoch().is_some()).await.unwrap().epoch().unwrap()
+}
+
+async fn commit(probe: &Addr<ProbeActor>, id: u64) {
+    let message = CommitEvents { request: request_of(id), events: transfer(id, 5) };
+    let outcomes = probe.send(message).await.unwrap().unwrap();
+    assert_eq!(outcomes.len(), 2);
+}
+
+#[test]
+fn what_was_committed_is_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        for id in 0..10 {
+            commit(&probe, id).await;
+        }
+        let before = probe.send(Look).await.unwrap();
+        before.books.assert_whole();
+        assert_eq!(before.books.taken, (0..10).collect::<Vec<_>>());
+        assert_eq!(before.books.balances, [(1, -50), (2, 50)].into());
+        journal.stop().await;
+        assert_eq!(*journal.leadership().borrow(), Leadership::Stopped);
+
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        let after = probe.send(Look).await.unwrap();
+        assert_eq!(after.books, before.books);
+        commit(&probe, 10).await;
+        journal.stop().await;
+    });
+}
+
+#[test]
+fn a_repeated_request_answers_the_same_and_changes_nothing_even_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        let mut events = transfer(7, 5);
+        events.push(ProbeEvent::Take { id: 8, account: CLOSED, amount: 1 });
+        let again = || CommitEvents { request: request_of(7), events: events.clone() };
+        let first = probe.send(again()).await.unwrap().unwrap();
+        assert_eq!(first, vec![Ok(0), Ok(1), Err(Closed(CLOSED))]);
+        assert_eq!(probe.send(again()).await.unwrap().unwrap(), first);
+        journal.stop().await;
+
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        assert_eq!(probe.send(again()).await.unwrap().unwrap(), first);
+        let view = probe.send(Look).await.unwrap();
+        assert_eq!(view.books.taken, vec![7]);
+        journal.stop().await;
+    });
+}
+
+#[test]
+fn a_store_is_opened_by_one_process_and_one_node_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let again = |node| {
+            let settings = JournalSettings::alone(dir.path(), node);
+            Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe])
+        };
+        let refused = again(1).await.map(drop).unwrap_err();
+        assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
+        journal.stop().await;
+        let refused = again(2).await.map(drop).unwrap_err();
+        assert!(matches!(refused, OpenError::AnotherNode { found: 1, asked: 2, .. }), "{refused}");
+        again(1).await.unwrap().stop().await;
+    });
+}
+
+#[test]
+fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        let events: Vec<ProbeEvent> = (0..400).flat_map(|id| transfer(id, 1)).collect();
+        let whole = CommitEvents { request: request_of(0), events: events.clone() };
+        let refused = probe.send(whole).await.unwrap().unwrap_err();
+        assert!(matches!(refused, CommitError::TooLarge { events: 800, .. }), "{refused}");
+        let large = CommitEvents {
+            request: request_of(1),
+            events: vec![ProbeEvent::Ballast(vec![0; 33_000])],
+        };
+        let refused = probe.send(large).await.unwrap().unwrap_err();
+        assert!(matches!(refused, CommitError::TooLarge { events: 1, .. }), "{refused}");
+        assert_eq!(probe.send(Look).await.unwrap().in_flight, 0);
+
+        for (part, events) in Seat::<Probe>::parts(events).into_iter().enumerate() {
+            assert!(events.len() <= ENTRY_EVENTS);
+            let request = RequestId::from_text(&format!("part {part}"));
+            probe.send(CommitEvents { request, events }).await.unwrap().unwrap();
+        }
+        let view = probe.send(Look).await.unwrap();
+        view.books.assert_whole();
+        assert_eq!(view.books.taken.len(), 400);
+        journal.stop().await;
+    });
+}
+
+#[test]
+fn commits_that_come_together_share_entries_and_flushes() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        let commits = (0..500).map(|id| {
+            probe.send(CommitEvents { request: request_of(id), events: transfer(id, 1) })
+        });
+        for answer in futures::future::join_all(commits).await {
+            answer.unwrap().unwrap();
+        }
+        let status = journal.status();
+        assert_eq!((status.commits, status.events), (500, 1000));
+        assert!(status.entries < 100, "{status:?}");
+        assert!(status.flushes < 150, "{status:?}");
+        assert_eq!((status.queued, status.unknown, status.refused_busy), (0, 0, 0));
+        journal.stop().await;
+    });
+}
+
+#[test]
+fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let small = || JournalSettings {
+            snapshot_log_bytes: 20_000,
+            keep_entries: 0,
+            ..JournalSettings::alone(dir.path(), 1)
+        };
+        let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        let mut id = 0;
+        while journal.status().snapshot.is_none_or(|index| index < 100) {
+            let mut events = transfer(id, 1);
+            events.push(ProbeEvent::Ballast(vec![0; 1000]));
+            probe.send(CommitEvents { request: request_of(id), events }).await.unwrap().unwrap();
+            id += 1;
+        }
+        let status = journal.status();
+        assert!(status.snapshot_bytes > 0, "{status:?}");
+        journal.stop().await;
+
+        let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        let view = probe.send(Look).await.unwrap();
+        view.books.assert_whole();
+        assert_eq!(view.books.taken, (0..id).collect::<Vec<_>>());
+        let index = journal.status().snapshot.unwrap();
+        eventually("only the log behind the snapshot is kept", || async {
+            // A whole segment of entries this size would be a megabyte.
+            (index >= 100 && journal.status().log_bytes < 200_000).then_some(())
+        })
+        .await;
+        journal.stop().await;
+    });
+}

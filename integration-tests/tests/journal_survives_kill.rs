@@ -1,0 +1,76 @@
+//! Whatever moment the process is killed at: nothing acknowledged is lost, nothing half applied
+//! appears.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::Actor;
+use reelyard_actors::event::PieceId;
+use reelyard_actors::journal::{Journal, NoPeers};
+use reelyard_integration_tests::journal_probe::{Books, Look, ProbeActor, small_snapshots};
+use reelyard_integration_tests::running::on_a_system;
+
+const ROUNDS: usize = 20;
+/// A round is ended at a random moment up to this long after its first acknowledgement.
+const LONGEST_ROUND: Duration = Duration::from_millis(200);
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut acknowledged: Vec<u64> = Vec::new();
+    let mut snapshot = None;
+    let mut next = 0;
+    for round in 0..ROUNDS {
+        let acknowledged_now = write_and_kill(dir.path(), next);
+        assert!(!acknowledged_now.is_empty(), "round {round} acknowledged nothing");
+        acknowledged.extend(acknowledged_now);
+        let (books, index) = reopened(dir.path());
+        books.assert_whole();
+        let there: BTreeSet<u64> = books.taken.iter().copied().collect();
+        let lost: Vec<_> = acknowledged.iter().filter(|id| !there.contains(id)).collect();
+        assert!(lost.is_empty(), "round {round} lost {lost:?}");
+        next = there.last().unwrap() + 1;
+        snapshot = index;
+    }
+    assert!(snapshot.is_some(), "no snapshot was taken: the test shows less than it should");
+}
+
+/// Ids that were acknowledged before the writer was killed.
+fn write_and_kill(dir: &Path, first: u64) -> Vec<u64> {
+    let mut writer = Command::new(env!("CARGO_BIN_EXE_journal_writer"))
+        .arg(dir)
+        .arg(first.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
+    let mut acknowledged = vec![lines.next().unwrap().unwrap().parse().unwrap()];
+    let until = Instant::now() + LONGEST_ROUND.mul_f64(fastrand::f64());
+    while Instant::now() < until {
+        acknowledged.push(lines.next().unwrap().unwrap().parse().unwrap());
+    }
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    // What it printed before it died counts; a torn last line does not.
+    acknowledged.extend(lines.map_while(Result::ok).filter_map(|line| line.parse::<u64>().ok()));
+    acknowledged
+}
+
+fn reopened(dir: &Path) -> (Arc<Books>, Option<u64>) {
+    on_a_system(async {
+        let settings = small_snapshots(dir, 1);
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let probe = ProbeActor::new(journal.clone()).start();
+        let mut leadership = journal.leadership();
+        leadership.wait_for(|now| now.epoch().is_some()).await.unwrap();
+        let view = probe.send(Look).await.unwrap();
+        let snapshot = journal.status().snapshot;
+        journal.stop().await;
+        (view.books, snapshot)
+    })
+}
