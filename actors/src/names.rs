@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
@@ -185,9 +185,8 @@ impl NameTable {
         &self,
         names: impl IntoIterator<Item = &'a [u8]>,
     ) -> Vec<Result<FileId, BadFileName>> {
-        let mut interned = self.write();
-        let intern = |name: &'a [u8]| FileName::check(name).map(|()| interned.intern(name));
-        names.into_iter().map(intern).collect()
+        let mut interning = self.interning();
+        names.into_iter().map(|name| interning.intern(name)).collect()
     }
 
     /// The id of `name` if it was ever met.
@@ -213,13 +212,53 @@ impl NameTable {
         self.len() == 0
     }
 
+    /// The table held for interning many names under one lock. Nobody else gets at the table
+    /// meanwhile, so hold it for a batch, not for a file.
+    pub fn interning(&self) -> Interning<'_> {
+        Interning(self.write())
+    }
+
+    /// The table held for many look-ups under one lock.
+    pub fn reading(&self) -> Reading<'_> {
+        Reading(self.read())
+    }
+
     // A panic while the lock was held leaves at worst an unused name behind: the table stays good.
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Interned> {
+    fn read(&self) -> RwLockReadGuard<'_, Interned> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Interned> {
+    fn write(&self) -> RwLockWriteGuard<'_, Interned> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A [`NameTable`] locked for interning a batch.
+pub struct Interning<'t>(RwLockWriteGuard<'t, Interned>);
+
+impl Interning<'_> {
+    /// The id of `name`, given now if it had none.
+    pub fn intern(&mut self, name: &[u8]) -> Result<FileId, BadFileName> {
+        FileName::check(name)?;
+        Ok(self.0.intern(name))
+    }
+}
+
+/// A [`NameTable`] locked for looking up a batch.
+pub struct Reading<'t>(RwLockReadGuard<'t, Interned>);
+
+impl Reading<'_> {
+    /// The id of `name` if it was ever met.
+    pub fn find(&self, name: &[u8]) -> Option<FileId> {
+        self.0.find(name)
+    }
+
+    /// The bytes of the name behind `id`.
+    ///
+    /// # Panics
+    /// When `id` comes from another table.
+    pub fn bytes(&self, id: FileId) -> &[u8] {
+        self.0.bytes(id.0)
     }
 }
 
@@ -246,7 +285,7 @@ impl Interned {
             return id;
         }
         let id = u32::try_from(self.ends.len()).unwrap_or_else(|_| {
-            // Four thousand million names of 40 bytes would need 170 GB: memory ends first.
+            // Four thousand million names of 40 bytes would need 200 GB: memory ends first.
             panic!("more than u32::MAX file names")
         });
         self.arena.extend_from_slice(name);

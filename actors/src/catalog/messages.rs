@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use actix::Message;
+use actix::{Message, Recipient};
 
 use super::masters::Masters;
 use super::ranking::Ranking;
@@ -24,6 +24,29 @@ pub struct RisingChanged(pub Arc<RisingHits>);
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct MastersChanged(pub Arc<Masters>);
+
+/// Who is told what. Each is told by `do_send`: these messages are few and none may be lost.
+#[derive(Clone, Default)]
+pub struct Subscribers {
+    /// Told each new ranking.
+    pub ranking: Vec<Recipient<RankingChanged>>,
+    /// Told the hot files whenever they or their hits change.
+    pub rising: Vec<Recipient<RisingChanged>>,
+    /// Told each new listing.
+    pub masters: Vec<Recipient<MastersChanged>>,
+}
+
+/// Adds subscribers and tells them at once what is known so far. For those that start, or start
+/// again, after the Catalog.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Subscribe(pub Subscribers);
+
+/// Asks for a look at every input now. Answered once it is complete: the subscribers were told
+/// what it found, and the view shows it.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct LookNow;
 
 /// Asks for the masters of some files as they are now: one `stat` each, off every actor's thread.
 #[derive(Clone, Debug, Message)]

@@ -1,6 +1,296 @@
-//! (to come)
+//! The Catalog: reads what the yard is to hold. grade.info and hitcount.history make the ranking,
+//! the load balancer's event log the hot files, the source directories the masters. It looks at
+//! its inputs again and again, tells its subscribers what changed, and keeps the last good state
+//! of an input that cannot be read.
+
+pub mod event_log;
+pub mod event_row;
+pub mod followed_day;
+pub mod grade_info;
+pub mod hitcount_history;
+pub mod lane;
+pub mod lines;
+pub mod log_days;
+pub mod log_reader;
 pub mod masters;
 mod messages;
 pub mod ranking;
+pub mod ranking_inputs;
 pub mod rising;
-pub use messages::*;
+pub mod rows;
+pub mod settings;
+pub mod source_dirs;
+pub mod view;
+pub mod watched_file;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use tracing::{info, warn};
+
+use self::event_log::{EventLog, EventLogLook};
+use self::lane::{Bench, Lane};
+pub use self::messages::*;
+use self::ranking_inputs::{RankingInputs, RankingLook};
+pub use self::settings::{CatalogSettings, EventLogSettings};
+use self::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
+use self::view::CatalogView;
+use crate::clock::Clock;
+use crate::names::{FileId, NameTable};
+
+/// The longest sleep while files are hot, so that jumps of the clock are noticed.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The actor. It does no I/O itself: each kind of input has a lane of blocking jobs.
+pub struct Catalog {
+    settings: CatalogSettings,
+    names: NameTable,
+    clock: Clock,
+    subscribers: Subscribers,
+    ranking_inputs: Lane<RankingInputs>,
+    source_dirs: Lane<SourceDirs>,
+    /// None without a configured log.
+    event_log: Option<Lane<EventLog>>,
+    /// Ends the sleep until hits leave the window.
+    expiry: Option<SpawnHandle>,
+    /// Whether a look is planned at a file that is being written.
+    settling: bool,
+    /// The view as last published.
+    view: CatalogView,
+    published: Arc<ArcSwap<CatalogView>>,
+}
+
+impl Catalog {
+    /// A Catalog that begins with a look at everything once it is started.
+    pub fn new(
+        settings: CatalogSettings,
+        names: NameTable,
+        clock: Clock,
+        subscribers: Subscribers,
+    ) -> Self {
+        let log = settings.event_log.clone();
+        let log = log.map(|log| Lane::new(EventLog::new(log, names.clone())));
+        Catalog {
+            ranking_inputs: Lane::new(RankingInputs::new(&settings, names.clone())),
+            source_dirs: Lane::new(SourceDirs::new(&settings, names.clone())),
+            event_log: log,
+            expiry: None,
+            settling: false,
+            view: CatalogView::of(&settings),
+            published: Arc::new(ArcSwap::from_pointee(CatalogView::of(&settings))),
+            settings,
+            names,
+            clock,
+            subscribers,
+        }
+    }
+
+    /// Where this Catalog publishes its view. Reading it asks nobody.
+    pub fn view(&self) -> Arc<ArcSwap<CatalogView>> {
+        Arc::clone(&self.published)
+    }
+
+    fn look_at_all(&mut self, ctx: &mut Context<Self>) {
+        self.begin_look(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::take_ranking);
+        self.begin_look(ctx, |catalog| Some(&mut catalog.source_dirs), Self::take_masters);
+        self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
+    }
+
+    /// Begins a look in a lane, unless one is under way there.
+    fn begin_look<B: Bench>(
+        &mut self,
+        ctx: &mut Context<Self>,
+        lane: fn(&mut Catalog) -> Option<&mut Lane<B>>,
+        take: fn(&mut Catalog, B::Found, &mut Context<Self>),
+    ) {
+        let Some(mut bench) = lane(self).and_then(Lane::begin) else { return };
+        let now = self.clock.now();
+        let job = tokio::task::spawn_blocking(move || {
+            let found = bench.look(now);
+            (bench, found)
+        });
+        let ended = job.into_actor(self).map(move |ended, catalog, ctx| match ended {
+            Ok((bench, found)) => {
+                take(catalog, found, ctx);
+                if lane(catalog).is_some_and(|lane| lane.end(bench)) {
+                    catalog.begin_look(ctx, lane, take);
+                }
+                catalog.sleep_until_hits_leave(ctx);
+            }
+            // A panic of the job is one of this actor: its supervisor starts it anew.
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => ctx.stop(),
+            },
+        });
+        ctx.spawn(ended);
+    }
+
+    fn take_ranking(&mut self, look: RankingLook, ctx: &mut Context<Self>) {
+        self.look_again_when_settled(&look, ctx);
+        let bad_rows = look.bad_rows();
+        self.view.grade_info = look.grade_info;
+        self.view.hitcount_history = look.hitcount_history;
+        self.view.ungraded_history_rows = look.ungraded_history_rows;
+        if let Some(ranking) = look.changed {
+            info!(graded = ranking.len(), bad_rows, "the ranking was read");
+            for subscriber in &self.subscribers.ranking {
+                subscriber.do_send(RankingChanged(Arc::clone(&ranking)));
+            }
+            self.view.ranking = Some(ranking);
+        }
+        self.publish();
+    }
+
+    /// A file that is being written is looked at again once it may have settled, which is usually
+    /// before the next poll.
+    fn look_again_when_settled(&mut self, look: &RankingLook, ctx: &mut Context<Self>) {
+        if !look.is_settling() || self.settling || self.settings.settle.is_zero() {
+            return;
+        }
+        self.settling = true;
+        ctx.run_later(self.settings.settle, |catalog, ctx| {
+            catalog.settling = false;
+            catalog.begin_look(
+                ctx,
+                |catalog| Some(&mut catalog.ranking_inputs),
+                Self::take_ranking,
+            );
+        });
+    }
+
+    fn take_masters(&mut self, look: SourceDirsLook, _: &mut Context<Self>) {
+        self.view.source_dirs = look.view;
+        if let Some(masters) = look.changed {
+            info!(masters = masters.files.len(), "the source directories were listed");
+            for subscriber in &self.subscribers.masters {
+                subscriber.do_send(MastersChanged(Arc::clone(&masters)));
+            }
+            self.view.masters = Some(masters);
+        }
+        self.publish();
+    }
+
+    fn take_log(&mut self, look: EventLogLook, _: &mut Context<Self>) {
+        self.view.event_log = Some(look.view);
+        if let Some(rising) = look.changed {
+            for subscriber in &self.subscribers.rising {
+                subscriber.do_send(RisingChanged(Arc::clone(&rising)));
+            }
+            self.view.rising = rising;
+        }
+        self.publish();
+    }
+
+    /// Shows how the inputs stand, and says in the log what went wrong or is well again.
+    fn publish(&mut self) {
+        let before = std::mem::take(&mut self.view.problems);
+        self.view.looked_at = Some(self.clock.now());
+        self.view.sum_up();
+        for problem in self.view.problems.iter().filter(|problem| !before.contains(problem)) {
+            warn!(problem, "an input cannot be used: its last good state stays in use");
+        }
+        for problem in before.iter().filter(|problem| !self.view.problems.contains(problem)) {
+            info!(problem, "an input can be used again");
+        }
+        self.published.store(Arc::new(self.view.clone()));
+    }
+
+    /// A file stops being hot when its hits leave the window, even if the log is silent.
+    fn sleep_until_hits_leave(&mut self, ctx: &mut Context<Self>) {
+        if let Some(sleeping) = self.expiry.take() {
+            ctx.cancel_future(sleeping);
+        }
+        let Some(log) = self.event_log.as_mut().and_then(Lane::idle) else { return };
+        let Some(change) = log.next_change() else { return };
+        let sleep = change.since(self.clock.now()).min(LONGEST_SLEEP);
+        self.expiry = Some(ctx.run_later(sleep, |catalog, ctx| {
+            catalog.expiry = None;
+            catalog.expire_hits(ctx);
+            catalog.sleep_until_hits_leave(ctx);
+        }));
+    }
+
+    /// Does nothing while a job has the log: it expires hits itself and the sleep begins again
+    /// when it ends.
+    fn expire_hits(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        if let Some(log) = self.event_log.as_mut().and_then(Lane::idle)
+            && log.next_change().is_some_and(|change| change <= now)
+        {
+            let look = log.expire(now);
+            self.take_log(look, ctx);
+        }
+    }
+}
+
+impl Actor for Catalog {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.look_at_all(ctx);
+        ctx.run_interval(self.settings.poll_interval, |catalog, ctx| catalog.look_at_all(ctx));
+    }
+}
+
+impl Handler<LookNow> for Catalog {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: LookNow, ctx: &mut Context<Self>) -> Self::Result {
+        let asked = [
+            Some(self.ranking_inputs.ask()),
+            Some(self.source_dirs.ask()),
+            self.event_log.as_mut().map(Lane::ask),
+        ];
+        self.look_at_all(ctx);
+        Box::pin(async move {
+            for end in asked.into_iter().flatten() {
+                // It is dropped unanswered only when the actor ends; then so does this answer.
+                let _ = end.await;
+            }
+        })
+    }
+}
+
+impl Handler<LookUpMasters> for Catalog {
+    type Result = ResponseFuture<Vec<(FileId, MasterLook)>>;
+
+    fn handle(&mut self, asked: LookUpMasters, _: &mut Context<Self>) -> Self::Result {
+        let (names, dirs) = (self.names.clone(), self.settings.source_dirs.clone());
+        let files = asked.files.clone();
+        let job = tokio::task::spawn_blocking(move || {
+            let look = |file| (file, look_up_master(&dirs, &names.name(file)));
+            asked.files.into_iter().map(look).collect()
+        });
+        Box::pin(async move {
+            job.await.unwrap_or_else(|_| {
+                files.into_iter().map(|file| (file, MasterLook::Unknown)).collect()
+            })
+        })
+    }
+}
+
+impl Handler<Subscribe> for Catalog {
+    type Result = ();
+
+    fn handle(&mut self, Subscribe(new): Subscribe, _: &mut Context<Self>) {
+        if let Some(ranking) = &self.view.ranking {
+            for subscriber in &new.ranking {
+                subscriber.do_send(RankingChanged(Arc::clone(ranking)));
+            }
+        }
+        if let Some(masters) = &self.view.masters {
+            for subscriber in &new.masters {
+                subscriber.do_send(MastersChanged(Arc::clone(masters)));
+            }
+        }
+        for subscriber in &new.rising {
+            subscriber.do_send(RisingChanged(Arc::clone(&self.view.rising)));
+        }
+        self.subscribers.ranking.extend(new.ranking);
+        self.subscribers.rising.extend(new.rising);
+        self.subscribers.masters.extend(new.masters);
+    }
+}

@@ -1,39 +1,110 @@
 //! The ranking: which files there are, best first, and what hitcount.history says of them.
 //! Pure; spec 1.1 and 1.2.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use roaring::RoaringBitmap;
+
+use super::grade_info::Grades;
+use super::hitcount_history::History;
 use crate::names::FileId;
 
 /// grade.info and hitcount.history, joined. Immutable once built; shared by `Arc`.
+/// About 30 bytes a file.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
-    files: Vec<FileId>,
-    ranks: HashMap<FileId, u32>,
-    sizes: HashMap<FileId, u64>,
-    listed_on: HashMap<FileId, Vec<IpAddr>>,
+    grades: Arc<Grades>,
+    history: History,
+}
+
+/// A graded file and what hitcount.history says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankedFile {
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes, if told.
+    pub size: Option<u64>,
+    /// The destinations' IPs that are listed for it.
+    pub listed_on: Vec<IpAddr>,
 }
 
 impl Ranking {
-    /// Every graded file, best first: the file at index `i` has rank `i + 1`... unless it is named
-    /// again further down.
-    pub fn files(&self) -> &[FileId] {
-        &self.files
+    /// Joins what the two files said; `history` was read against `grades`.
+    pub fn new(grades: Arc<Grades>, history: History) -> Self {
+        Ranking { grades, history }
     }
 
-    /// The rank of a file, 1 = best.
+    /// A ranking of `files`, best first; of a file that comes twice the last holds.
+    pub fn from_files(files: impl IntoIterator<Item = RankedFile>) -> Self {
+        let files: Vec<RankedFile> = files.into_iter().collect();
+        let grades = Grades::from_rows(files.iter().map(|ranked| Some(ranked.file)));
+        let mut history = History::empty(&grades);
+        for RankedFile { file, size, listed_on } in files {
+            if let Some(position) = grades.position(file) {
+                history.set(position, size, &listed_on);
+            }
+        }
+        Ranking::new(Arc::new(grades), history)
+    }
+
+    /// Every graded file, best first, each once.
+    pub fn files(&self) -> &[FileId] {
+        self.grades.files()
+    }
+
+    /// How many files are graded.
+    pub fn len(&self) -> usize {
+        self.files().len()
+    }
+
+    /// Whether no file is graded.
+    pub fn is_empty(&self) -> bool {
+        self.files().is_empty()
+    }
+
+    /// Every graded file, as a set.
+    pub fn set(&self) -> &RoaringBitmap {
+        self.grades.set()
+    }
+
+    /// The rank of a file, 1 = best: the number of its last line in grade.info. Ranks grow along
+    /// [`Ranking::files`] but may leave numbers out.
     pub fn rank(&self, file: FileId) -> Option<u32> {
-        self.ranks.get(&file).copied()
+        self.grades.rank(file)
     }
 
     /// The size that hitcount.history tells, in bytes. A hint: the master's own size decides.
     pub fn size(&self, file: FileId) -> Option<u64> {
-        self.sizes.get(&file).copied()
+        self.grades.position(file).and_then(|position| self.history.size(position))
     }
 
-    /// The destinations' IPs that hitcount.history lists for the file, each once.
+    /// The destinations' IPs that hitcount.history lists for the file, each once, ascending.
     pub fn listed_on(&self, file: FileId) -> &[IpAddr] {
-        self.listed_on.get(&file).map_or(&[], Vec::as_slice)
+        self.grades.position(file).map_or(&[], |position| self.history.listed_on(position))
+    }
+
+    /// The grades alone.
+    pub fn grades(&self) -> &Arc<Grades> {
+        &self.grades
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_file_that_comes_twice_the_last_holds() {
+        let ip: IpAddr = "10.0.0.1".parse().unwrap();
+        let ranked = |file, size| RankedFile { file: FileId(file), size, listed_on: vec![ip, ip] };
+        let ranking =
+            Ranking::from_files([ranked(7, Some(1)), ranked(3, None), ranked(7, Some(2))]);
+        assert_eq!(ranking.files(), [FileId(3), FileId(7)]);
+        assert_eq!([3, 7, 5].map(|file| ranking.rank(FileId(file))), [Some(2), Some(3), None]);
+        assert_eq!([3, 7, 5].map(|file| ranking.size(FileId(file))), [None, Some(2), None]);
+        assert_eq!(ranking.listed_on(FileId(3)), [ip]);
+        assert_eq!(ranking.set().iter().collect::<Vec<_>>(), [3, 7]);
+        assert_eq!(ranking.len(), 2);
     }
 }

@@ -47,7 +47,8 @@ impl Deciding<'_> {
             Said::Working | Said::Progress { .. } => {
                 let began = TaskEvent::Began { id };
                 let ready = task.state == TaskState::Ready;
-                if ready && !heard.events.contains(&began) {
+                let under_way = || self.in_flight.events().any(|event| *event == began);
+                if ready && !heard.events.contains(&began) && !under_way() {
                     heard.events.push(began);
                 }
                 let bytes = if let Said::Progress { bytes } = said { Some(*bytes) } else { None };

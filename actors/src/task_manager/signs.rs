@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::messages::Task;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::wire::worker::TaskId;
 
 /// The last that was heard of one task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sign {
     /// When.
     pub at: Millis,
@@ -48,6 +50,11 @@ impl Signs {
     pub fn ended(&mut self, task: &Task, at: Millis) {
         self.by_task.remove(&task.id);
         self.freed.insert(task.destination, at);
+    }
+
+    /// The last that was heard of each task.
+    pub fn all(&self) -> impl Iterator<Item = (TaskId, Sign)> + '_ {
+        self.by_task.iter().map(|(task, sign)| (*task, *sign))
     }
 
     /// The last that was heard of a task.

@@ -38,7 +38,7 @@ pub struct Candidate {
 pub struct Candidates {
     ranking: Option<Arc<Ranking>>,
     masters: Option<Arc<Masters>>,
-    /// Graded files, best first: the one at position `p` has rank `p + 1`.
+    /// Graded files, best first.
     order: Vec<FileId>,
     /// Where each file stands in `order`, by its number.
     position: Vec<u32>,
@@ -70,7 +70,6 @@ impl Candidates {
         self.order = ranking.files().to_vec();
         let ids = self.order.iter().map(|file| file.0 as usize + 1).max().unwrap_or(0);
         self.position = vec![NOWHERE; ids];
-        // A name that is listed twice keeps its last line's number (spec 1.1).
         for (position, file) in (0..).zip(&self.order) {
             self.position[file.0 as usize] = position;
         }
@@ -190,7 +189,7 @@ impl Candidates {
         let graded = self.wanted.iter().filter_map(|position| {
             let file = *self.order.get(position as usize)?;
             let cold = !self.hot_files.contains(file.0);
-            cold.then_some(Candidate { file, grade: position + 1, hits: 0 })
+            cold.then(|| Candidate { file, grade: self.grade(file), hits: 0 })
         });
         hot.chain(graded)
     }
@@ -198,7 +197,7 @@ impl Candidates {
     /// Why a file is no candidate at all; none if it is one.
     pub fn unwanted(&self, file: FileId, ungraded_hot: bool) -> Option<Skip> {
         let hot = ungraded_hot && self.hot_files.contains(file.0);
-        if self.grade(file) == 0 && !hot {
+        if self.position(file).is_none() && !hot {
             Some(Skip::Ungraded)
         } else if !self.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0)) {
             Some(Skip::NoMaster)
@@ -217,10 +216,12 @@ impl Candidates {
 
     /// The rank of a file, 1 = best; 0 without a grade.
     pub fn grade(&self, file: FileId) -> u32 {
-        match self.position.get(file.0 as usize) {
-            Some(&position) if position != NOWHERE => position + 1,
-            _ => 0,
-        }
+        self.ranking.as_ref().and_then(|ranking| ranking.rank(file)).unwrap_or(0)
+    }
+
+    /// Where a file stands among the graded ones.
+    fn position(&self, file: FileId) -> Option<u32> {
+        self.position.get(file.0 as usize).copied().filter(|position| *position != NOWHERE)
     }
 
     fn rank_hot(&mut self) {
@@ -244,12 +245,10 @@ impl Candidates {
 
     /// Puts one file into `wanted` or takes it out.
     fn judge(&mut self, file: FileId) {
-        let Some(&position) = self.position.get(file.0 as usize) else {
+        // What is stale is made anew before it is used.
+        let Some(position) = self.position(file).filter(|_| !self.stale) else {
             return;
         };
-        if position == NOWHERE || self.stale {
-            return;
-        }
         if self.unwanted(file, false).is_none() {
             self.wanted.insert(position);
         } else {
@@ -273,7 +272,7 @@ impl Candidates {
         let mut positions: Vec<u32> = files
             .iter()
             .filter(|&file| !self.is_listed(FileId(file)))
-            .filter_map(|file| self.grade(FileId(file)).checked_sub(1))
+            .filter_map(|file| self.position(FileId(file)))
             .collect();
         positions.sort_unstable();
         self.wanted = positions.into_iter().collect();

@@ -1,0 +1,298 @@
+//! The event log as it grows: the days that matter are followed, their hits counted in a window.
+
+use std::sync::Arc;
+
+use super::followed_day::FollowedDay;
+use super::lane::Bench;
+use super::log_days::{log_days, log_file_name};
+use super::rising::{HitWindow, RisingHits};
+use super::settings::EventLogSettings;
+use super::view::EventLogView;
+use crate::clock::Millis;
+use crate::names::NameTable;
+
+/// The event log and the hits in it.
+#[derive(Debug)]
+pub struct EventLog {
+    settings: EventLogSettings,
+    names: NameTable,
+    window: HitWindow,
+    days: Vec<FollowedDay>,
+    looked_at: Option<Millis>,
+    /// The hot files as last told.
+    rising: Arc<RisingHits>,
+}
+
+/// What a look at the log found.
+#[derive(Debug)]
+pub struct EventLogLook {
+    /// The hot files, if they or their hits changed.
+    pub changed: Option<Arc<RisingHits>>,
+    /// How the log stands.
+    pub view: EventLogView,
+}
+
+impl EventLog {
+    /// The log of `settings`, nothing read yet.
+    pub fn new(settings: EventLogSettings, names: NameTable) -> Self {
+        let window = HitWindow::new(settings.window, settings.hit_base);
+        EventLog {
+            settings,
+            names,
+            window,
+            days: Vec::new(),
+            looked_at: None,
+            rising: Arc::default(),
+        }
+    }
+
+    /// The next instant at which the hot files may change without a new row.
+    pub fn next_change(&self) -> Option<Millis> {
+        self.window.next_change()
+    }
+
+    /// Drops the hits that have left the window. Reads nothing.
+    pub fn expire(&mut self, now: Millis) -> EventLogLook {
+        self.window.expire(now);
+        let rising = self.window.rising(&self.names);
+        let changed = (*self.rising != rising).then(|| Arc::new(rising));
+        if let Some(rising) = &changed {
+            self.rising = Arc::clone(rising);
+        }
+        EventLogLook { changed, view: self.view() }
+    }
+
+    fn view(&self) -> EventLogView {
+        EventLogView {
+            files: self.days.iter().map(|day| day.view().clone()).collect(),
+            hits_in_window: self.window.hits(),
+            hot: self.rising.hot().len(),
+        }
+    }
+
+    /// Follows exactly the days that matter at `now`. An old day is followed as long as a row of
+    /// it could still count.
+    fn choose_days(&mut self, now: Millis) {
+        if self.looked_at.is_some_and(|before| now < before) {
+            // The clock was set back. Days let go of may matter again, and reading them again
+            // would count their hits twice: everything is read anew.
+            self.days.clear();
+            self.window = HitWindow::new(self.settings.window, self.settings.hit_base);
+        }
+        let days = log_days(self.window.start(now), now, &self.settings.time_zone);
+        self.days.retain(|followed| days.contains(&followed.day()));
+        for day in days {
+            if !self.days.iter().any(|followed| followed.day() == day) {
+                let path = self.settings.dir.join(log_file_name(day));
+                self.days.push(FollowedDay::new(day, path));
+            }
+        }
+    }
+}
+
+impl Bench for EventLog {
+    type Found = EventLogLook;
+
+    fn look(&mut self, now: Millis) -> EventLogLook {
+        self.choose_days(now);
+        for day in &mut self.days {
+            let (settings, window) = (&self.settings, &mut self.window);
+            day.look(now, &self.names, settings, window);
+        }
+        self.looked_at = Some(now);
+        self.expire(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::path::Path;
+
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalog::view::{EventLogFileView, InputState};
+
+    /// 2018-06-03, midnight in Seoul.
+    const MIDNIGHT: Millis = Millis(1_527_951_600_000);
+    const WATCHED: &str = "10.0.0.3";
+
+    struct Yard {
+        dir: tempfile::TempDir,
+        log: EventLog,
+    }
+
+    impl Yard {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let settings = EventLogSettings {
+                watch_address: WATCHED.parse().ok(),
+                hit_base: 2,
+                time_zone: TimeZone::get("Asia/Seoul").unwrap(),
+                ..EventLogSettings::new(dir.path())
+            };
+            Yard { log: EventLog::new(settings, NameTable::new()), dir }
+        }
+
+        fn path(&self, day: u32) -> std::path::PathBuf {
+            self.dir.path().join(format!("EventLog[201806{day:02}].log"))
+        }
+
+        /// What a look finds hot.
+        fn hot(&mut self, now: Millis) -> Vec<(String, u32)> {
+            self.log.look(now);
+            let names = self.log.names.clone();
+            let hot = self.log.rising.hot().iter();
+            hot.map(|&(file, hits)| (names.name(file).to_string(), hits)).collect()
+        }
+
+        /// The last day's view, without the path.
+        fn view(&self) -> EventLogFileView {
+            let mut view = self.log.days[1].view().clone();
+            view.input.path.clear();
+            view
+        }
+
+        fn hits(&mut self, now: Millis) -> usize {
+            self.log.look(now);
+            self.log.window.hits()
+        }
+    }
+
+    fn row(name: &str, at: Millis) -> String {
+        let seconds = at.unix_seconds();
+        format!("0x40ffff,1,{seconds},Server {WATCHED} Selected for x's file({name}) Request\n")
+    }
+
+    fn append(path: &Path, text: &str) {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn hot(name: &str, hits: u32) -> Vec<(String, u32)> {
+        vec![(name.to_owned(), hits)]
+    }
+
+    #[test]
+    fn a_torn_row_waits_for_its_rest() {
+        let mut yard = Yard::new();
+        let (row, now) = (row("a-b.mpg", MIDNIGHT), MIDNIGHT);
+        append(&yard.path(3), &row);
+        append(&yard.path(3), &row[..40]);
+        assert_eq!(yard.hits(now), 1);
+        assert!(yard.log.days[1].view().input.tally.torn);
+        append(&yard.path(3), &row[40..]);
+        assert_eq!(yard.hot(now), hot("a-b.mpg", 2));
+        let view = yard.log.days[1].view();
+        assert_eq!((view.input.tally.bad(), view.hits), (0, 2));
+        assert!(!view.input.tally.torn);
+    }
+
+    #[test]
+    fn only_the_watched_address_counts_and_it_is_an_address() {
+        let mut yard = Yard::new();
+        for other in ["10.0.0.35", "10a0b0c3", "10.0.0.33"] {
+            append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, other));
+        }
+        append(&yard.path(3), ",,,,\n0x40ffff,1\n");
+        assert_eq!(yard.hits(MIDNIGHT), 0);
+        let view = yard.log.days[1].view();
+        assert_eq!((view.selections_elsewhere, view.input.tally.bad()), (2, 3));
+        yard.log.settings.watch_address = None;
+        append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, "::1"));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+    }
+
+    #[test]
+    fn both_days_are_followed_around_midnight() {
+        let mut yard = Yard::new();
+        let before = Millis(MIDNIGHT.0 - 1000);
+        append(&yard.path(2), &row("A", before));
+        assert_eq!(yard.hits(before), 1);
+        append(&yard.path(3), &row("A", MIDNIGHT));
+        append(&yard.path(2), &row("A", before));
+        let soon = Millis(MIDNIGHT.0 + 5000);
+        assert_eq!(yard.hot(soon), hot("A", 3));
+        let late = Millis(MIDNIGHT.0 + 600_000);
+        assert_eq!(yard.hot(late), []);
+        assert_eq!(yard.log.days.len(), 1);
+    }
+
+    #[test]
+    fn a_rotated_log_is_read_to_its_end_and_the_new_one_from_its_beginning() {
+        let mut yard = Yard::new();
+        let path = yard.path(3);
+        append(&path, &row("A", MIDNIGHT));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+        append(&path, &row("A", MIDNIGHT));
+        let old = yard.dir.path().join("old");
+        fs::rename(&path, &old).unwrap();
+        append(&path, &row("B", MIDNIGHT));
+        assert_eq!(yard.hits(MIDNIGHT), 3);
+        append(&old, &row("A", MIDNIGHT));
+        assert_eq!(yard.hot(MIDNIGHT), hot("A", 3));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 4);
+        assert_eq!(yard.log.days[1].view().input.state, InputState::Missing);
+        append(&path, &row("B", MIDNIGHT.after(std::time::Duration::from_secs(1))));
+        assert_eq!(yard.hits(MIDNIGHT), 5);
+    }
+
+    #[test]
+    fn a_log_that_is_cut_or_mirrored_counts_each_row_once() {
+        let mut yard = Yard::new();
+        let path = yard.path(3);
+        append(&path, &row("A", MIDNIGHT).repeat(3));
+        assert_eq!(yard.hits(MIDNIGHT), 3);
+        let mirrored = fs::read_to_string(&path).unwrap() + &row("B", MIDNIGHT);
+        let copy = yard.dir.path().join("copy");
+        fs::write(&copy, mirrored).unwrap();
+        fs::rename(&copy, &path).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 4);
+        fs::write(&path, row("C", MIDNIGHT)).unwrap();
+        assert_eq!(yard.hits(MIDNIGHT), 5);
+    }
+
+    #[test]
+    fn a_clock_set_back_counts_no_hit_twice() {
+        let mut yard = Yard::new();
+        append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 1000)));
+        assert_eq!(yard.hits(MIDNIGHT), 1);
+        assert_eq!(yard.hits(Millis(MIDNIGHT.0 + 660_000)), 0);
+        assert_eq!(yard.hits(Millis(MIDNIGHT.0 - 500)), 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn looking_between_any_two_bytes_equals_looking_once(
+            parts in proptest::collection::vec((0_u32..3, -700_i64..400, 0_u8..6), 1..20),
+            cuts in proptest::collection::vec(0_usize..2000, 0..12),
+        ) {
+            let mut text = Vec::new();
+            for (file, offset, kind) in parts {
+                let row = row(&format!("f {file}"), Millis(MIDNIGHT.0 + offset * 1000));
+                match kind {
+                    0 => text.extend_from_slice(b"\xff\xfe,,\r\n"),
+                    1 => text.extend_from_slice(&row.as_bytes()[..row.len() / 2]),
+                    2 => text.extend_from_slice(row.replace('\n', "\r\n").as_bytes()),
+                    _ => text.extend_from_slice(row.as_bytes()),
+                }
+            }
+            let (mut cut, mut whole) = (Yard::new(), Yard::new());
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at % text.len()).collect();
+            cuts.sort_unstable();
+            for end in cuts.into_iter().chain([text.len()]) {
+                fs::write(cut.path(3), &text[..end]).unwrap();
+                cut.log.look(MIDNIGHT);
+            }
+            fs::write(whole.path(3), &text).unwrap();
+            prop_assert_eq!(cut.hot(MIDNIGHT), whole.hot(MIDNIGHT));
+            prop_assert_eq!(cut.hits(MIDNIGHT), whole.hits(MIDNIGHT));
+            prop_assert_eq!(cut.view(), whole.view());
+        }
+    }
+}

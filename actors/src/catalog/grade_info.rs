@@ -1,0 +1,258 @@
+//! grade.info: the files, best first. Pure; spec 1.1.
+
+use roaring::RoaringBitmap;
+
+use super::lines::{Line, LineSplitter};
+use super::rows::{RowFault, RowTally};
+use crate::names::{FileId, NameTable};
+
+/// Stands in [`Grades::positions`] for a file that is not graded.
+const NOT_GRADED: u32 = u32::MAX;
+
+/// The graded files in the order of their ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grades {
+    /// Best first, each once.
+    files: Vec<FileId>,
+    /// The rank of the file at the same position: 1 = best, growing. Where a row is bad or its
+    /// name comes again further down, a number is left out.
+    ranks: Vec<u32>,
+    /// By [`FileId`]: where the file stands in `files`, or [`NOT_GRADED`].
+    positions: Vec<u32>,
+    /// All graded files.
+    set: RoaringBitmap,
+}
+
+impl Grades {
+    /// The grades of rows as they stand in the file: `None` for a row whose name is bad, which
+    /// takes a rank all the same. Of a name that comes twice the last row holds.
+    pub fn from_rows(rows: impl IntoIterator<Item = Option<FileId>>) -> Self {
+        let mut building = Building::default();
+        rows.into_iter().for_each(|file| building.row(file));
+        building.finish()
+    }
+
+    /// Every graded file, best first, each once.
+    pub fn files(&self) -> &[FileId] {
+        &self.files
+    }
+
+    /// The rank of a file, 1 = best.
+    pub fn rank(&self, file: FileId) -> Option<u32> {
+        self.position(file).map(|position| self.ranks[position])
+    }
+
+    /// Where a file stands in [`Grades::files`].
+    pub fn position(&self, file: FileId) -> Option<usize> {
+        let position = self.positions.get(file.0 as usize).copied().unwrap_or(NOT_GRADED);
+        (position != NOT_GRADED).then_some(position as usize)
+    }
+
+    /// All graded files.
+    pub fn set(&self) -> &RoaringBitmap {
+        &self.set
+    }
+}
+
+/// Grades while their rows still arrive.
+#[derive(Debug, Default)]
+struct Building {
+    /// The file of each row with its rank.
+    rows: Vec<(FileId, u32)>,
+    /// By [`FileId`]: the last rank met, 0 = none.
+    last_ranks: Vec<u32>,
+    /// How many rows there were, the bad ones too.
+    ranked: u32,
+}
+
+impl Building {
+    fn row(&mut self, file: Option<FileId>) {
+        self.ranked = self.ranked.saturating_add(1);
+        let Some(file) = file else { return };
+        let index = file.0 as usize;
+        if index >= self.last_ranks.len() {
+            self.last_ranks.resize(index + 1, 0);
+        }
+        self.last_ranks[index] = self.ranked;
+        self.rows.push((file, self.ranked));
+    }
+
+    fn finish(self) -> Grades {
+        let Building { rows, last_ranks, .. } = self;
+        let is_last = |(file, rank): &&(FileId, u32)| last_ranks[file.0 as usize] == *rank;
+        let kept = rows.iter().filter(is_last).count();
+        let mut files = Vec::with_capacity(kept);
+        let mut ranks = Vec::with_capacity(kept);
+        for (file, rank) in rows.iter().filter(is_last) {
+            files.push(*file);
+            ranks.push(*rank);
+        }
+        drop(rows);
+        let mut positions = last_ranks;
+        positions.fill(NOT_GRADED);
+        for (position, file) in (0..).zip(&files) {
+            positions[file.0 as usize] = position;
+        }
+        let graded = (0..).zip(&positions).filter(|(_, position)| **position != NOT_GRADED);
+        let set = graded.map(|(file, _): (u32, _)| file).collect();
+        Grades { files, ranks, positions, set }
+    }
+}
+
+/// Reads grade.info as its bytes arrive.
+#[derive(Debug)]
+pub struct GradeInfoReader {
+    names: NameTable,
+    lines: LineSplitter,
+    building: Building,
+    tally: RowTally,
+}
+
+impl GradeInfoReader {
+    /// A reader that interns the names it meets in `names`.
+    pub fn new(names: NameTable) -> Self {
+        GradeInfoReader {
+            names,
+            lines: LineSplitter::default(),
+            building: Building::default(),
+            tally: RowTally::default(),
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        let mut interning = self.names.interning();
+        let (building, tally) = (&mut self.building, &mut self.tally);
+        self.lines.feed(chunk, |number, line| {
+            read_row(number, line, building, tally, |name| Ok(interning.intern(name)?));
+        });
+    }
+
+    /// The input ended.
+    pub fn finish(mut self) -> (Grades, RowTally) {
+        let mut interning = self.names.interning();
+        let (building, tally) = (&mut self.building, &mut self.tally);
+        let torn = self.lines.finish(|number, line| {
+            read_row(number, line, building, tally, |name| Ok(interning.intern(name)?));
+        });
+        self.tally.torn = torn;
+        (self.building.finish(), self.tally)
+    }
+}
+
+/// The first line is the header, whatever it holds. Of the others only the name is used.
+fn read_row(
+    number: u64,
+    line: Line<'_>,
+    building: &mut Building,
+    tally: &mut RowTally,
+    intern: impl FnOnce(&[u8]) -> Result<FileId, RowFault>,
+) {
+    if number == 1 {
+        return;
+    }
+    tally.rows += 1;
+    let (row, file) = match line {
+        Line::Overlong(start) => (start, Err(RowFault::Overlong)),
+        Line::Whole(row) => {
+            let name = memchr::memchr(b'\t', row).map_or(row, |tab| &row[..tab]);
+            (row, intern(name))
+        }
+    };
+    building.row(file.ok());
+    if let Err(fault) = file {
+        tally.fault(number, fault, row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::names::BadFileName;
+
+    fn read(bytes: &[u8], chunk: usize) -> (NameTable, Grades, RowTally) {
+        let names = NameTable::new();
+        let mut reader = GradeInfoReader::new(names.clone());
+        bytes.chunks(chunk).for_each(|chunk| reader.feed(chunk));
+        let (grades, tally) = reader.finish();
+        (names, grades, tally)
+    }
+
+    fn ranked(bytes: &[u8]) -> Vec<(String, u32)> {
+        let (names, grades, _) = read(bytes, 1 << 20);
+        let ranked = |&file| (names.name(file).to_string(), grades.rank(file).unwrap());
+        grades.files().iter().map(ranked).collect()
+    }
+
+    fn owned(expected: &[(&str, u32)]) -> Vec<(String, u32)> {
+        expected.iter().map(|&(name, rank)| (name.to_owned(), rank)).collect()
+    }
+
+    #[test]
+    fn the_rank_is_the_order_of_the_lines_behind_the_header() {
+        let bytes =
+            b"filename\tweightcount\nB.mpg\t9\t1\r\n\nA.mpg\nC d.mpg\t1\textra\t\t\t\t\t\t\n";
+        assert_eq!(ranked(bytes), owned(&[("B.mpg", 1), ("A.mpg", 2), ("C d.mpg", 3)]));
+    }
+
+    #[test]
+    fn the_first_line_is_dropped_even_if_it_is_a_row_or_empty() {
+        assert_eq!(ranked(b"A.mpg\t1\nB.mpg\t2\n"), owned(&[("B.mpg", 1)]));
+        assert_eq!(ranked(b"\nB.mpg\t2\n"), owned(&[("B.mpg", 1)]));
+        assert_eq!(ranked(b""), owned(&[]));
+    }
+
+    #[test]
+    fn a_name_that_comes_twice_keeps_its_last_number() {
+        let bytes = b"h\nA\nB\nA\nC\n";
+        assert_eq!(ranked(bytes), owned(&[("B", 2), ("A", 3), ("C", 4)]));
+    }
+
+    #[test]
+    fn names_are_bytes_and_not_trimmed() {
+        let (names, grades, tally) = read(b"h\n  \t1\n\xb0\xa1.mpg\t2\na-b (1).mpg\t3", 7);
+        let files: Vec<_> = grades.files().iter().map(|&file| names.name(file)).collect();
+        let bytes: Vec<&[u8]> = files.iter().map(|name| name.as_bytes()).collect();
+        assert_eq!(bytes, [&b"  "[..], b"\xb0\xa1.mpg", b"a-b (1).mpg"]);
+        assert!(tally.torn && tally.bad() == 0 && tally.rows == 3);
+    }
+
+    #[test]
+    fn a_bad_name_is_counted_and_takes_its_rank_with_it() {
+        let (_, grades, tally) = read(b"h\n../x.mpg\t1\n\t2\nA\t3\n", 1 << 20);
+        assert_eq!(grades.rank(grades.files()[0]), Some(3));
+        let faults: Vec<_> = tally.first_bad.iter().map(|bad| (bad.line, bad.fault)).collect();
+        let [slash, empty] = [BadFileName::Slash, BadFileName::Empty].map(RowFault::BadName);
+        assert_eq!(faults, [(2, slash), (3, empty)]);
+    }
+
+    #[test]
+    fn the_set_holds_exactly_the_graded() {
+        let names = NameTable::new();
+        names.intern_all([&b"other"[..]]);
+        let mut reader = GradeInfoReader::new(names.clone());
+        reader.feed(b"h\nA\nB\nA\n");
+        let (grades, _) = reader.finish();
+        assert_eq!(grades.set().iter().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(grades.rank(FileId(0)), None);
+        assert_eq!(grades.rank(FileId(99)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic_and_where_they_are_cut_makes_no_difference(
+            bytes in proptest::collection::vec(
+                prop_oneof![Just(b'\n'), Just(b'\t'), Just(b'/'), Just(b'a'), any::<u8>()], 0..400),
+            chunk in 1_usize..50,
+        ) {
+            let (_, grades, tally) = read(&bytes, chunk);
+            let (_, whole_grades, whole_tally) = read(&bytes, 1 << 20);
+            prop_assert_eq!(&grades, &whole_grades);
+            prop_assert_eq!(&tally, &whole_tally);
+            prop_assert_eq!(grades.files().len() as u64, grades.set().len());
+            prop_assert!(grades.ranks.is_sorted_by(|a, b| a < b));
+        }
+    }
+}

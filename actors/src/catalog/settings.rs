@@ -1,0 +1,85 @@
+//! What a Catalog is told at its start.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+
+/// The inputs of a Catalog and how often it looks at them.
+#[derive(Clone, Debug)]
+pub struct CatalogSettings {
+    /// grade.info (spec 1.1). Without one the ranking is empty and hitcount.history is not read.
+    pub grade_info_file: Option<PathBuf>,
+    /// hitcount.history (spec 1.2). Without one, sizes and listings are simply not known; a
+    /// configured one must have been read once before there is a ranking.
+    pub hitcount_history_file: Option<PathBuf>,
+    /// Directories of masters, in the order in which they are searched. Text, because a task
+    /// carries the directory of its master.
+    pub source_dirs: Vec<Arc<str>>,
+    /// How often the inputs are looked at. A look at unchanged ones costs one `stat` each.
+    pub poll_interval: Duration,
+    /// How long a changed file must have kept still before it is read anew, so that a file that
+    /// is written in place is not read half way (D24). The first reading does not wait.
+    pub settle: Duration,
+    /// How often the source directories are listed even if they look unchanged: a mount may not
+    /// renew the times of its directories.
+    pub relist_interval: Duration,
+    /// Only these addresses count among those that hitcount.history lists.
+    pub destination_ips: BTreeSet<IpAddr>,
+    /// The load balancer's event log. Without one nothing is ever hot.
+    pub event_log: Option<EventLogSettings>,
+}
+
+impl CatalogSettings {
+    /// hitcount.history, unless there are no grades that it could tell anything of.
+    pub(super) fn history_in_use(&self) -> Option<&PathBuf> {
+        self.grade_info_file.as_ref().and(self.hitcount_history_file.as_ref())
+    }
+}
+
+impl Default for CatalogSettings {
+    /// No inputs, and the usual intervals.
+    fn default() -> Self {
+        CatalogSettings {
+            grade_info_file: None,
+            hitcount_history_file: None,
+            source_dirs: Vec::new(),
+            poll_interval: Duration::from_secs(2),
+            settle: Duration::from_secs(1),
+            relist_interval: Duration::from_secs(600),
+            destination_ips: BTreeSet::new(),
+            event_log: None,
+        }
+    }
+}
+
+/// Where the event log is and what counts in it (spec 1.3).
+#[derive(Clone, Debug)]
+pub struct EventLogSettings {
+    /// The directory of the files `EventLog[YYYYMMDD].log`.
+    pub dir: PathBuf,
+    /// The server whose selection is a hit; none counts every selection.
+    pub watch_address: Option<IpAddr>,
+    /// How long a hit counts.
+    pub window: Duration,
+    /// From how many hits in the window on a file is hot.
+    pub hit_base: u32,
+    /// The time zone in which the load balancer begins a new file at midnight.
+    pub time_zone: TimeZone,
+}
+
+impl EventLogSettings {
+    /// The log in `dir` with cfm's defaults: every selection, ten minutes, three hits; days of UTC.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        EventLogSettings {
+            dir: dir.into(),
+            watch_address: None,
+            window: Duration::from_secs(600),
+            hit_base: 3,
+            time_zone: TimeZone::UTC,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What a Catalog shows of itself: how each input stands, and whether it is ready.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::masters::Masters;
+use super::ranking::Ranking;
+use super::rising::RisingHits;
+use super::rows::RowTally;
+use super::settings::CatalogSettings;
+use crate::clock::Millis;
+
+/// How an input stood at the last look.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum InputState {
+    /// Nobody has looked yet.
+    #[default]
+    NotRead,
+    /// What is in use is what the file holds.
+    Ok,
+    /// It is being written; it will be read once it keeps still.
+    Changing,
+    /// It does not exist.
+    Missing,
+    /// It exists but could not be read.
+    Unreadable {
+        /// What the system said.
+        why: String,
+    },
+}
+
+impl InputState {
+    /// The state of an input that failed with `error`.
+    pub fn of_error(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => InputState::Missing,
+            _ => InputState::Unreadable { why: error.to_string() },
+        }
+    }
+
+    /// What is wrong, if anything is.
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            InputState::NotRead | InputState::Ok | InputState::Changing => None,
+            InputState::Missing => Some("does not exist".to_owned()),
+            InputState::Unreadable { why } => Some(format!("cannot be read: {why}")),
+        }
+    }
+}
+
+/// One input: a file, or one day's event log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InputView {
+    /// Its path, as configured.
+    pub path: String,
+    /// How it stood at the last look.
+    #[serde(flatten)]
+    pub state: InputState,
+    /// When what is in use was read.
+    pub read_at: Option<Millis>,
+    /// When the file had been written that was read then.
+    pub modified: Option<Millis>,
+    /// Its rows, as read then.
+    #[serde(flatten)]
+    pub tally: RowTally,
+}
+
+impl InputView {
+    /// An input nobody has looked at.
+    pub fn of(path: &Path) -> Self {
+        InputView { path: path.display().to_string(), ..InputView::default() }
+    }
+
+    /// How old what is in use is: the time since its file was written.
+    pub fn age(&self, now: Millis) -> Option<Duration> {
+        self.modified.map(|modified| now.since(modified))
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.state.problem().map(|problem| format!("{} {problem}", self.path))
+    }
+}
+
+/// One day's event log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EventLogFileView {
+    /// The file; its tally counts since this process began to follow it.
+    #[serde(flatten)]
+    pub input: InputView,
+    /// Up to where the file is read, in bytes.
+    pub offset: u64,
+    /// Selections of the watched address in the window when they were read.
+    pub hits: u64,
+    /// Selections of other addresses.
+    pub selections_elsewhere: u64,
+    /// Selections that were older than the window when they were read.
+    pub too_old: u64,
+    /// "File Not Found" rows.
+    pub not_found: u64,
+    /// Rows of other events.
+    pub other: u64,
+}
+
+/// The event log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EventLogView {
+    /// The days whose files are followed, oldest first.
+    pub files: Vec<EventLogFileView>,
+    /// Hits in the window.
+    pub hits_in_window: usize,
+    /// Files that are hot.
+    pub hot: usize,
+}
+
+impl EventLogView {
+    /// It is enough that one day's file can be read: at midnight the new one may not exist yet.
+    fn problem(&self) -> Option<String> {
+        let problems: Option<Vec<String>> =
+            self.files.iter().map(|file| file.input.problem()).collect();
+        problems?.pop()
+    }
+}
+
+/// The source directories.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SourceDirsView {
+    /// The directories, in the order in which they are searched.
+    pub dirs: Vec<SourceDirView>,
+    /// Different names in all of them.
+    pub masters: u64,
+}
+
+/// One source directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SourceDirView {
+    /// Its path, as configured.
+    pub path: String,
+    /// How it stood at the last look.
+    #[serde(flatten)]
+    pub state: InputState,
+    /// When it was last listed.
+    pub listed_at: Option<Millis>,
+    /// Names found then.
+    pub files: u64,
+}
+
+/// The observable state of a Catalog. Cheap to clone.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CatalogView {
+    /// Whether every input was read and could be used at the last look.
+    pub ready: bool,
+    /// What is wrong with the inputs, one sentence each. The last good state of each stays in use.
+    pub problems: Vec<String>,
+    /// When the last look at any input ended.
+    pub looked_at: Option<Millis>,
+    /// Files in the ranking.
+    pub graded: usize,
+    /// grade.info, if one is configured.
+    pub grade_info: Option<InputView>,
+    /// hitcount.history, if one is configured.
+    pub hitcount_history: Option<InputView>,
+    /// Rows of hitcount.history whose names are not graded.
+    pub ungraded_history_rows: u64,
+    /// The source directories.
+    pub source_dirs: SourceDirsView,
+    /// The event log, if one is configured.
+    pub event_log: Option<EventLogView>,
+    /// The ranking in use; none before the first one.
+    #[serde(skip)]
+    pub ranking: Option<Arc<Ranking>>,
+    /// The hot files.
+    #[serde(skip)]
+    pub rising: Arc<RisingHits>,
+    /// The masters; none before the first listing.
+    #[serde(skip)]
+    pub masters: Option<Arc<Masters>>,
+}
+
+impl CatalogView {
+    /// The view of a Catalog that has not looked yet.
+    pub(super) fn of(settings: &CatalogSettings) -> Self {
+        let dir = |path: &Arc<str>| SourceDirView { path: path.to_string(), ..Default::default() };
+        CatalogView {
+            grade_info: settings.grade_info_file.as_deref().map(InputView::of),
+            hitcount_history: settings.history_in_use().map(|path| InputView::of(path)),
+            source_dirs: SourceDirsView {
+                dirs: settings.source_dirs.iter().map(dir).collect(),
+                masters: 0,
+            },
+            event_log: settings.event_log.as_ref().map(|_| EventLogView::default()),
+            ..CatalogView::default()
+        }
+    }
+
+    /// Renews what follows from the rest: `ready`, `problems` and the counts.
+    pub(super) fn sum_up(&mut self) {
+        let inputs = self.grade_info.iter().chain(&self.hitcount_history);
+        let inputs = inputs.filter_map(InputView::problem);
+        let dirs = self.source_dirs.dirs.iter();
+        let dirs = dirs.filter_map(|dir| Some(format!("{} {}", dir.path, dir.state.problem()?)));
+        let log = self.event_log.as_ref().and_then(EventLogView::problem);
+        self.problems = inputs.chain(dirs).chain(log).collect();
+        self.ready = self.problems.is_empty() && self.is_read();
+        self.graded = self.ranking.as_ref().map_or(0, |ranking| ranking.len());
+    }
+
+    /// Whether the first look at everything is over.
+    fn is_read(&self) -> bool {
+        self.ranking.is_some()
+            && self.masters.is_some()
+            && self.event_log.as_ref().is_none_or(|log| !log.files.is_empty())
+    }
+}
