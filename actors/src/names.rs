@@ -175,7 +175,9 @@ impl NameTable {
 
     /// The id of `name`, given now if it had none.
     pub fn intern(&self, name: &FileName) -> FileId {
-        self.read().find(name.as_bytes()).unwrap_or_else(|| self.write().intern(name.as_bytes()))
+        // Two statements: the lock for reading must be gone before the one for writing is wanted.
+        let known = self.find(name.as_bytes());
+        known.unwrap_or_else(|| self.write().intern(name.as_bytes()))
     }
 
     /// Interns many names under one lock; bytes that are not a name get no id.

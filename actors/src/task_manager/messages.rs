@@ -2,11 +2,12 @@
 
 use actix::Message;
 
+use super::plan::Skip;
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::host::{BitsPerSecond, HostAddr};
 use crate::journal::CommitError;
-use crate::names::FileName;
+use crate::names::{FileId, FileName};
 use crate::wire::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -133,13 +134,38 @@ pub struct CancelTask {
 
 /// Reports of one of our workers. Answered once `Done` and `Failed` among them are durable.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<ReportsTaken, CommitError>")]
+#[rtype(result = "Result<ReportsTaken, ReportsRefused>")]
 pub struct TakeReports {
     /// Who reports.
     pub host: HostAddr,
     /// What, in order.
     pub reports: Vec<Report>,
 }
+
+/// Why reports were not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReportsRefused {
+    /// Whoever reports is no destination of this yard (404).
+    #[error("{0} is not configured as a destination of this yard")]
+    UnknownHost(HostAddr),
+    /// They could not be committed: the worker keeps them and reports again.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Asks why a file gets no copy.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Option<Skip>")]
+pub struct ExplainFile {
+    /// The file.
+    pub file: FileId,
+}
+
+/// Asks to look at once for what has become due. The TaskManager sends itself the like by its
+/// timer; tests send it after they moved the clock.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct CheckNow;
 
 /// Asks for a round of planning now, as an operator would. Answers the epoch it planned in.
 #[derive(Clone, Debug, Message)]

@@ -1,0 +1,160 @@
+//! What has become due by itself: tasks whose host is gone, that were silent for too long or whose
+//! claim can be checked, and what was kept long enough. Pure.
+
+use std::collections::HashSet;
+
+use super::decide::Deciding;
+use super::event::{Ending, GivenUp, TaskEvent};
+use super::messages::{Task, TaskState};
+use super::time_out::{self, Recipient};
+use crate::clock::Millis;
+use crate::heartbeat::Health;
+use crate::host::HostAddr;
+use crate::wire::worker::{Blame, TaskId};
+
+impl Deciding<'_> {
+    /// Everything that is due now.
+    pub fn due(&self) -> Vec<TaskEvent> {
+        let mut events = Vec::new();
+        let roles = self.hosts.roles();
+        if !self.book.hosts().iter().map(|(host, role)| (*host, *role)).eq(roles.iter().copied())
+            && !self.in_flight_has(|event| matches!(event, TaskEvent::HostsConfigured { .. }))
+        {
+            events.push(TaskEvent::HostsConfigured { hosts: roles });
+        }
+        let ending = self.ending();
+        let at_work = self.at_work();
+        for task in self.book.open().values().filter(|task| !ending.contains(&task.id)) {
+            events.extend(self.due_end(task, &at_work));
+        }
+        for task in self.book.ended().values().filter(|task| !ending.contains(&task.id)) {
+            events.extend(self.late_claim(task));
+        }
+        events.extend(self.forgettable());
+        events
+    }
+
+    /// When something becomes due next, as far as that is known by time alone.
+    pub fn next_deadline(&self) -> Option<Millis> {
+        let at_work = self.at_work();
+        let tasks = self.book.open().values().filter_map(|task| self.deadline(task, &at_work));
+        let back_offs = self.book.back_offs().values().map(|back_off| back_off.until);
+        tasks.chain(back_offs.filter(|until| *until > self.now)).min()
+    }
+
+    /// The hosts whose claims wait for a look at what they hold.
+    pub fn claims_to_check(&self) -> HashSet<HostAddr> {
+        let claims = self.book.open().values().chain(self.book.ended().values());
+        claims
+            .filter(|task| task.claimed_done)
+            .filter(|task| !self.was_read_since(task.destination, task.changed))
+            .map(|task| task.destination)
+            .collect()
+    }
+
+    fn in_flight_has(&self, what: impl Fn(&TaskEvent) -> bool) -> bool {
+        self.in_flight.events().any(what)
+    }
+
+    fn was_read_since(&self, host: HostAddr, at: Millis) -> bool {
+        self.hosts.get(host).is_some_and(|host| host.was_read_since(at))
+    }
+
+    /// The destinations that are working on a task.
+    fn at_work(&self) -> HashSet<HostAddr> {
+        let working = self.book.open().values().filter(|task| task.state == TaskState::Working);
+        working.map(|task| task.destination).collect()
+    }
+
+    fn deadline(&self, task: &Task, at_work: &HashSet<HostAddr>) -> Option<Millis> {
+        let ours = self.hosts.get(task.destination).is_some_and(|host| host.is_ours());
+        let at_work = at_work.contains(&task.destination);
+        time_out::deadline(task, Recipient { ours, at_work }, self.signs, self.settings)
+    }
+
+    fn due_end(&self, task: &Task, at_work: &HashSet<HostAddr>) -> Option<TaskEvent> {
+        for (addr, blame) in [(task.destination, Blame::Destination), (task.source, Blame::Source)]
+        {
+            match self.hosts.get(addr) {
+                None => return Some(self.take_back(task, format!("{addr} left the yard"))),
+                Some(host) if host.health == Health::Down => {
+                    let reason = format!("{addr} is down");
+                    return Some(self.give_up(task, GivenUp::Failed, blame, reason));
+                }
+                Some(_) => {}
+            }
+        }
+        let destination = self.hosts.get(task.destination)?;
+        // A file that some host holds is never planned: what an old cfw lists now it has finished,
+        // whether or not its `done` arrived (spec D18). Our workers report for themselves.
+        if !destination.is_ours() && destination.lists(self.book.file(&task.name)) {
+            return Some(TaskEvent::Completed { id: task.id, size: None, hash: None });
+        }
+        if task.claimed_done && destination.was_read_since(task.changed) {
+            let reason = format!("{} said done but does not list the file", task.destination);
+            return Some(self.give_up(task, GivenUp::Failed, Blame::File, reason));
+        }
+        let overdue = self.deadline(task, at_work).is_some_and(|deadline| deadline <= self.now);
+        overdue.then(|| self.time_out(task))
+    }
+
+    fn time_out(&self, task: &Task) -> TaskEvent {
+        let host = task.destination;
+        let reason = match task.state {
+            TaskState::Ready => format!("{host} never began it"),
+            _ if task.claimed_done => format!("{host} said done but could not be asked about it"),
+            _ => format!("{host} gave no sign of life for too long"),
+        };
+        self.give_up(task, GivenUp::Timeout, Blame::Destination, reason)
+    }
+
+    /// A `done` that arrived after the task had been given up, once it can be checked.
+    fn late_claim(&self, task: &Task) -> Option<TaskEvent> {
+        if !task.claimed_done {
+            return None;
+        }
+        let destination = self.hosts.get(task.destination)?;
+        if destination.lists(self.book.file(&task.name)) {
+            return Some(TaskEvent::Completed { id: task.id, size: None, hash: None });
+        }
+        destination.was_read_since(task.changed).then(|| {
+            let reason = format!("{} said done too late and does not list it", task.destination);
+            let ending = Ending { how: GivenUp::Timeout, reason, blame: task.blame };
+            TaskEvent::Ended { id: task.id, ending, back_off: None }
+        })
+    }
+
+    /// Ended tasks that are too old or too many, and back-offs that are long over.
+    fn forgettable(&self) -> Option<TaskEvent> {
+        if self.in_flight_has(|event| matches!(event, TaskEvent::Forgot { .. })) {
+            return None;
+        }
+        let tasks = self.forgettable_tasks();
+        let base = self.settings.back_off.base;
+        let stale =
+            |(_, back_off): &(_, &super::back_off::BackOff)| back_off.is_stale(base, self.now);
+        let held = self.book.back_offs().iter().filter(stale);
+        let back_offs: Vec<_> = held.map(|(blamed, _)| blamed.clone()).take(AT_ONCE).collect();
+        (!tasks.is_empty() || !back_offs.is_empty())
+            .then_some(TaskEvent::Forgot { tasks, back_offs })
+    }
+
+    fn forgettable_tasks(&self) -> Vec<TaskId> {
+        let ended = self.book.ended();
+        let keep = self.settings.keep_ended_count;
+        // A tenth more than wanted is let stand, so that not every end forgets one other.
+        if ended.len() > keep + keep / 10 {
+            let mut by_age: Vec<(Millis, TaskId)> =
+                ended.values().map(|task| (task.changed, task.id)).collect();
+            by_age.sort_unstable();
+            by_age.truncate(ended.len() - keep);
+            return by_age.into_iter().map(|(_, id)| id).take(AT_ONCE).collect();
+        }
+        let old =
+            |task: &&std::sync::Arc<Task>| self.now.since(task.changed) >= self.settings.keep_ended;
+        ended.values().filter(old).map(|task| task.id).take(AT_ONCE).collect()
+    }
+}
+
+/// How many things are forgotten in one event, so that it fits an entry.
+const AT_ONCE: usize = 100;

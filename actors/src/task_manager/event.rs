@@ -1,0 +1,206 @@
+//! What can happen to the tasks: the events of the piece, their outcomes and refusals.
+//!
+//! **Invariant:** whatever a setting or a clock decides stands in the event (a cap, the end of a
+//! back-off, what is forgotten), so that `apply` gives the same on nodes configured differently.
+
+use serde::{Deserialize, Serialize};
+
+use super::back_off::BackingOff;
+use super::messages::TaskState;
+use crate::clock::Millis;
+use crate::host::{BitsPerSecond, HostAddr, HostRole};
+use crate::names::FileName;
+use crate::wire::worker::{Blame, ContentHash, TaskId};
+
+/// One event. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskEvent {
+    /// The yard consists of these hosts. What is known of others is forgotten.
+    HostsConfigured {
+        /// Every host, by address.
+        hosts: Vec<(HostAddr, HostRole)>,
+    },
+    /// A copy was planned.
+    Created(NewTask),
+    /// Its destination has begun.
+    Began {
+        /// The task.
+        id: TaskId,
+    },
+    /// An old cfw said `done`; its inventory is still to confirm it.
+    Claimed {
+        /// The task.
+        id: TaskId,
+    },
+    /// The copy is in place: the task ends and the placement is recorded with it. Whoever backed
+    /// off and had a part in it is cleared.
+    Completed {
+        /// The task.
+        id: TaskId,
+        /// The copy's size in bytes, when it was told.
+        size: Option<u64>,
+        /// Its verified hash; none when only an inventory says that it is there.
+        hash: Option<ContentHash>,
+    },
+    /// The task ends without success.
+    Ended {
+        /// The task.
+        id: TaskId,
+        /// How and why.
+        ending: Ending,
+        /// Who is left alone for how long.
+        back_off: Option<BackingOff>,
+    },
+    /// A copy was found on a host, without an open task for it.
+    Placed {
+        /// The host.
+        host: HostAddr,
+        /// The file.
+        name: FileName,
+    },
+    /// What a host's inventory shows otherwise than the placements so far. A long difference comes
+    /// in several events.
+    InventoryDiffered {
+        /// The host.
+        host: HostAddr,
+        /// Files it holds.
+        added: Vec<FileName>,
+        /// Files it no longer holds.
+        removed: Vec<FileName>,
+        /// Whether the placements are the whole inventory after this.
+        complete: bool,
+    },
+    /// What was kept long enough goes.
+    Forgot {
+        /// Ended tasks.
+        tasks: Vec<TaskId>,
+        /// Back-offs that are long over.
+        back_offs: Vec<super::back_off::Blamed>,
+    },
+}
+
+/// A planned copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewTask {
+    /// Its number.
+    pub id: TaskId,
+    /// The file.
+    pub name: FileName,
+    /// Directory of the master on the source.
+    pub dir: String,
+    /// Where it comes from.
+    pub source: HostAddr,
+    /// Where it goes.
+    pub destination: HostAddr,
+    /// Rank, 1 = best; 0 for a hot file without a grade.
+    pub grade: u32,
+    /// Rising hits; 0 for a file planned by its grade.
+    pub hits: u32,
+    /// The master's size in bytes.
+    pub size: u64,
+    /// The rate to keep below.
+    pub copy_speed: Option<BitsPerSecond>,
+    /// How many open tasks the source may have, this one included.
+    pub source_cap: u32,
+}
+
+/// The ways to end without success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GivenUp {
+    /// Something went wrong.
+    Failed,
+    /// Nothing was heard for too long.
+    Timeout,
+    /// Somebody took it back.
+    Cancelled,
+}
+
+impl From<GivenUp> for TaskState {
+    fn from(how: GivenUp) -> Self {
+        match how {
+            GivenUp::Failed => TaskState::Failed,
+            GivenUp::Timeout => TaskState::Timeout,
+            GivenUp::Cancelled => TaskState::Cancelled,
+        }
+    }
+}
+
+/// How a task ends without success.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// In which way.
+    pub how: GivenUp,
+    /// Why, for people.
+    pub reason: String,
+    /// Who is to blame.
+    pub blame: Option<Blame>,
+}
+
+/// What an applied event answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskOutcome {
+    /// It happened.
+    Applied,
+    /// It happened before: nothing changed.
+    AlreadySo,
+}
+
+/// Why an event changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum TaskRefusal {
+    /// The task is not there (any more).
+    #[error("there is no task {0}")]
+    NoSuchTask(TaskId),
+    /// The task's number is taken.
+    #[error("task {0} exists already")]
+    IdTaken(TaskId),
+    /// The task cannot go there from where it is.
+    #[error("task {id} is {from:?}: it cannot do that any more")]
+    Transition {
+        /// The task.
+        id: TaskId,
+        /// Where it is.
+        from: TaskState,
+    },
+    /// Two open tasks for one file.
+    #[error("task {by} copies {name} already")]
+    FileBusy {
+        /// The file.
+        name: FileName,
+        /// The task that copies it.
+        by: TaskId,
+    },
+    /// The source serves as many copies as it may.
+    #[error("source {0} serves as many copies as it may")]
+    SourceBusy(HostAddr),
+    /// Source and destination are the same.
+    #[error("{0} cannot copy from itself")]
+    SameHost(HostAddr),
+    /// The host is not configured for this.
+    #[error("{0} is not configured as a host for this")]
+    UnknownHost(HostAddr),
+}
+
+impl NewTask {
+    /// The task as it is right after its creation at `at`.
+    pub(super) fn into_task(self, at: Millis) -> super::messages::Task {
+        super::messages::Task {
+            id: self.id,
+            name: self.name,
+            dir: self.dir,
+            source: self.source,
+            destination: self.destination,
+            grade: self.grade,
+            hits: self.hits,
+            size: self.size,
+            copy_speed: self.copy_speed,
+            state: TaskState::Ready,
+            created: at,
+            changed: at,
+            claimed_done: false,
+            reason: None,
+            blame: None,
+            hash: None,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What is known of the hosts at this moment. In memory only, pure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::settings::HostSetting;
+use crate::cfw_worker::{DiskFigures, HostObserved, Inventory};
+use crate::clock::Millis;
+use crate::heartbeat::{Health, HealthChanged};
+use crate::host::{HostAddr, HostKind, HostRole};
+use crate::names::FileId;
+
+/// One host as last seen.
+#[derive(Clone, Debug)]
+pub struct HostState {
+    /// What it is for.
+    pub role: HostRole,
+    /// Whether it answers.
+    pub health: Health,
+    /// What program answers.
+    pub kind: HostKind,
+    /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
+    pub disk: Option<(DiskFigures, Millis)>,
+    /// Its inventory as last read by this process.
+    pub observed: Option<Arc<Inventory>>,
+    /// Copies that arrived since its disk and inventory were last read.
+    pub landed: Vec<Landed>,
+    /// Whether `observed` may differ from the placements in the book.
+    pub differs: bool,
+}
+
+/// A copy that arrived on a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was recorded.
+    pub at: Millis,
+}
+
+/// The configured hosts and what is known of each.
+#[derive(Clone, Debug, Default)]
+pub struct HostTable {
+    hosts: BTreeMap<HostAddr, HostState>,
+}
+
+impl HostState {
+    fn new(role: HostRole) -> Self {
+        HostState {
+            role,
+            health: Health::Unknown,
+            kind: HostKind::Unknown,
+            disk: None,
+            observed: None,
+            landed: Vec::new(),
+            differs: false,
+        }
+    }
+
+    /// Whether a Reelyard worker answers there.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.kind, HostKind::Reelyard { .. })
+    }
+
+    /// Bytes that may still be written under `limit_percent`, what arrived since the disk was read
+    /// taken off. None while the disk is unknown.
+    pub fn room(&self, limit_percent: u32) -> Option<u64> {
+        let (disk, at) = self.disk.as_ref()?;
+        let landed: u64 =
+            self.landed.iter().filter(|copy| copy.at >= *at).map(|copy| copy.size).sum();
+        Some(disk.room(limit_percent).saturating_sub(landed))
+    }
+
+    /// Whether the inventory as last read holds `file`.
+    pub fn lists(&self, file: FileId) -> bool {
+        self.observed.as_ref().is_some_and(|inventory| inventory.files.contains(file.0))
+    }
+
+    /// Whether the inventory was read at `at` or later.
+    pub fn was_read_since(&self, at: Millis) -> bool {
+        self.observed.as_ref().is_some_and(|inventory| inventory.at >= at)
+    }
+}
+
+impl HostTable {
+    /// The hosts as configured, nothing known of any.
+    pub fn new(settings: &[HostSetting]) -> Self {
+        let host = |setting: &HostSetting| (setting.addr, HostState::new(setting.role));
+        HostTable { hosts: settings.iter().map(host).collect() }
+    }
+
+    /// The host at `addr`, if it is configured.
+    pub fn get(&self, addr: HostAddr) -> Option<&HostState> {
+        self.hosts.get(&addr)
+    }
+
+    /// Every host, by address.
+    pub fn iter(&self) -> impl Iterator<Item = (HostAddr, &HostState)> {
+        self.hosts.iter().map(|(addr, host)| (*addr, host))
+    }
+
+    /// Every host and its role, by address.
+    pub fn roles(&self) -> Vec<(HostAddr, HostRole)> {
+        self.iter().map(|(addr, host)| (addr, host.role)).collect()
+    }
+
+    /// Takes a change of health. What was known of the disk of a host that went down is forgotten:
+    /// it may come back as another. Answers whether the host is configured.
+    pub fn health_changed(&mut self, change: &HealthChanged) -> bool {
+        let Some(host) = self.hosts.get_mut(&change.host) else {
+            return false;
+        };
+        host.health = change.to;
+        if change.to == Health::Down {
+            host.disk = None;
+        }
+        true
+    }
+
+    /// Takes what was seen of a host. Answers the files whose place changed by it.
+    pub fn observe(&mut self, seen: &HostObserved) -> Vec<FileId> {
+        let Some(host) = self.hosts.get_mut(&seen.host) else {
+            return Vec::new();
+        };
+        host.kind = seen.kind;
+        if let Some(disk) = seen.disk
+            && host.disk.is_none_or(|(_, at)| at <= seen.at)
+        {
+            host.disk = Some((disk, seen.at));
+        }
+        let mut changed = Vec::new();
+        if let Some(inventory) = &seen.inventory
+            && host.observed.as_ref().is_none_or(|known| known.at <= inventory.at)
+        {
+            changed = match &host.observed {
+                Some(known) => (&known.files ^ &inventory.files).iter().map(FileId).collect(),
+                None => inventory.files.iter().map(FileId).collect(),
+            };
+            host.observed = Some(Arc::clone(inventory));
+            host.differs = true;
+        }
+        host.drop_landed();
+        changed
+    }
+
+    /// Takes note of a copy that arrived.
+    pub fn landed(&mut self, addr: HostAddr, copy: Landed) {
+        if let Some(host) = self.hosts.get_mut(&addr) {
+            host.landed.retain(|other| other.file != copy.file);
+            host.landed.push(copy);
+        }
+    }
+
+    /// Takes note whether a host's inventory may differ from its placements.
+    pub fn set_differs(&mut self, addr: HostAddr, differs: bool) {
+        if let Some(host) = self.hosts.get_mut(&addr) {
+            host.differs = differs && host.observed.is_some();
+        }
+    }
+
+    /// Looks again at every difference, after the book was replaced.
+    pub fn all_differ(&mut self) {
+        for host in self.hosts.values_mut() {
+            host.differs = host.observed.is_some();
+        }
+    }
+}
+
+impl HostState {
+    /// Forgets the copies that both the disk figures and the inventory have seen.
+    fn drop_landed(&mut self) {
+        let disk = self.disk.map_or(Millis(i64::MIN), |(_, at)| at);
+        let listed = self.observed.as_ref().map_or(Millis(i64::MIN), |inventory| inventory.at);
+        self.landed.retain(|copy| copy.at >= disk || copy.at >= listed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(at: i64, used: u64) -> HostObserved {
+        HostObserved {
+            host: "10.0.0.1:80".parse().unwrap(),
+            kind: HostKind::Cfw,
+            inventory: Some(Arc::new(Inventory { at: Millis(at), ..Inventory::default() })),
+            disk: Some(DiskFigures { used, avail: 100 - used, ..DiskFigures::default() }),
+            at: Millis(at),
+        }
+    }
+
+    #[test]
+    fn a_copy_takes_room_until_the_disk_was_read_after_it() {
+        let addr = "10.0.0.1:80".parse().unwrap();
+        let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
+        let room = |table: &HostTable| table.get(addr).unwrap().room(90);
+        assert_eq!(room(&table), None);
+        table.observe(&seen(1, 0));
+        table.landed(addr, Landed { file: FileId(0), size: 30, at: Millis(2) });
+        assert_eq!(room(&table), Some(60));
+        table.observe(&seen(3, 30));
+        assert_eq!(room(&table), Some(60));
+        assert!(table.get(addr).unwrap().landed.is_empty());
+    }
+
+    #[test]
+    fn a_host_that_went_down_must_be_looked_at_again() {
+        let addr = "10.0.0.1:80".parse().unwrap();
+        let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
+        table.observe(&seen(1, 0));
+        let (from, to) = (Health::Up, Health::Down);
+        assert!(table.health_changed(&HealthChanged { host: addr, from, to, at: Millis(2) }));
+        assert_eq!(table.get(addr).unwrap().room(90), None);
+        assert!(table.get(addr).unwrap().observed.is_some());
+    }
+}

@@ -1,0 +1,288 @@
+//! Which files want a copy, best first, kept up to date change by change.
+//!
+//! **Invariant:** `wanted` holds the position of every graded file that has a master, is not
+//! ignored, is on no host, is not listed on a host that was never asked, and is not parked as too
+//! big. A round therefore looks at files that want a copy and at no others, however many there are.
+
+use std::collections::{BTreeSet, HashSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::name_traits::NameTraits;
+use super::skip::Skip;
+use crate::catalog::masters::Masters;
+use crate::catalog::ranking::Ranking;
+use crate::catalog::rising::RisingHits;
+use crate::names::FileId;
+use crate::task_manager::hosts::HostTable;
+use crate::task_manager::state::TaskBook;
+
+/// No position: the file has no grade.
+const NOWHERE: u32 = u32::MAX;
+
+/// A file that may be planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The file.
+    pub file: FileId,
+    /// Its rank, 1 = best; 0 without a grade.
+    pub grade: u32,
+    /// Its rising hits; 0 when it is not hot.
+    pub hits: u32,
+}
+
+/// The files that want a copy.
+#[derive(Clone, Debug, Default)]
+pub struct Candidates {
+    ranking: Option<Arc<Ranking>>,
+    masters: Option<Arc<Masters>>,
+    /// Graded files, best first.
+    order: Vec<FileId>,
+    /// Where each file stands in `order`, by its number.
+    position: Vec<u32>,
+    /// Hot files: most hits first, then the better grade.
+    hot: Vec<Candidate>,
+    hot_files: RoaringBitmap,
+    traits: NameTraits,
+    /// Files that some host holds.
+    placed: RoaringBitmap,
+    /// IPs of destinations whose inventory was never read.
+    unasked: HashSet<IpAddr>,
+    /// Files larger than the room on any destination, by size.
+    parked: BTreeSet<(u64, u32)>,
+    parked_files: RoaringBitmap,
+    wanted: RoaringBitmap,
+    /// Whether `wanted` must be made anew.
+    stale: bool,
+}
+
+/// Whether the whole inventory of a destination is known, of this run or of an earlier one.
+pub(super) fn was_asked(book: &TaskBook, hosts: &HostTable, addr: crate::host::HostAddr) -> bool {
+    hosts.get(addr).is_some_and(|host| host.observed.is_some())
+        || book.placement(addr).is_some_and(|placement| placement.complete)
+}
+
+impl Candidates {
+    /// Takes a new ranking.
+    pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
+        self.order = ranking.files().to_vec();
+        let ids = self.order.iter().map(|file| file.0 as usize + 1).max().unwrap_or(0);
+        self.position = vec![NOWHERE; ids];
+        for (position, file) in (0..).zip(&self.order) {
+            self.position[file.0 as usize] = position;
+        }
+        self.ranking = Some(ranking);
+        self.rank_hot();
+        self.stale = true;
+    }
+
+    /// Takes new hot files.
+    pub fn set_rising(&mut self, rising: &RisingHits) {
+        let hot = rising.hot().iter();
+        self.hot = hot.map(|&(file, hits)| Candidate { file, grade: 0, hits }).collect();
+        self.hot_files = self.hot.iter().map(|hot| hot.file.0).collect();
+        self.rank_hot();
+    }
+
+    /// Takes a new listing of the masters.
+    pub fn set_masters(&mut self, masters: Arc<Masters>) {
+        self.masters = Some(masters);
+        self.stale = true;
+    }
+
+    /// Looks at everything again before the next round.
+    pub fn set_stale(&mut self) {
+        self.stale = true;
+    }
+
+    /// Whether a ranking was ever read.
+    pub fn has_ranking(&self) -> bool {
+        self.ranking.is_some()
+    }
+
+    /// Whether the masters were ever listed.
+    pub fn has_masters(&self) -> bool {
+        self.masters.is_some()
+    }
+
+    /// How many graded files want a copy, those that are too big left out.
+    pub fn wanted(&self) -> u64 {
+        self.wanted.len()
+    }
+
+    /// How many files are too big for every destination.
+    pub fn too_big(&self) -> u64 {
+        self.parked_files.len()
+    }
+
+    /// How many files are graded.
+    pub fn graded(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The traits of names.
+    pub fn traits(&self) -> &NameTraits {
+        &self.traits
+    }
+
+    /// Makes ready for a round.
+    pub fn refresh(&mut self, book: &TaskBook, hosts: &HostTable, ignore_prefixes: &[Vec<u8>]) {
+        self.traits.learn(book.names(), ignore_prefixes);
+        let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
+        let unasked: HashSet<IpAddr> = destinations
+            .filter(|(addr, _)| !was_asked(book, hosts, *addr))
+            .map(|(addr, _)| addr.ip())
+            .collect();
+        if self.unasked != unasked {
+            self.unasked = unasked;
+            self.stale = true;
+        }
+        if self.stale {
+            self.rebuild(book, hosts);
+        }
+    }
+
+    /// Takes note that these files came to a host or left one.
+    pub fn moved(
+        &mut self,
+        files: impl IntoIterator<Item = FileId>,
+        book: &TaskBook,
+        hosts: &HostTable,
+    ) {
+        for file in files {
+            if is_held(file, book, hosts) {
+                self.placed.insert(file.0);
+            } else {
+                self.placed.remove(file.0);
+            }
+            self.judge(file);
+        }
+    }
+
+    /// Sets a file aside until some destination has room for `size` bytes.
+    pub fn park(&mut self, file: FileId, size: u64) {
+        if self.parked_files.insert(file.0) {
+            self.parked.insert((size, file.0));
+        }
+        self.judge(file);
+    }
+
+    /// Takes back every file that fits into `room` bytes.
+    pub fn unpark(&mut self, room: u64) {
+        while let Some(&(size, file)) = self.parked.first() {
+            if size > room {
+                break;
+            }
+            self.parked.pop_first();
+            self.parked_files.remove(file);
+            self.judge(FileId(file));
+        }
+    }
+
+    /// The candidates: hot ones first, then by grade.
+    pub fn best_first(&self, ungraded_hot: bool) -> impl Iterator<Item = Candidate> + '_ {
+        let hot = self.hot.iter().copied().filter(move |hot| {
+            (ungraded_hot || hot.grade > 0) && self.unwanted(hot.file, ungraded_hot).is_none()
+        });
+        let graded = self.wanted.iter().filter_map(|position| {
+            let file = *self.order.get(position as usize)?;
+            let cold = !self.hot_files.contains(file.0);
+            cold.then(|| Candidate { file, grade: self.grade(file), hits: 0 })
+        });
+        hot.chain(graded)
+    }
+
+    /// Why a file is no candidate at all; none if it is one.
+    pub fn unwanted(&self, file: FileId, ungraded_hot: bool) -> Option<Skip> {
+        let hot = ungraded_hot && self.hot_files.contains(file.0);
+        if self.position(file).is_none() && !hot {
+            Some(Skip::Ungraded)
+        } else if !self.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0)) {
+            Some(Skip::NoMaster)
+        } else if self.traits.ignored().contains(file.0) {
+            Some(Skip::Ignored)
+        } else if self.placed.contains(file.0) {
+            Some(Skip::Placed)
+        } else if self.is_listed(file) {
+            Some(Skip::Listed)
+        } else if self.parked_files.contains(file.0) {
+            Some(Skip::TooBig)
+        } else {
+            None
+        }
+    }
+
+    /// The rank of a file, 1 = best; 0 without a grade.
+    pub fn grade(&self, file: FileId) -> u32 {
+        self.ranking.as_ref().and_then(|ranking| ranking.rank(file)).unwrap_or(0)
+    }
+
+    /// Where a file stands among the graded ones.
+    fn position(&self, file: FileId) -> Option<u32> {
+        self.position.get(file.0 as usize).copied().filter(|position| *position != NOWHERE)
+    }
+
+    fn rank_hot(&mut self) {
+        let mut hot = std::mem::take(&mut self.hot);
+        for candidate in &mut hot {
+            candidate.grade = self.grade(candidate.file);
+        }
+        // Stable: equal ones stay in the order in which the Catalog has them, by name.
+        hot.sort_by_key(|hot| (std::cmp::Reverse(hot.hits), hot.grade.wrapping_sub(1)));
+        self.hot = hot;
+    }
+
+    /// hitcount.history says that it is on a host which was never asked (spec 1.2, D9, D10).
+    fn is_listed(&self, file: FileId) -> bool {
+        if self.unasked.is_empty() {
+            return false;
+        }
+        let listed = self.ranking.as_ref().map_or(&[][..], |ranking| ranking.listed_on(file));
+        listed.iter().any(|ip| self.unasked.contains(ip))
+    }
+
+    /// Puts one file into `wanted` or takes it out.
+    fn judge(&mut self, file: FileId) {
+        // What is stale is made anew before it is used.
+        let Some(position) = self.position(file).filter(|_| !self.stale) else {
+            return;
+        };
+        if self.unwanted(file, false).is_none() {
+            self.wanted.insert(position);
+        } else {
+            self.wanted.remove(position);
+        }
+    }
+
+    fn rebuild(&mut self, book: &TaskBook, hosts: &HostTable) {
+        let confirmed = book.placements().values().map(|placement| &*placement.files);
+        let observed = hosts.iter().filter_map(|(_, host)| Some(&host.observed.as_ref()?.files));
+        self.placed = RoaringBitmap::new();
+        for files in confirmed.chain(observed) {
+            self.placed |= files;
+        }
+        let mut files = match &self.masters {
+            Some(masters) => &masters.files - &self.placed,
+            None => RoaringBitmap::new(),
+        };
+        files -= self.traits.ignored();
+        files -= &self.parked_files;
+        let mut positions: Vec<u32> = files
+            .iter()
+            .filter(|&file| !self.is_listed(FileId(file)))
+            .filter_map(|file| self.position(FileId(file)))
+            .collect();
+        positions.sort_unstable();
+        self.wanted = positions.into_iter().collect();
+        self.stale = false;
+    }
+}
+
+/// Whether some host holds a file: as last confirmed, also by a host that is down now, or as seen
+/// by this process.
+fn is_held(file: FileId, book: &TaskBook, hosts: &HostTable) -> bool {
+    book.placements().values().any(|placement| placement.files.contains(file.0))
+        || hosts.iter().any(|(_, host)| host.lists(file))
+}

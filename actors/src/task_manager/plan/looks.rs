@@ -1,0 +1,70 @@
+//! What was seen of masters: where each is and how large, for as long as that is good enough.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::skip::Skip;
+use crate::catalog::MasterLook;
+use crate::clock::Millis;
+use crate::names::FileId;
+
+/// How many looks are kept before those that are no longer good are dropped.
+const DROP_BEYOND: usize = 8192;
+
+/// Recent looks at masters.
+#[derive(Clone, Debug, Default)]
+pub struct Looks {
+    by_file: HashMap<FileId, Look>,
+}
+
+#[derive(Clone, Debug)]
+struct Look {
+    seen: MasterLook,
+    good_until: Millis,
+}
+
+/// Where a master is and how large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Master {
+    /// Its directory.
+    pub dir: Arc<str>,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl Looks {
+    /// Takes what was seen at `now`: a definite answer is good for `fresh_for`, an indefinite one
+    /// until `ask_again_after`.
+    pub fn learn(
+        &mut self,
+        seen: impl IntoIterator<Item = (FileId, MasterLook)>,
+        now: Millis,
+        fresh_for: Duration,
+        ask_again_after: Duration,
+    ) {
+        for (file, seen) in seen {
+            let unknown = seen == MasterLook::Unknown;
+            let good_until = now.after(if unknown { ask_again_after } else { fresh_for });
+            self.by_file.insert(file, Look { seen, good_until });
+        }
+        if self.by_file.len() > DROP_BEYOND {
+            self.by_file.retain(|_, look| now < look.good_until);
+        }
+    }
+
+    /// Forgets that masters were absent: the listing changed.
+    pub fn forget_absent(&mut self) {
+        self.by_file.retain(|_, look| look.seen != MasterLook::Absent);
+    }
+
+    /// The master of `file`, as far as it is freshly known; none when it must be looked at.
+    pub fn get(&self, file: FileId, now: Millis) -> Option<Result<Master, Skip>> {
+        let look = self.by_file.get(&file).filter(|look| now < look.good_until)?;
+        Some(match &look.seen {
+            MasterLook::Found { dir, size, .. } => Ok(Master { dir: Arc::clone(dir), size: *size }),
+            MasterLook::Absent => Err(Skip::MasterAbsent),
+            MasterLook::Unknown => Err(Skip::MasterUnknown),
+        })
+    }
+}

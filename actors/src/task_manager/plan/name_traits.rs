@@ -1,0 +1,84 @@
+//! What matters of a name itself: whether it is ignored, whether old hosts can carry it.
+
+use roaring::RoaringBitmap;
+
+use crate::names::{FileId, FileName, NameTable};
+
+/// The longest name that an old cfw can fetch: it appends `.` and the task's number to it, in
+/// one directory entry (spec 2.5).
+const LONGEST_OLD_NAME: usize = crate::names::LONGEST_NAME - 20;
+
+/// Traits of every name met so far. Names never change, so each is looked at once.
+#[derive(Clone, Debug, Default)]
+pub struct NameTraits {
+    looked_at: u32,
+    ignored: RoaringBitmap,
+    uncarried: RoaringBitmap,
+}
+
+impl NameTraits {
+    /// Looks at the names that `names` has met since the last time.
+    pub fn learn(&mut self, names: &NameTable, ignore_prefixes: &[Vec<u8>]) {
+        let met = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        for id in self.looked_at..met {
+            let name = names.name(FileId(id));
+            if is_ignored(&name, ignore_prefixes) {
+                self.ignored.insert(id);
+            }
+            if !old_hosts_carry(&name) {
+                self.uncarried.insert(id);
+            }
+        }
+        self.looked_at = met;
+    }
+
+    /// The files whose names begin with an ignored prefix.
+    pub fn ignored(&self) -> &RoaringBitmap {
+        &self.ignored
+    }
+
+    /// Whether old hosts can carry the name of `file`.
+    pub fn old_hosts_carry(&self, file: FileId) -> bool {
+        file.0 < self.looked_at && !self.uncarried.contains(file.0)
+    }
+}
+
+fn is_ignored(name: &FileName, prefixes: &[Vec<u8>]) -> bool {
+    prefixes.iter().any(|prefix| name.as_bytes().starts_with(prefix))
+}
+
+/// Whether a name goes through cfm's JSON, cfw's line-by-line list and its temporary name.
+fn old_hosts_carry(name: &FileName) -> bool {
+    name.as_bytes().len() <= LONGEST_OLD_NAME
+        && name.as_utf8().is_some_and(|text| !text.chars().any(char::is_control))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_looked_at_once_each() {
+        let names = NameTable::new();
+        let prefixes = [b"M64".to_vec()];
+        let id = |bytes: &[u8]| names.intern(&FileName::new(bytes).unwrap());
+        let (ad, plain) = (id(b"M64x.mpg"), id(b"xM64.mpg"));
+        let mut traits = NameTraits::default();
+        traits.learn(&names, &prefixes);
+        assert!(traits.ignored().contains(ad.0) && !traits.ignored().contains(plain.0));
+        let later = id(b"M64y.mpg");
+        assert!(!traits.old_hosts_carry(later));
+        traits.learn(&names, &prefixes);
+        assert!(traits.ignored().contains(later.0) && traits.old_hosts_carry(later));
+    }
+
+    #[test]
+    fn an_old_host_carries_text_without_control_characters_of_at_most_235_bytes() {
+        let carries = |bytes: Vec<u8>| old_hosts_carry(&FileName::new(bytes).unwrap());
+        assert!(carries(vec![b'x'; 235]) && !carries(vec![b'x'; 236]));
+        assert!(carries("빛 #?%41.mpg".into()));
+        for bad in [&b"\xff"[..], b"a\nb", b"a\tb", b"a\rb", b"\x7f", b"\xc2\x85"] {
+            assert!(!carries(bad.to_vec()), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Why a file is not planned, and why a round plans nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::HostAddr;
+
+/// Why a file gets no copy in a round.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Skip {
+    /// It has no grade, and is not hot or may not be placed for being hot alone.
+    #[error("it has no grade")]
+    Ungraded,
+    /// No source directory lists it.
+    #[error("no source directory has it")]
+    NoMaster,
+    /// Its name begins with an ignored prefix.
+    #[error("its name begins with an ignored prefix")]
+    Ignored,
+    /// A host holds it, as last confirmed.
+    #[error("a host holds it already")]
+    Placed,
+    /// hitcount.history lists it on a host whose inventory was never read.
+    #[error("hitcount.history lists it on a host that could not be asked yet")]
+    Listed,
+    /// An open task copies it.
+    #[error("a task copies it already")]
+    UnderWay,
+    /// It failed and backs off.
+    #[error("it backs off after a failure")]
+    BacksOff,
+    /// A look found no regular file where the listing has it.
+    #[error("its master is not there as a regular file")]
+    MasterAbsent,
+    /// Its master could not be looked at.
+    #[error("its master could not be looked at")]
+    MasterUnknown,
+    /// Its master is being looked at.
+    #[error("its master is being looked at")]
+    LookUnderWay,
+    /// It is larger than the room of any destination.
+    #[error("it is larger than the room on any destination")]
+    TooBig,
+    /// It fits no destination once what is on its way there has arrived.
+    #[error("no destination has room for it at present")]
+    NoRoom,
+    /// Only old hosts have room, and their protocol cannot carry its name.
+    #[error("only old hosts have room, and their protocol cannot carry its name")]
+    NameNotCarried,
+    /// No source that is free and a destination with room go together.
+    #[error("no free source goes with a destination that has room")]
+    NoPair,
+}
+
+/// Why a host takes no part in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unusable {
+    /// It is not up.
+    NotUp,
+    /// It is not known what program answers there.
+    KindUnknown,
+    /// Its inventory was never read.
+    InventoryUnknown,
+    /// Its disk is not known.
+    DiskUnknown,
+    /// It backs off after a failure.
+    BacksOff,
+}
+
+/// What a round as a whole waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// The ranking was not read yet.
+    Ranking,
+    /// The source directories were not listed yet.
+    Masters,
+    /// These destinations answer but their inventories were never read: any file might be there.
+    FirstLook(Vec<HostAddr>),
+    /// No source is up and free.
+    Source,
+    /// No destination is usable.
+    Destination,
+    /// So many masters are to be looked at first.
+    Looks(usize),
+    /// Nothing: every file that can have a copy has one or gets one.
+    Nothing,
+}

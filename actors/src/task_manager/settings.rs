@@ -1,0 +1,80 @@
+//! What an operator can set of planning and of the life of tasks.
+
+use std::time::Duration;
+
+use crate::host::{BitsPerSecond, HostAddr, HostRole};
+
+/// One host as configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostSetting {
+    /// Its address, which is its identity.
+    pub addr: HostAddr,
+    /// What it is for.
+    pub role: HostRole,
+}
+
+/// How long whoever is blamed for a failure is left alone: `base` after the first one, doubled
+/// with each further one, never longer than `cap`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackOffSettings {
+    /// After the first failure.
+    pub base: Duration,
+    /// At most.
+    pub cap: Duration,
+}
+
+/// Everything that can be set of the TaskManager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskSettings {
+    /// How many copies one source serves at a time; at least 1.
+    pub copies_per_source: usize,
+    /// How long a working task of one of our workers may give no sign of life. For an old cfw,
+    /// which gives none, it is the least that any copy is allowed.
+    pub timeout: Duration,
+    /// How long a ready task may wait for its destination to begin.
+    pub pickup_timeout: Duration,
+    /// The rate that each copy keeps below; none for as fast as it goes.
+    pub copy_speed: Option<BitsPerSecond>,
+    /// How failures keep back what is to blame for them.
+    pub back_off: BackOffSettings,
+    /// How long an ended task stays in the list.
+    pub keep_ended: Duration,
+    /// How many ended tasks stay in the list at most; the oldest go first.
+    pub keep_ended_count: usize,
+    /// Names that begin with one of these are never placed (advertisements).
+    pub ignore_prefixes: Vec<Vec<u8>>,
+    /// Whether a hot file without a grade is placed.
+    pub ungraded_hot: bool,
+    /// How much of a destination's disk may be in use, in percent.
+    pub storage_limit_percent: u32,
+    /// How long planning waits at first for a destination that answers but whose inventory was
+    /// never read: any file might be there.
+    pub first_look: Duration,
+    /// How long what was seen of a master (its directory and size) is good enough to plan with.
+    pub look_fresh_for: Duration,
+    /// How long after a look or a refresh that failed the same is asked again.
+    pub ask_again_after: Duration,
+}
+
+impl Default for TaskSettings {
+    fn default() -> Self {
+        TaskSettings {
+            copies_per_source: 1,
+            timeout: Duration::from_secs(30 * 60),
+            pickup_timeout: Duration::from_secs(5 * 60),
+            copy_speed: None,
+            back_off: BackOffSettings {
+                base: Duration::from_secs(15),
+                cap: Duration::from_secs(60 * 60),
+            },
+            keep_ended: Duration::from_secs(60 * 60),
+            keep_ended_count: 1000,
+            ignore_prefixes: Vec::new(),
+            ungraded_hot: false,
+            storage_limit_percent: 90,
+            first_look: Duration::from_secs(60),
+            look_fresh_for: Duration::from_secs(5 * 60),
+            ask_again_after: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The piece: tasks, back-offs, hosts, and which host holds what as last confirmed. Pure.
+//!
+//! Names are kept as the numbers of the shared [`NameTable`]; events and snapshots carry the names
+//! themselves, since the numbers hold within one process only.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::back_off::{BackOff, Blamed};
+use super::messages::Task;
+use crate::clock::Millis;
+use crate::host::{HostAddr, HostRole};
+use crate::names::{FileId, FileName, NameTable};
+use crate::wire::worker::TaskId;
+
+/// Tasks by number.
+pub type Tasks = BTreeMap<TaskId, Arc<Task>>;
+
+/// What one host holds, as last confirmed by itself or by a verified copy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Placement {
+    /// The files.
+    pub files: Arc<RoaringBitmap>,
+    /// Whether the whole inventory was read at least once. Until then `files` is a part of it.
+    pub complete: bool,
+    /// When it was last confirmed or changed.
+    pub confirmed: Millis,
+}
+
+/// The durable state of the TaskManager.
+///
+/// Its shards are shared (`Arc`) and copied on write, so that freezing and publishing it are cheap.
+///
+/// **Invariants:** no two open tasks copy one file; no open task copies from a host to itself;
+/// `by_file` holds exactly the files of `open`.
+#[derive(Clone, Debug, Default)]
+pub struct TaskBook {
+    pub(super) names: NameTable,
+    pub(super) hosts: Arc<BTreeMap<HostAddr, HostRole>>,
+    pub(super) open: Arc<Tasks>,
+    pub(super) ended: Arc<Tasks>,
+    pub(super) by_file: HashMap<FileId, TaskId>,
+    pub(super) back_offs: Arc<BTreeMap<Blamed, BackOff>>,
+    pub(super) placements: BTreeMap<HostAddr, Placement>,
+}
+
+impl TaskBook {
+    /// An empty book over `names`.
+    pub fn new(names: NameTable) -> Self {
+        TaskBook { names, ..TaskBook::default() }
+    }
+
+    /// The table that the book's file numbers belong to.
+    pub fn names(&self) -> &NameTable {
+        &self.names
+    }
+
+    /// The hosts of the yard.
+    pub fn hosts(&self) -> &Arc<BTreeMap<HostAddr, HostRole>> {
+        &self.hosts
+    }
+
+    /// The open tasks.
+    pub fn open(&self) -> &Arc<Tasks> {
+        &self.open
+    }
+
+    /// The tasks that ended and are still in the list.
+    pub fn ended(&self) -> &Arc<Tasks> {
+        &self.ended
+    }
+
+    /// A task, open or ended.
+    pub fn task(&self, id: TaskId) -> Option<&Arc<Task>> {
+        self.open.get(&id).or_else(|| self.ended.get(&id))
+    }
+
+    /// The open task that copies `file`.
+    pub fn open_for(&self, file: FileId) -> Option<TaskId> {
+        self.by_file.get(&file).copied()
+    }
+
+    /// Every back-off that is remembered, also those that are over.
+    pub fn back_offs(&self) -> &Arc<BTreeMap<Blamed, BackOff>> {
+        &self.back_offs
+    }
+
+    /// The back-off that keeps `blamed` back at `now`.
+    pub fn held_back(&self, blamed: &Blamed, now: Millis) -> Option<&BackOff> {
+        self.back_offs.get(blamed).filter(|back_off| back_off.holds(now))
+    }
+
+    /// What a host holds, as far as was ever confirmed.
+    pub fn placement(&self, host: HostAddr) -> Option<&Placement> {
+        self.placements.get(&host)
+    }
+
+    /// Every host's placements.
+    pub fn placements(&self) -> &BTreeMap<HostAddr, Placement> {
+        &self.placements
+    }
+
+    /// The number of a file's name.
+    pub(super) fn file(&self, name: &FileName) -> FileId {
+        self.names.intern(name)
+    }
+
+    pub(super) fn put_open(&mut self, task: Task) {
+        self.by_file.insert(self.file(&task.name), task.id);
+        Arc::make_mut(&mut self.open).insert(task.id, Arc::new(task));
+    }
+
+    pub(super) fn put_ended(&mut self, task: Task) {
+        Arc::make_mut(&mut self.ended).insert(task.id, Arc::new(task));
+    }
+
+    /// Takes an open task out of the list of open ones.
+    pub(super) fn take_open(&mut self, id: TaskId) -> Option<Task> {
+        let task = Arc::make_mut(&mut self.open).remove(&id)?;
+        self.by_file.remove(&self.file(&task.name));
+        Some(Arc::unwrap_or_clone(task))
+    }
+
+    /// Changes a task in its place.
+    pub(super) fn alter(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
+        let tasks = if self.open.contains_key(&id) { &mut self.open } else { &mut self.ended };
+        if let Some(task) = Arc::make_mut(tasks).get_mut(&id) {
+            change(Arc::make_mut(task));
+        }
+    }
+}

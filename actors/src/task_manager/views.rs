@@ -1,0 +1,249 @@
+//! What there is to see of the TaskManager, read without queueing in its mailbox.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use serde::{Serialize, Serializer};
+use tokio::sync::watch;
+
+use super::back_off::{BackOff, Blamed};
+use super::messages::Task;
+use super::plan::{Part, Skip, Unusable, Waiting};
+use super::signs::Sign;
+use super::state::Tasks;
+use crate::clock::Millis;
+use crate::event::Epoch;
+use crate::heartbeat::Health;
+use crate::host::{HostAddr, HostKind, HostRole};
+use crate::names::FileName;
+use crate::wire::worker::{TaskId, TaskOrder, TaskOrders};
+
+/// Where the TaskManager shows itself. Clones share the board, and it outlives a restart of the
+/// actor.
+#[derive(Clone)]
+pub struct TaskBoard {
+    view: Arc<ArcSwap<TaskManagerView>>,
+    changes: Arc<watch::Sender<u64>>,
+}
+
+impl Default for TaskBoard {
+    fn default() -> Self {
+        TaskBoard {
+            view: Arc::new(ArcSwap::from_pointee(TaskManagerView::default())),
+            changes: Arc::new(watch::Sender::new(0)),
+        }
+    }
+}
+
+impl TaskBoard {
+    /// The view as it is now.
+    pub fn view(&self) -> Arc<TaskManagerView> {
+        self.view.load_full()
+    }
+
+    /// Counts the changes of open tasks and of leadership: a long poll waits on it.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Shows a new view. Only progress and figures of hosts changing wakes nobody.
+    pub(super) fn show(&self, view: TaskManagerView) {
+        let before = self.view.load();
+        let wakes = before.epoch != view.epoch || !Arc::ptr_eq(&before.open, &view.open);
+        self.view.store(Arc::new(view));
+        if wakes {
+            self.changes.send_modify(|changes| *changes += 1);
+        }
+    }
+}
+
+/// The observable state of the TaskManager.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TaskManagerView {
+    /// When it was made.
+    pub at: Millis,
+    /// The epoch this node leads in; none on a follower.
+    pub epoch: Option<Epoch>,
+    /// The open tasks.
+    #[serde(serialize_with = "as_list")]
+    pub open: Arc<Tasks>,
+    /// The tasks that ended and are still in the list.
+    #[serde(serialize_with = "as_list")]
+    pub ended: Arc<Tasks>,
+    /// How far open tasks are, where something was heard since this node leads.
+    pub progress: BTreeMap<TaskId, Sign>,
+    /// Who backs off, those that are over but remembered included.
+    pub back_offs: Vec<BackOffView>,
+    /// The hosts as planned with.
+    pub hosts: Vec<PlannedHost>,
+    /// The planner.
+    pub plan: PlanView,
+    /// Counts since the process started.
+    pub counters: TaskCounters,
+}
+
+/// One back-off.
+#[derive(Clone, Debug, Serialize)]
+pub struct BackOffView {
+    /// Who.
+    pub blamed: Blamed,
+    /// How often, until when, why.
+    #[serde(flatten)]
+    pub back_off: BackOff,
+    /// Whether it holds now.
+    pub holds: bool,
+}
+
+/// A host as planned with.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedHost {
+    /// The host.
+    pub host: HostAddr,
+    /// What it is for.
+    pub role: HostRole,
+    /// Whether it answers.
+    pub health: Health,
+    /// What program answers.
+    pub kind: HostKind,
+    /// Files it holds, as last confirmed; none when its inventory was never read.
+    pub files: Option<u64>,
+    /// Open tasks that it serves.
+    pub serving: usize,
+    /// Open tasks that it fetches.
+    pub fetching: usize,
+    /// Bytes on their way to it.
+    pub on_its_way: u64,
+    /// Bytes it has room for under its limit once they have arrived; none while its disk is not
+    /// known.
+    pub room: Option<u64>,
+    /// Why it gives nothing as a source.
+    pub no_source: Option<Unusable>,
+    /// Why it takes nothing as a destination.
+    pub no_destination: Option<Unusable>,
+}
+
+/// The planner as it stands.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PlanView {
+    /// Files in the ranking.
+    pub graded: usize,
+    /// Graded files that want a copy and have none, those under way included.
+    pub wanted: u64,
+    /// Files larger than the room on any destination.
+    pub too_big: u64,
+    /// The last round; none before the first one of this leader.
+    pub last: Option<RoundView>,
+}
+
+/// One round of planning.
+#[derive(Clone, Debug, Serialize)]
+pub struct RoundView {
+    /// When.
+    pub at: Millis,
+    /// How long it took, in microseconds.
+    pub took_us: u64,
+    /// Copies planned.
+    pub planned: usize,
+    /// Masters to be looked at first.
+    pub to_look_up: usize,
+    /// What more copies wait for.
+    pub waiting: Option<Waiting>,
+    /// How many of the files that were looked at got no copy, by reason.
+    pub skipped: BTreeMap<Skip, u64>,
+    /// The best of them.
+    pub examples: Vec<SkippedFile>,
+}
+
+/// A file that got no copy.
+#[derive(Clone, Debug, Serialize)]
+pub struct SkippedFile {
+    /// The file.
+    pub file: FileName,
+    /// Why.
+    pub why: Skip,
+}
+
+/// Counts since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskCounters {
+    /// Rounds of planning.
+    pub rounds: u64,
+    /// Tasks created.
+    pub created: u64,
+    /// Tasks that ended with a copy in place.
+    pub completed: u64,
+    /// Tasks that failed.
+    pub failed: u64,
+    /// Tasks that timed out.
+    pub timed_out: u64,
+    /// Tasks taken back.
+    pub cancelled: u64,
+    /// Reports taken from our workers.
+    pub reports: u64,
+    /// Events whose precondition no longer held when they came to be applied.
+    pub refused: u64,
+    /// Commits that came back without an outcome.
+    pub uncommitted: u64,
+}
+
+impl TaskManagerView {
+    /// Every task in the list, by number.
+    pub fn tasks(&self) -> Vec<&Arc<Task>> {
+        let mut tasks: Vec<&Arc<Task>> = self.open.values().chain(self.ended.values()).collect();
+        tasks.sort_unstable_by_key(|task| task.id);
+        tasks
+    }
+
+    /// A task, open or ended.
+    pub fn task(&self, id: TaskId) -> Option<&Arc<Task>> {
+        self.open.get(&id).or_else(|| self.ended.get(&id))
+    }
+
+    /// What `host` is to do or is doing, best first; none when this node does not lead and its
+    /// leader is to be asked.
+    pub fn orders_for(&self, host: HostAddr) -> Option<TaskOrders> {
+        let epoch = self.epoch?;
+        let mut tasks: Vec<&Arc<Task>> =
+            self.open.values().filter(|task| task.destination == host).collect();
+        tasks.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
+        let tasks = tasks.into_iter().map(|task| self.order(task)).collect();
+        Some(TaskOrders { epoch, tasks })
+    }
+
+    fn order(&self, task: &Task) -> TaskOrder {
+        let source = self.hosts.iter().find(|host| host.host == task.source);
+        let source_data = source.and_then(|host| match host.kind {
+            HostKind::Reelyard { data_addr } => Some(data_addr),
+            HostKind::Unknown | HostKind::Cfw => None,
+        });
+        TaskOrder {
+            id: task.id,
+            name: task.name.clone(),
+            dir: task.dir.clone(),
+            source: task.source,
+            source_data,
+            size: task.size,
+            copy_speed: task.copy_speed,
+        }
+    }
+}
+
+impl PlannedHost {
+    /// Fills in how the host took part in the last round.
+    pub(super) fn with_part(mut self, part: Option<&Part>) -> Self {
+        if let Some(part) = part {
+            self.serving = part.serving;
+            self.fetching = part.fetching;
+            self.on_its_way = part.on_its_way;
+            self.room = part.room;
+            self.no_source = part.no_source;
+            self.no_destination = part.no_destination;
+        }
+        self
+    }
+}
+
+fn as_list<S: Serializer>(tasks: &Arc<Tasks>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(tasks.values().map(|task| &**task))
+}
