@@ -98,9 +98,7 @@ impl RaftLogStorage<Types> for LogStore {
             .collect::<Result<Vec<_>, postcard::Error>>()
             .map_err(|error| cannot_write_log(StoreError::Io(error.to_string())))?;
         let written = self.store.write(move |trees| trees.log.append(rows)).await;
-        callback.log_io_completed(
-            written.as_ref().map(|()| ()).map_err(|error| std::io::Error::other(error.clone())),
-        );
+        callback.log_io_completed(written.clone().map_err(std::io::Error::other));
         written.map_err(cannot_write_log)
     }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::error::{
-    InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError,
-    Unreachable as PeerUnreachable,
+    InstallSnapshotError, RPCError, RaftError, RemoteError, Unreachable as PeerUnreachable,
 };
 use openraft::network::{Backoff, RPCOption};
 use openraft::raft::{
@@ -83,38 +82,31 @@ pub(super) struct Peer {
 type CallError<E> = RPCError<u64, BasicNode, E>;
 
 impl Peer {
-    async fn call<E: std::error::Error>(&self, request: Request) -> Result<Response, CallError<E>> {
-        let answer = self
-            .transport
-            .call(self.target, encode(&request))
-            .await
-            .map_err(|error| RPCError::Unreachable(PeerUnreachable::new(&error)))?;
+    async fn call(&self, request: Request) -> Result<Response, Unreachable> {
+        let answer = self.transport.call(self.target, encode(&request)).await?;
+        let unreachable = |why: &str| Unreachable { node: self.target, why: why.to_owned() };
         match decode(&answer) {
-            Some(Response::NotReady) => Err(self.unreachable("its journal is not ready")),
+            Some(Response::NotReady) => Err(unreachable("its journal is not ready")),
+            Some(Response::NotUnderstood) => Err(unreachable("it runs another version")),
             Some(response) => Ok(response),
-            None => Err(self.unreachable("its answer is not understood here")),
+            None => Err(unreachable("its answer is not understood: it runs another version")),
         }
     }
 
-    fn unreachable<E: std::error::Error>(&self, why: &str) -> CallError<E> {
-        let error = Unreachable { node: self.target, why: why.to_owned() };
-        RPCError::Unreachable(PeerUnreachable::new(&error))
-    }
-
-    /// The answer to a call, or what is wrong with it.
+    /// The answer to a call as openraft wants it; none stands for one of another kind.
     fn settle<T, E: std::error::Error>(
         &self,
-        answer: Option<Result<T, E>>,
+        answer: Result<Option<Result<T, E>>, Unreachable>,
     ) -> Result<T, CallError<E>> {
-        match answer {
-            Some(Ok(answer)) => Ok(answer),
-            Some(Err(error)) => Err(RPCError::RemoteError(RemoteError::new(self.target, error))),
-            None => {
-                let why = "it does not understand the call: do both nodes run the same version?";
-                let error = Unreachable { node: self.target, why: why.to_owned() };
-                Err(RPCError::Network(NetworkError::new(&error)))
+        let unreachable = match answer {
+            Ok(Some(Ok(answer))) => return Ok(answer),
+            Ok(Some(Err(error))) => return Err(RemoteError::new(self.target, error).into()),
+            Ok(None) => {
+                Unreachable { node: self.target, why: "its answer is of another kind".to_owned() }
             }
-        }
+            Err(unreachable) => unreachable,
+        };
+        Err(PeerUnreachable::new(&unreachable).into())
     }
 }
 
@@ -124,10 +116,10 @@ impl RaftNetwork<Types> for Peer {
         request: AppendEntriesRequest<Types>,
         _: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>> {
-        let answer = match self.call(Request::Append(request)).await? {
+        let answer = self.call(Request::Append(request)).await.map(|response| match response {
             Response::Append(answer) => Some(answer),
             _ => None,
-        };
+        });
         self.settle(answer)
     }
 
@@ -136,10 +128,10 @@ impl RaftNetwork<Types> for Peer {
         request: InstallSnapshotRequest<Types>,
         _: RPCOption,
     ) -> Result<InstallSnapshotResponse<u64>, CallError<RaftError<u64, InstallSnapshotError>>> {
-        let answer = match self.call(Request::Snapshot(request)).await? {
+        let answer = self.call(Request::Snapshot(request)).await.map(|response| match response {
             Response::Snapshot(answer) => Some(answer),
             _ => None,
-        };
+        });
         self.settle(answer)
     }
 
@@ -148,10 +140,10 @@ impl RaftNetwork<Types> for Peer {
         request: VoteRequest<u64>,
         _: RPCOption,
     ) -> Result<VoteResponse<u64>, CallError<RaftError<u64>>> {
-        let answer = match self.call(Request::Vote(request)).await? {
+        let answer = self.call(Request::Vote(request)).await.map(|response| match response {
             Response::Vote(answer) => Some(answer),
             _ => None,
-        };
+        });
         self.settle(answer)
     }
 

@@ -196,3 +196,108 @@ fn index_of(key: &[u8]) -> Result<u64, StoreError> {
 fn damaged(index: u64, why: String) -> StoreError {
     StoreError::Damaged { what: format!("log entry {index}"), why }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::store::open_sled;
+
+    fn body(index: u64) -> Vec<u8> {
+        vec![index as u8; 40]
+    }
+
+    fn rows(range: Range<u64>) -> Vec<(u64, Vec<u8>)> {
+        range.map(|index| (index, body(index))).collect()
+    }
+
+    fn indices(log: &LogTrees, range: Range<u64>) -> Vec<u64> {
+        log.read(range).unwrap().into_iter().map(|(index, _)| index).collect()
+    }
+
+    fn purge(db: &sled::Db, log: &LogTrees, index: u64) {
+        let purged = Purged { index, log_id: Vec::new() };
+        db.insert(PURGED, frame(&postcard::to_stdvec(&purged).unwrap())).unwrap();
+        log.purge(index).unwrap();
+    }
+
+    #[test]
+    fn rows_are_read_over_the_bounds_of_segments() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let log = LogTrees::open(&db).unwrap();
+        log.append(rows(0..2500)).unwrap();
+        assert_eq!(log.read(1000..2100).unwrap(), rows(1000..2100));
+        assert_eq!(indices(&log, 2490..u64::MAX), (2490..2500).collect::<Vec<_>>());
+        assert_eq!(log.last().unwrap(), Some((2499, body(2499))));
+        let again = LogTrees::open(&db).unwrap();
+        assert_eq!(again.bytes(), log.bytes());
+    }
+
+    #[test]
+    fn truncating_leaves_what_is_before_and_appending_goes_on_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let log = LogTrees::open(&db).unwrap();
+        log.append(rows(0..2500)).unwrap();
+        log.truncate(1000).unwrap();
+        assert_eq!(log.last().unwrap(), Some((999, body(999))));
+        log.append(rows(1000..1010)).unwrap();
+        let again = LogTrees::open(&db).unwrap();
+        assert_eq!(indices(&again, 0..u64::MAX), (0..1010).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn purging_drops_whole_segments_and_the_log_goes_on_behind_a_gap() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let log = LogTrees::open(&db).unwrap();
+        log.append(rows(0..2500)).unwrap();
+        let before = log.bytes();
+        purge(&db, &log, 2000);
+        assert_eq!(log.read(2001..2500).unwrap(), rows(2001..2500));
+        assert_eq!(indices(&log, 0..1024), Vec::<u64>::new());
+        assert!(log.bytes() < before);
+        LogTrees::open(&db).unwrap();
+        // A snapshot from elsewhere that is ahead of everything here.
+        purge(&db, &log, 5000);
+        assert_eq!(log.last().unwrap(), None);
+        log.append(rows(5001..5010)).unwrap();
+        let again = LogTrees::open(&db).unwrap();
+        assert_eq!(indices(&again, 0..u64::MAX), (5001..5010).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_damaged_or_missing_row_is_found_when_the_log_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let log = LogTrees::open(&db).unwrap();
+        log.append(rows(0..100)).unwrap();
+        let tree = db.open_tree(format!("{TREE_PREFIX}{:016x}", 0)).unwrap();
+        let whole = tree.get(50_u64.to_be_bytes()).unwrap().unwrap();
+        let mut torn = whole.to_vec();
+        torn[7] ^= 1;
+        tree.insert(50_u64.to_be_bytes(), torn).unwrap();
+        let damage = LogTrees::open(&db).map(drop).unwrap_err().to_string();
+        assert!(damage.contains("log entry 50"), "{damage}");
+        assert!(log.read(40..60).is_err());
+
+        tree.insert(50_u64.to_be_bytes(), whole).unwrap();
+        LogTrees::open(&db).unwrap();
+        tree.remove(50_u64.to_be_bytes()).unwrap();
+        let damage = LogTrees::open(&db).map(drop).unwrap_err().to_string();
+        assert!(damage.contains("log entry 51"), "{damage}");
+        for index in 0_u64..50 {
+            tree.remove(index.to_be_bytes()).unwrap();
+        }
+        assert!(LogTrees::open(&db).is_err(), "the log does not begin where it was purged");
+    }
+
+    #[test]
+    fn a_value_that_sled_would_not_sync_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let log = LogTrees::open(&db).unwrap();
+        assert!(log.append(vec![(0, vec![0; LARGEST_VALUE])]).is_err());
+        assert_eq!(log.last().unwrap(), None);
+    }
+}

@@ -16,9 +16,12 @@ use super::{StoreError, Trees, panic_text};
 /// How many jobs may share one flush.
 const JOBS_PER_FLUSH: usize = 1024;
 
+/// What a job does on the writer's thread.
+pub(crate) type Write = Box<dyn FnOnce(&Trees) -> Result<(), StoreError> + Send>;
+
 /// One write and who waits for it to be durable.
 pub(crate) struct Job {
-    pub(crate) write: Box<dyn FnOnce(&Trees) -> Result<(), StoreError> + Send>,
+    pub(crate) write: Write,
     pub(crate) done: oneshot::Sender<Result<(), StoreError>>,
 }
 
