@@ -175,7 +175,9 @@ impl NameTable {
 
     /// The id of `name`, given now if it had none.
     pub fn intern(&self, name: &FileName) -> FileId {
-        self.read().find(name.as_bytes()).unwrap_or_else(|| self.write().intern(name.as_bytes()))
+        // Bound first: the guard must be gone before the table is locked for writing.
+        let known = self.read().find(name.as_bytes());
+        known.unwrap_or_else(|| self.write().intern(name.as_bytes()))
     }
 
     /// Interns many names under one lock; bytes that are not a name get no id.
@@ -319,5 +321,8 @@ mod tests {
             assert_eq!(table.find(name.as_bytes()), id.ok());
         }
         assert_eq!(table.find(b"never met"), None);
+        let new = FileName::new("new").unwrap();
+        assert_eq!(table.intern(&new), table.intern(&new));
+        assert_eq!(table.len(), 1002);
     }
 }
