@@ -1,1 +1,3 @@
-//! x
+//! How Reelyard is run and reached.
+
+pub mod http;

@@ -1,0 +1,3 @@
+//! How Reelyard is reached over HTTP.
+
+pub mod compat;
