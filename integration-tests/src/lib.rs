@@ -2,3 +2,4 @@
 
 pub mod stand_in_cfw;
 pub mod stand_in_subscriber;
+pub mod stand_in_task_manager;

@@ -35,8 +35,10 @@ pub(super) async fn change(
     body: web::Payload,
     state: web::Data<CompatState>,
 ) -> HttpResponse {
+    // The body is read in any case: a connection with an unread one could not be used again.
+    let body = read(body).await;
     let Some(id) = task_id(&request) else { return empty(StatusCode::BAD_REQUEST) };
-    let body = match read(body).await {
+    let body = match body {
         Ok(body) => body,
         Err(status) => return empty(status),
     };
