@@ -10,3 +10,6 @@ pub mod logging;
 pub mod node;
 pub mod role;
 pub mod worker;
+//! How Reelyard is run and reached.
+
+pub mod http;

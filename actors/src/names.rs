@@ -177,6 +177,8 @@ impl NameTable {
     pub fn intern(&self, name: &FileName) -> FileId {
         // Two statements: the lock for reading must be gone before the one for writing is wanted.
         let known = self.find(name.as_bytes());
+        // Bound first: the guard must be gone before the table is locked for writing.
+        let known = self.read().find(name.as_bytes());
         known.unwrap_or_else(|| self.write().intern(name.as_bytes()))
     }
 
@@ -360,5 +362,8 @@ mod tests {
             assert_eq!(table.find(name.as_bytes()), id.ok());
         }
         assert_eq!(table.find(b"never met"), None);
+        let new = FileName::new("new").unwrap();
+        assert_eq!(table.intern(&new), table.intern(&new));
+        assert_eq!(table.len(), 1002);
     }
 }

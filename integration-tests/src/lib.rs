@@ -10,5 +10,6 @@ pub mod memory_hub;
 pub mod running;
 pub mod stand_in_cfw;
 pub mod stand_in_subscriber;
+pub mod stand_in_task_manager;
 pub mod worker_rig;
 pub mod yard;

@@ -8,17 +8,19 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
+use actix_web::http::header::AUTHORIZATION;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use percent_encoding::percent_decode_str;
 use reelyard_actors::host::HostAddr;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 pub use polling::{Downloader, Polling};
 
@@ -41,9 +43,16 @@ struct Switches {
     df_fails: bool,
 }
 
-/// Every call it took, as `METHOD path`, in order.
+/// Every call it took, in order.
 #[derive(Clone, Default)]
-struct Calls(Arc<Mutex<Vec<String>>>, Arc<tokio::sync::Notify>);
+struct Calls {
+    /// As `METHOD path`.
+    taken: Arc<Mutex<Vec<String>>>,
+    /// How many of them carried credentials, which no old cfw is ever to see.
+    with_authorization: Arc<AtomicUsize>,
+    /// Wakes who waits for a call.
+    more: Arc<Notify>,
+}
 
 #[derive(Clone)]
 struct Shared {
@@ -123,7 +132,7 @@ impl StandInCfw {
 
     /// The calls so far, as `METHOD path`.
     pub fn calls(&self) -> Vec<String> {
-        self.calls.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.calls.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How often `call` came so far.
@@ -131,10 +140,15 @@ impl StandInCfw {
         self.calls().iter().filter(|seen| *seen == call).count()
     }
 
+    /// How many calls carried an `Authorization` header.
+    pub fn calls_with_authorization(&self) -> usize {
+        self.calls.with_authorization.load(Ordering::SeqCst)
+    }
+
     /// Waits until `call` came at least `times` times.
     pub async fn was_called(&self, call: &str, times: usize) {
         loop {
-            let more = self.calls.1.notified();
+            let more = self.calls.more.notified();
             tokio::pin!(more);
             more.as_mut().enable();
             if self.count_of(call) >= times {
@@ -162,15 +176,19 @@ impl Drop for StandInCfw {
 }
 
 impl Calls {
-    fn note(&self, call: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(call);
-        self.1.notify_waiters();
+    fn note(&self, request: &HttpRequest) {
+        let call = format!("{} {}", request.method(), request.uri().path());
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        if request.headers().contains_key(AUTHORIZATION) {
+            self.with_authorization.fetch_add(1, Ordering::SeqCst);
+        }
+        self.more.notify_waiters();
     }
 }
 
 async fn answer(request: HttpRequest, shared: web::Data<Shared>) -> HttpResponse {
     let path = request.uri().path();
-    shared.calls.note(format!("{} {path}", request.method()));
+    shared.calls.note(&request);
     let mut switches = shared.switches.clone();
     // The sender lives as long as the server: waiting for it cannot fail.
     let _ = switches.wait_for(|switches| !switches.is_frozen).await;

@@ -6,3 +6,6 @@ mod health;
 pub mod node;
 mod problem;
 pub mod worker;
+//! How Reelyard is reached over HTTP.
+
+pub mod compat;

@@ -55,10 +55,7 @@ impl CfmTask {
     /// whose name is not UTF-8: its JSON would carry another name, and such a file is never
     /// planned for a host that reads this list.
     pub fn showing(task: &Task, now: Millis) -> Option<CfmTask> {
-        let status = old_state(task)?;
-        if !task.state.is_open() && now.since(task.changed) > ENDED_TASKS_SHOWN_FOR {
-            return None;
-        }
+        let status = shown_state(task, now)?;
         let name = task.name.as_utf8()?;
         Some(CfmTask {
             id: task.id.0,
@@ -77,10 +74,13 @@ impl CfmTask {
     }
 }
 
-/// The state that cfm's wire shows for a task, if it has a word for it. A `done` that is still to
-/// be confirmed by the destination's list is shown as `done`: the old cfw has said so and is rid
-/// of the task.
-pub fn old_state(task: &Task) -> Option<OldState> {
+/// The state that cfm shows for a task at `now`, if it shows the task at all. A `done` that is
+/// still to be confirmed by the destination's list is shown as `done`: the old cfw has said so
+/// and is rid of the task.
+pub fn shown_state(task: &Task, now: Millis) -> Option<OldState> {
+    if !task.state.is_open() && now.since(task.changed) > ENDED_TASKS_SHOWN_FOR {
+        return None;
+    }
     match task.state {
         TaskState::Ready | TaskState::Working if task.claimed_done => Some(OldState::Done),
         TaskState::Ready => Some(OldState::Ready),

@@ -1,0 +1,52 @@
+//! Stands in for the TaskManager before cfm's wire: it holds tasks and applies the table of
+//! spec 2.1 to them, without planning, journal or time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use actix::prelude::*;
+use reelyard_actors::task_manager::{
+    CancelTask, ChangeRefused, ChangeTask, OldState, Task, TaskState,
+};
+
+/// The tasks, shared with whoever reads them.
+pub type Tasks = Arc<Mutex<Vec<Arc<Task>>>>;
+
+/// The actor.
+pub struct StandInTaskManager {
+    /// Its tasks.
+    pub tasks: Tasks,
+}
+
+impl Actor for StandInTaskManager {
+    type Context = Context<Self>;
+}
+
+impl Handler<ChangeTask> for StandInTaskManager {
+    type Result = Result<(), ChangeRefused>;
+
+    fn handle(&mut self, change: ChangeTask, _: &mut Context<Self>) -> Self::Result {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = tasks.iter_mut().find(|task| task.id == change.id);
+        let task = found.ok_or(ChangeRefused::NoSuchTask(change.id))?;
+        let from = task.state;
+        let to = match (change.to, from) {
+            (Some(OldState::Working), TaskState::Ready | TaskState::Working) => TaskState::Working,
+            (Some(OldState::Done), _) => TaskState::Done,
+            (Some(OldState::Timeout), _) => TaskState::Timeout,
+            _ => return Err(ChangeRefused::Transition { from, to: change.to }),
+        };
+        Arc::make_mut(task).state = to;
+        Ok(())
+    }
+}
+
+impl Handler<CancelTask> for StandInTaskManager {
+    type Result = Result<(), ChangeRefused>;
+
+    fn handle(&mut self, cancel: CancelTask, _: &mut Context<Self>) -> Self::Result {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = tasks.len();
+        tasks.retain(|task| task.id != cancel.id);
+        if tasks.len() == before { Err(ChangeRefused::NoSuchTask(cancel.id)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,87 @@
+//! Paths with `//`, `.` or `..` in them lead to the cleaned path, so that none of them ever means
+//! anything else than it says (spec 2).
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::LOCATION;
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpResponse};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+
+/// Names in these carry percent-encoded slashes and dots that mean themselves.
+const LEFT_ALONE: [&str; 2] = ["/api/", "/s/"];
+
+/// What stays as it is in the `Location` of a cleaned path.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b'+')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'&')
+    .remove(b'=')
+    .remove(b'$');
+
+/// Middleware for `actix_web::middleware::from_fn`: answers 301 for a path that is not clean.
+pub async fn clean<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    match cleaned(request.path()) {
+        Some(path) if !LEFT_ALONE.iter().any(|prefix| request.path().starts_with(prefix)) => {
+            let query = request.query_string();
+            let location = if query.is_empty() { path } else { format!("{path}?{query}") };
+            let answer =
+                HttpResponse::MovedPermanently().insert_header((LOCATION, location)).finish();
+            Ok(request.into_response(answer))
+        }
+        _ => next.call(request).await.map(ServiceResponse::map_into_boxed_body),
+    }
+}
+
+/// The cleaned form of a path as a request carries it, percent-encoded. None when it is clean.
+/// The path is looked at decoded, as the old router does: `%2e%2e` is `..`.
+fn cleaned(path: &str) -> Option<String> {
+    let decoded: Vec<u8> = percent_decode_str(path).collect();
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in decoded.split(|&byte| byte == b'/') {
+        match segment {
+            b"" | b"." => {}
+            b".." => drop(segments.pop()),
+            other => segments.push(other),
+        }
+    }
+    let mut clean = vec![b'/'];
+    clean.extend(segments.join(&b'/'));
+    if decoded.ends_with(b"/") && !segments.is_empty() {
+        clean.push(b'/');
+    }
+    (clean != decoded).then(|| percent_encode(&clean, KEPT).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cleaned;
+
+    #[test]
+    fn dots_and_double_slashes_are_cleaned_away() {
+        for (path, clean) in [
+            ("//tasks", "/tasks"),
+            ("/tasks//5", "/tasks/5"),
+            ("/dashboard/../tasks", "/tasks"),
+            ("/dashboard/%2e%2e/tasks/", "/tasks/"),
+            ("/../../etc/passwd", "/etc/passwd"),
+            ("/./", "/"),
+            ("/tasks/..", "/"),
+            ("/a%20b//c", "/a%20b/c"),
+        ] {
+            assert_eq!(cleaned(path).as_deref(), Some(clean), "{path}");
+        }
+        for path in ["/", "/tasks", "/tasks/", "/tasks/+5", "/tasks/..x", "/a%20b"] {
+            assert_eq!(cleaned(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `GET /tasks`, `PATCH /tasks/{id}` and `DELETE /tasks/{id}` (spec 2.1).
+
+use std::time::Duration;
+
+use actix::Recipient;
+use actix::dev::RecipientRequest;
+use actix_web::http::StatusCode;
+use actix_web::http::header::RETRY_AFTER;
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures::StreamExt;
+use percent_encoding::percent_decode_str;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::task_manager::{CancelTask, ChangeRefused, ChangeTask};
+use reelyard_actors::wire::cfm::{parse_change, parse_task_id, write_tasks};
+use reelyard_actors::wire::worker::TaskId;
+use tracing::debug;
+
+use super::{CompatState, LONGEST_BODY};
+
+/// cfm's content type, of empty bodies too.
+const JSON: &str = "application/json;charset=UTF-8";
+
+/// How long a change may take: longer than a commit, shorter than old cfws wait (10 s).
+const LONGEST_CHANGE: Duration = Duration::from_secs(8);
+
+pub(super) async fn list(state: web::Data<CompatState>) -> HttpResponse {
+    let tasks = (state.tasks)();
+    let body = write_tasks(tasks.iter().map(AsRef::as_ref), state.clock.now());
+    HttpResponse::Ok().content_type(JSON).body(body)
+}
+
+/// The checks in cfm's order: the id, the body, the task, the transition.
+pub(super) async fn change(
+    request: HttpRequest,
+    body: web::Payload,
+    state: web::Data<CompatState>,
+) -> HttpResponse {
+    // The body is read in any case: a connection with an unread one could not be used again.
+    let body = read(body).await;
+    let Some(id) = task_id(&request) else { return empty(StatusCode::BAD_REQUEST) };
+    let body = match body {
+        Ok(body) => body,
+        Err(status) => return empty(status),
+    };
+    let to = match parse_change(&body) {
+        Ok(to) => to,
+        Err(why) => {
+            debug!(task = %id, %why, "change of a task cannot be read");
+            return empty(StatusCode::BAD_REQUEST);
+        }
+    };
+    let change = ChangeTask { id, to, request: RequestId::random() };
+    ask(&state, &state.change, change).await
+}
+
+pub(super) async fn cancel(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
+    let Some(id) = task_id(&request) else { return empty(StatusCode::BAD_REQUEST) };
+    let asked_by = match request.peer_addr() {
+        Some(peer) => format!("cfm wire from {}", peer.ip()),
+        None => "cfm wire".to_owned(),
+    };
+    let cancel = CancelTask { id, asked_by, request: RequestId::random() };
+    ask(&state, &state.cancel, cancel).await
+}
+
+fn task_id(request: &HttpRequest) -> Option<TaskId> {
+    let segment = request.uri().path().rsplit('/').next()?;
+    parse_task_id(&percent_decode_str(segment).decode_utf8().ok()?)
+}
+
+/// Reads a body up to the limit.
+async fn read(mut body: web::Payload) -> Result<Vec<u8>, StatusCode> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(|_| StatusCode::BAD_REQUEST)?;
+        if bytes.len() + chunk.len() > LONGEST_BODY {
+            return Err(StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// Asks the TaskManager, if not too many already do.
+async fn ask<M>(state: &CompatState, manager: &Recipient<M>, message: M) -> HttpResponse
+where
+    M: actix::Message<Result = Result<(), ChangeRefused>> + Send + Unpin + 'static,
+{
+    let Ok(_turn) = state.turns.try_acquire() else {
+        return unavailable("busy, retry in 1s: too many changes are under way");
+    };
+    let asked: RecipientRequest<M> = manager.send(message);
+    match tokio::time::timeout(LONGEST_CHANGE, asked).await {
+        Ok(Ok(Ok(()))) => empty(StatusCode::OK),
+        Ok(Ok(Err(ChangeRefused::NoSuchTask(_)))) => empty(StatusCode::NOT_FOUND),
+        Ok(Ok(Err(ChangeRefused::Transition { .. }))) => empty(StatusCode::CONFLICT),
+        Ok(Ok(Err(ChangeRefused::Commit(error)))) => unavailable(&error.to_string()),
+        Ok(Err(_)) => unavailable("the task manager is not running, retry in 1s"),
+        Err(_) => unavailable("outcome unknown: no answer in time, look at the task"),
+    }
+}
+
+fn empty(status: StatusCode) -> HttpResponse {
+    HttpResponse::build(status).content_type(JSON).finish()
+}
+
+/// Old cfws only look for 200; the words are for people.
+fn unavailable(why: &str) -> HttpResponse {
+    HttpResponse::ServiceUnavailable()
+        .content_type("text/plain; charset=utf-8")
+        .insert_header((RETRY_AFTER, "1"))
+        .body(format!("{why}\n"))
+}
