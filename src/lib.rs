@@ -10,6 +10,3 @@ pub mod logging;
 pub mod node;
 pub mod role;
 pub mod worker;
-//! How Reelyard is run and reached.
-
-pub mod http;

@@ -16,7 +16,7 @@ use reelyard_actors::names::NameTable;
 
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
-use wiring::Wiring;
+pub use wiring::{Host, Wiring};
 
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]

@@ -177,8 +177,6 @@ impl NameTable {
     pub fn intern(&self, name: &FileName) -> FileId {
         // Two statements: the lock for reading must be gone before the one for writing is wanted.
         let known = self.find(name.as_bytes());
-        // Bound first: the guard must be gone before the table is locked for writing.
-        let known = self.read().find(name.as_bytes());
         known.unwrap_or_else(|| self.write().intern(name.as_bytes()))
     }
 

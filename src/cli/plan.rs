@@ -24,9 +24,8 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
     }
     match plan.at {
         Some(at) => {
-            let cause = plain(plan.cause.as_deref().unwrap_or("unknown"));
             let took = plan.took_us.map(|us| format!(", took {:.1}ms", us as f64 / 1000.0));
-            writeln!(out, "last round {at}, because: {cause}{}", took.unwrap_or_default())?;
+            writeln!(out, "last round {at}{}", took.unwrap_or_default())?;
         }
         None => writeln!(out, "there was no round yet")?,
     }

@@ -26,7 +26,8 @@ impl Api {
         let mut tasks = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let from = cursor.as_deref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+            let from =
+                cursor.as_deref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
             let page: Page<TaskView> = self.get(&format!("/api/v1/tasks?limit=1000{from}")).await?;
             tasks.extend(page.items);
             match page.next {

@@ -30,8 +30,9 @@ pub struct Master {
 pub fn invented_names(count: usize) -> Result<Vec<FileName>> {
     let odd = ["opening night (final-cut).mpg", "100%41 real #1?.mpg", "영화-예고편.mpg"];
     let ordinary = count.saturating_sub(odd.len() + 1);
-    let mut names: Vec<String> =
-        (1..=ordinary).map(|i| format!("M{i:03}A7SGL1500001_K2026112100{:02}.mpg", i % 60)).collect();
+    let mut names: Vec<String> = (1..=ordinary)
+        .map(|i| format!("M{i:03}A7SGL1500001_K2026112100{:02}.mpg", i % 60))
+        .collect();
     for (i, name) in odd.into_iter().enumerate() {
         names.insert((i * 5 + 2).min(names.len()), name.to_owned());
     }
@@ -57,7 +58,11 @@ pub fn write(dir: &Path, names: &[FileName], mean_size: u64, seed: u64) -> Resul
         .collect()
 }
 
-fn write_random(path: &Path, size: u64, random: &mut fastrand::Rng) -> std::io::Result<ContentHash> {
+fn write_random(
+    path: &Path,
+    size: u64,
+    random: &mut fastrand::Rng,
+) -> std::io::Result<ContentHash> {
     let mut file = File::create(path)?;
     let mut hasher = blake3::Hasher::new();
     let mut block = vec![0; 1 << 20];

@@ -205,7 +205,8 @@ struct Demand {
 
 impl Demand {
     fn read(log: &Path, watched: Option<IpAddr>) -> Result<Self> {
-        let file = std::fs::File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
+        let file =
+            std::fs::File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
         let mut requests = Vec::new();
         let mut servers: HashMap<IpAddr, u32> = HashMap::new();
         for line in BufReader::new(file).split(b'\n') {
@@ -293,7 +294,8 @@ impl Show {
         let source = &mut yard.sources[1];
         match self.act {
             Act::Placing if placed >= REPLAY_AT => {
-                self.progress.say("replaying the load balancer's log: hot files overtake from here");
+                self.progress
+                    .say("replaying the load balancer's log: hot files overtake from here");
                 let recording = Arc::clone(&self.script.recording);
                 let dir = self.log_dir.clone();
                 self.replay = Some(tokio::spawn(async move { recording.play(&dir).await }));

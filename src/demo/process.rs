@@ -90,7 +90,11 @@ impl Process {
                 let log = std::fs::read_to_string(&self.log).unwrap_or_default();
                 let from = log.lines().count().saturating_sub(20);
                 let last: Vec<&str> = log.lines().skip(from).collect();
-                anyhow::bail!("{} ended with {status}; its log ends:\n{}", self.name, last.join("\n"))
+                anyhow::bail!(
+                    "{} ended with {status}; its log ends:\n{}",
+                    self.name,
+                    last.join("\n")
+                )
             }
         }
     }

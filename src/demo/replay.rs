@@ -43,7 +43,9 @@ impl Recording {
         let span = (end - first).max(1) as f64;
         let rows = stamped
             .into_iter()
-            .map(|(time, row)| (length.mul_f64(((time - first).max(0) as f64 / span).min(1.0)), row))
+            .map(|(time, row)| {
+                (length.mul_f64(((time - first).max(0) as f64 / span).min(1.0)), row)
+            })
             .collect();
         Ok(Recording { rows })
     }
@@ -77,7 +79,11 @@ impl Recording {
             while let Some((_, row)) = rows.next_if(|(due, _)| *due <= start.elapsed()) {
                 row.write(now.as_second(), &mut bytes);
             }
-            File::options().create(true).append(true).open(log_file(dir, now))?.write_all(&bytes)?;
+            File::options()
+                .create(true)
+                .append(true)
+                .open(log_file(dir, now))?
+                .write_all(&bytes)?;
         }
         Ok(())
     }

@@ -106,7 +106,8 @@ impl Ground {
         let mut hosts = Vec::new();
         for (i, last) in [11, 12, 21, 22, 23].into_iter().enumerate() {
             let source = i < 2;
-            let dir = if source { self.masters() } else { path.join(format!("destination-{last}")) };
+            let dir =
+                if source { self.masters() } else { path.join(format!("destination-{last}")) };
             std::fs::create_dir_all(&dir)?;
             hosts.push(start_worker(path, last, source, dir, listen, &token)?);
         }

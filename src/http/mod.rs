@@ -1,11 +1,9 @@
-//! What is reached over HTTP.
+//! How Reelyard is reached over HTTP.
 
 mod api;
 mod auth;
+pub mod compat;
 mod health;
 pub mod node;
 mod problem;
 pub mod worker;
-//! How Reelyard is reached over HTTP.
-
-pub mod compat;

@@ -79,7 +79,9 @@ pub fn serve(
             .app_data(web::PayloadConfig::new(body_limit))
             .route("/healthz", web::get().to(health::healthz))
             .route("/readyz", web::get().to(health::readyz))
-            .service(web::scope("/api/v1").wrap(middleware::from_fn(with_token)).configure(api::routes))
+            .service(
+                web::scope("/api/v1").wrap(middleware::from_fn(with_token)).configure(api::routes),
+            )
     };
     let mut server = HttpServer::new(app)
         .disable_signals()

@@ -65,7 +65,8 @@ impl ResponseError for Refusal {
 impl From<CommitError> for Refusal {
     fn from(error: CommitError) -> Self {
         let detail = error.to_string();
-        let unavailable = |kind| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail.clone());
+        let unavailable =
+            |kind| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail.clone());
         match error {
             CommitError::NotLeader { .. } => unavailable("not-leader"),
             CommitError::Deposed => unavailable("deposed"),

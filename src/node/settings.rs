@@ -28,7 +28,11 @@ pub fn catalog(config: &NodeConfig) -> CatalogSettings {
         grade_info_file: config.catalog.grade_info_file.clone(),
         hitcount_history_file: config.catalog.hitcount_history_file.clone(),
         // The configuration refuses directories that are not UTF-8.
-        source_dirs: config.source_dirs.iter().map(|dir| Arc::from(dir.to_string_lossy())).collect(),
+        source_dirs: config
+            .source_dirs
+            .iter()
+            .map(|dir| Arc::from(dir.to_string_lossy()))
+            .collect(),
         poll_interval: config.catalog.poll_interval,
         destination_ips,
         event_log,

@@ -26,7 +26,7 @@ use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
 use reelyard_actors::names::NameTable;
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
-use reelyard_actors::task_manager::{Collaborators, TaskManager, TaskBoard};
+use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 
 use super::settings;
 use crate::config::NodeConfig;
@@ -66,7 +66,10 @@ struct Others(Arc<OnceLock<std::sync::Weak<Wiring>>>);
 impl Others {
     /// What is done with every incarnation of an actor. The first ones start before all others are
     /// there, and are joined together once they are.
-    fn joined(&self, join: impl Fn(&Wiring) + Send + Sync + 'static) -> Arc<dyn Fn() + Send + Sync> {
+    fn joined(
+        &self,
+        join: impl Fn(&Wiring) + Send + Sync + 'static,
+    ) -> Arc<dyn Fn() + Send + Sync> {
         let others = self.clone();
         Arc::new(move || {
             if let Some(wiring) = others.0.get().and_then(std::sync::Weak::upgrade) {
@@ -189,11 +192,12 @@ impl Parts<'_> {
         let (settings, names, clock) =
             (settings::catalog(self.config), self.names.clone(), self.clock.clone());
         let shown = view.clone();
-        let actor = Supervised::start(self.supervision("catalog", Wiring::join_catalog), move || {
-            let nobody = catalog::Subscribers::default();
-            Catalog::new(settings.clone(), names.clone(), clock.clone(), nobody)
-                .publishing_to(shown.clone())
-        });
+        let actor =
+            Supervised::start(self.supervision("catalog", Wiring::join_catalog), move || {
+                let nobody = catalog::Subscribers::default();
+                Catalog::new(settings.clone(), names.clone(), clock.clone(), nobody)
+                    .publishing_to(shown.clone())
+            });
         (actor, view)
     }
 
@@ -247,8 +251,7 @@ impl Parts<'_> {
             let (settings, yard, names) = (settings.clone(), yard.clone(), names.clone());
             let (clock, journal, collaborators) =
                 (clock.clone(), journal.clone(), collaborators.clone());
-            TaskManager::new(settings, yard, names, clock, journal, collaborators)
-                .publishing_to(shown.clone())
+            TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
         });
         (actor, view)
     }

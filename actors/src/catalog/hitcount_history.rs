@@ -6,10 +6,6 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
-use std::sync::Arc;
-
 use super::grade_info::Grades;
 use super::lines::{Line, LineSplitter};
 use super::rows::{RowFault, RowTally};
@@ -92,20 +88,6 @@ impl History {
         let number = self.lists.len() as u32;
         self.lists.push(list.into());
         self.list_numbers.insert(list.into(), number);
-        let mut all = [self.listed_on(position), addresses].concat();
-        all.sort_unstable();
-        all.dedup();
-        self.listed[position] = self.list_number(all);
-    }
-
-    fn list_number(&mut self, list: Vec<IpAddr>) -> u32 {
-        if let Some(&number) = self.list_numbers.get(&list[..]) {
-            return number;
-        }
-        // There are at most as many lists as files, whose ids are u32.
-        let number = self.lists.len() as u32;
-        self.lists.push(list.clone().into_boxed_slice());
-        self.list_numbers.insert(list.into_boxed_slice(), number);
         number
     }
 }
@@ -155,7 +137,6 @@ impl HistoryReader {
             ungraded: 0,
             listed: Vec::new(),
         };
-        let rows = Rows { grades, destinations, history, tally: RowTally::default(), ungraded: 0 };
         HistoryReader { names, lines: LineSplitter::default(), rows }
     }
 
@@ -209,8 +190,6 @@ impl Rows {
         }
         let Some(position) = names.find(name).and_then(|file| self.grades.position(file)) else {
             FileName::check(name)?;
-        FileName::check(name)?;
-        let Some(position) = names.find(name).and_then(|file| self.grades.position(file)) else {
             self.ungraded += 1;
             return Ok(());
         };
@@ -235,17 +214,6 @@ impl Rows {
             }
         }
         all_readable
-        let mut listed = Vec::new();
-        let mut unreadable = false;
-        for text in addresses.split(|&byte| byte == b' ').filter(|text| !text.is_empty()) {
-            match parse::<IpAddr>(text) {
-                Some(ip) if self.destinations.contains(&ip) => listed.push(ip),
-                Some(_) => {}
-                None => unreadable = true,
-            }
-        }
-        self.history.set(position, size, &listed);
-        if unreadable { Err(RowFault::UnreadableAddress) } else { Ok(()) }
     }
 }
 

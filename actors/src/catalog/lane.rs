@@ -27,10 +27,6 @@ pub struct Lane<B> {
     bench: Option<B>,
     /// When the last look began.
     begun: Millis,
-/// A bench and who waits for a look.
-pub struct Lane<B> {
-    /// None while a job has it.
-    bench: Option<B>,
     /// Those who asked before the present job began: its end answers them.
     waiting: Vec<oneshot::Sender<()>>,
     /// Those who asked after it began: they want another look.
@@ -42,9 +38,6 @@ impl<B> Lane<B> {
     pub fn new(what: &'static str, bench: B) -> Self {
         let bench = Some(bench);
         Lane { what, bench, begun: Millis::default(), waiting: Vec::new(), next: Vec::new() }
-    /// An idle lane.
-    pub fn new(bench: B) -> Self {
-        Lane { bench: Some(bench), waiting: Vec::new(), next: Vec::new() }
     }
 
     /// The end of the next look that begins from now on.
@@ -58,8 +51,6 @@ impl<B> Lane<B> {
     pub fn begin(&mut self, now: Millis) -> Option<B> {
         let bench = self.bench.take()?;
         self.begun = now;
-    pub fn begin(&mut self) -> Option<B> {
-        let bench = self.bench.take()?;
         self.waiting.append(&mut self.next);
         Some(bench)
     }
@@ -72,9 +63,6 @@ impl<B> Lane<B> {
     /// Answers those who waited, once what the look found was told. True if others have asked
     /// meanwhile.
     pub fn answer(&mut self) -> bool {
-    /// A look ended: answers those who waited. True if others have asked meanwhile.
-    pub fn end(&mut self, bench: B) -> bool {
-        self.bench = Some(bench);
         for waiter in self.waiting.drain(..) {
             // One who no longer waits has nothing to learn.
             let _ = waiter.send(());

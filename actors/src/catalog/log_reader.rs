@@ -6,7 +6,6 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// Bytes read at a time; the table of names is locked for as long as one chunk takes to parse.
-/// Bytes read at a time.
 const CHUNK: usize = 256 << 10;
 
 /// How many bytes of the file are remembered at its beginning and before the offset.

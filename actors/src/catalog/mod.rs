@@ -22,25 +22,6 @@ pub mod settings;
 mod source_dirs;
 pub mod view;
 mod watched_file;
-pub mod event_log;
-pub mod event_row;
-pub mod followed_day;
-pub mod grade_info;
-pub mod hitcount_history;
-pub mod lane;
-pub mod lines;
-pub mod log_days;
-pub mod log_reader;
-pub mod masters;
-mod messages;
-pub mod ranking;
-pub mod ranking_inputs;
-pub mod rising;
-pub mod rows;
-pub mod settings;
-pub mod source_dirs;
-pub mod view;
-pub mod watched_file;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,10 +84,6 @@ impl Catalog {
                 "the source directories",
                 SourceDirs::new(&settings, names.clone()),
             ),
-        let log = log.map(|log| Lane::new(EventLog::new(log, names.clone())));
-        Catalog {
-            ranking_inputs: Lane::new(RankingInputs::new(&settings, names.clone())),
-            source_dirs: Lane::new(SourceDirs::new(&settings, names.clone())),
             event_log: log,
             expiry: None,
             settling: false,
@@ -146,8 +123,6 @@ impl Catalog {
     ) {
         let now = self.clock.now();
         let Some(mut bench) = lane(self).and_then(|lane| lane.begin(now)) else { return };
-        let Some(mut bench) = lane(self).and_then(Lane::begin) else { return };
-        let now = self.clock.now();
         let job = tokio::task::spawn_blocking(move || {
             let found = bench.look(now);
             (bench, found)
@@ -160,8 +135,6 @@ impl Catalog {
                 catalog.view.looked_at = Some(catalog.clock.now());
                 take(catalog, found, ctx);
                 if lane(catalog).is_some_and(Lane::answer) {
-                take(catalog, found, ctx);
-                if lane(catalog).is_some_and(|lane| lane.end(bench)) {
                     catalog.begin_look(ctx, lane, take);
                 }
                 catalog.sleep_until_hits_leave(ctx);
@@ -241,8 +214,6 @@ impl Catalog {
             self.event_log.as_ref().and_then(|lane| lane.problem(now)),
         ];
         self.view.sum_up(stuck.into_iter().flatten());
-        self.view.looked_at = Some(self.clock.now());
-        self.view.sum_up();
         for problem in self.view.problems.iter().filter(|problem| !before.contains(problem)) {
             warn!(problem, "an input cannot be used: its last good state stays in use");
         }
@@ -291,7 +262,6 @@ impl Actor for Catalog {
             // Looks that ended are shown when they end; this shows those that do not.
             catalog.publish();
         });
-        ctx.run_interval(self.settings.poll_interval, |catalog, ctx| catalog.look_at_all(ctx));
     }
 }
 

@@ -32,7 +32,6 @@ pub struct RankedFile {
 impl Ranking {
     /// Joins what the two files said; `history` was read against `grades`.
     pub(super) fn new(grades: Arc<Grades>, history: History) -> Self {
-    pub fn new(grades: Arc<Grades>, history: History) -> Self {
         Ranking { grades, history }
     }
 
@@ -83,11 +82,6 @@ impl Ranking {
     /// The destinations' IPs that hitcount.history lists for the file, each once, ascending.
     pub fn listed_on(&self, file: FileId) -> &[IpAddr] {
         self.grades.position(file).map_or(&[], |position| self.history.listed_on(position))
-    }
-
-    /// The grades alone.
-    pub fn grades(&self) -> &Arc<Grades> {
-        &self.grades
     }
 }
 

@@ -203,15 +203,12 @@ impl CatalogView {
     /// Renews what follows from the rest: `ready`, `problems` and the counts. `stuck` are looks
     /// that do not end.
     pub(super) fn sum_up(&mut self, stuck: impl IntoIterator<Item = String>) {
-    /// Renews what follows from the rest: `ready`, `problems` and the counts.
-    pub(super) fn sum_up(&mut self) {
         let inputs = self.grade_info.iter().chain(&self.hitcount_history);
         let inputs = inputs.filter_map(InputView::problem);
         let dirs = self.source_dirs.dirs.iter();
         let dirs = dirs.filter_map(|dir| Some(format!("{} {}", dir.path, dir.state.problem()?)));
         let log = self.event_log.as_ref().and_then(EventLogView::problem);
         self.problems = inputs.chain(dirs).chain(log).chain(stuck).collect();
-        self.problems = inputs.chain(dirs).chain(log).collect();
         self.ready = self.problems.is_empty() && self.is_read();
         self.graded = self.ranking.as_ref().map_or(0, |ranking| ranking.len());
     }

@@ -30,8 +30,6 @@ const ATTEMPTS: usize = 3;
 
 /// Bytes read at a time; the table of names is locked for as long as one chunk takes to parse.
 const CHUNK: usize = 256 << 10;
-/// Bytes read at a time.
-const CHUNK: usize = 1 << 20;
 
 /// A file, what it was when it was last read, and what became of the last look.
 #[derive(Debug)]

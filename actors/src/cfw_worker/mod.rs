@@ -118,6 +118,13 @@ impl CfwWorker {
         worker
     }
 
+    /// Publishes to `view` from now on: whoever starts a CfwWorker anew after a panic hands it
+    /// what the readers hold.
+    pub fn publishing_to(mut self, view: HostViewHandle) -> Self {
+        self.view = view;
+        self
+    }
+
     /// Where its view is found, also after the actor was started.
     pub fn view(&self) -> HostViewHandle {
         self.view.clone()

@@ -94,6 +94,13 @@ impl HeartbeatSupervisor {
         }
     }
 
+    /// Publishes to `view` from now on: whoever starts a HeartbeatSupervisor anew after a panic hands it
+    /// what the readers hold.
+    pub fn publishing_to(mut self, view: HeartbeatViewHandle) -> Self {
+        self.view = view;
+        self
+    }
+
     /// Where its view is found, also after the actor was started.
     pub fn view(&self) -> HeartbeatViewHandle {
         self.view.clone()

@@ -35,7 +35,7 @@ mod views;
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use actix::{Actor, AsyncContext, Context, Recipient, SpawnHandle};
+use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
 pub use back_off::{BackOff, BackingOff, Blamed};
 pub use decide::Deciding;
@@ -56,17 +56,18 @@ use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
 use crate::journal::{Journal, Piece, Seat};
 use crate::names::NameTable;
+use crate::supervision::Route;
 use plan::Planner;
 
 /// Whom the TaskManager asks and tells.
 #[derive(Clone)]
 pub struct Collaborators {
     /// The Catalog, for looks at masters.
-    pub look_up: Recipient<LookUpMasters>,
+    pub look_up: Route<LookUpMasters>,
     /// Each destination's CfwWorker, to check what an old cfw claims.
-    pub refresh: HashMap<HostAddr, Recipient<Refresh>>,
+    pub refresh: HashMap<HostAddr, Route<Refresh>>,
     /// Each destination's CfwWorker, to tell of copies that arrived.
-    pub arrived: HashMap<HostAddr, Recipient<CopyArrived>>,
+    pub arrived: HashMap<HostAddr, Route<CopyArrived>>,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.

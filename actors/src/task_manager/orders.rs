@@ -117,9 +117,9 @@ impl TaskManager {
         self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
         self.planner.moved([file], self.seat.piece(), &self.hosts);
         if self.seat.epoch().is_some()
-            && let Some(recipient) = self.collaborators.arrived.get(&host)
+            && let Some(worker) = self.collaborators.arrived.get(&host)
         {
-            recipient.do_send(CopyArrived { file, size });
+            worker.recipient().do_send(CopyArrived { file, size });
         }
     }
 }

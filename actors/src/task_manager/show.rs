@@ -18,6 +18,7 @@ impl TaskManager {
             back_off: back_off.clone(),
             holds: back_off.holds(now),
         });
+        let placements = book.placements().iter().map(|(host, held)| (*host, held.files.clone()));
         self.board.show(TaskManagerView {
             at: now,
             epoch: self.seat.epoch(),
@@ -26,6 +27,7 @@ impl TaskManager {
             progress: progress.collect(),
             back_offs: back_offs.collect(),
             hosts: self.planned_hosts(),
+            placements: placements.collect(),
             plan: self.plan_view(),
             counters: self.counters,
         });

@@ -15,6 +15,7 @@ use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{Asked, CommitError, Settlement};
 use crate::names::FileId;
+use crate::supervision::Route;
 
 use super::TaskBook;
 
@@ -174,7 +175,8 @@ impl TaskManager {
             return;
         }
         self.looking = true;
-        let asking = self.collaborators.look_up.send(LookUpMasters { files: files.clone() });
+        let asking =
+            self.collaborators.look_up.recipient().send(LookUpMasters { files: files.clone() });
         let asking = tokio::time::timeout(LOOK_TIMEOUT, asking);
         ctx.spawn(asking.into_actor(self).map(move |answer, manager, ctx| {
             manager.looking = false;
@@ -203,13 +205,13 @@ impl TaskManager {
 
     /// Has a host looked at. What it holds is told to all subscribers, this actor among them.
     pub(super) fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
-        let Some(recipient) = self.collaborators.refresh.get(&host) else {
+        let Some(worker) = self.collaborators.refresh.get(&host).map(Route::recipient) else {
             return;
         };
         if !self.refreshing.insert(host) {
             return;
         }
-        let asking = recipient.send(Refresh);
+        let asking = worker.send(Refresh);
         ctx.spawn(asking.into_actor(self).map(move |answer, manager, ctx| {
             manager.refreshing.remove(&host);
             if matches!(answer, Ok(Ok(_))) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use roaring::RoaringBitmap;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
@@ -77,6 +78,9 @@ pub struct TaskManagerView {
     pub back_offs: Vec<BackOffView>,
     /// The hosts as planned with.
     pub hosts: Vec<PlannedHost>,
+    /// Which files each host holds, as last confirmed.
+    #[serde(skip)]
+    pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
     /// The planner.
     pub plan: PlanView,
     /// Counts since the process started.

@@ -23,6 +23,7 @@ use reelyard_actors::heartbeat::{Health, HealthChanged};
 use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
 use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{
     ChangeRefused, ChangeTask, CheckNow, Collaborators, HostSetting, OldState, TakeReports, Task,
     TaskBoard, TaskManager, TaskManagerView, TaskSettings, TaskState,
@@ -190,10 +191,10 @@ impl Plot {
             world.lock().unwrap().hosts.insert(host, probed);
             let (world, clock, told) = (world.clone(), clock.clone(), told.clone());
             let worker = ProbeWorker { host, world, clock, told }.start();
-            refresh.insert(host, worker.clone().recipient());
-            arrived.insert(host, worker.recipient());
+            refresh.insert(host, Route::fixed(worker.clone().recipient()));
+            arrived.insert(host, Route::fixed(worker.recipient()));
         }
-        let look_up = ProbeCatalog(world.clone()).start().recipient();
+        let look_up = Route::fixed(ProbeCatalog(world.clone()).start().recipient());
         let hosts: Vec<HostSetting> = self
             .sources
             .iter()

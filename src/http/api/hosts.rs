@@ -19,12 +19,11 @@ pub async fn list(
     let (limit, after) = (query.limit()?, query.position::<HostAddr>()?);
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
     let hosts = state.actors.hosts.iter();
-    let items = hosts.filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
-        |(host, actor)| {
+    let items =
+        hosts.filter(|(host, _)| after.is_none_or(|after| **host > after)).map(|(host, actor)| {
             let beats = beats.hosts.iter().find(|beats| beats.host == *host);
             shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks)
-        },
-    );
+        });
     Ok(web::Json(page(items, limit, |view| view.host)))
 }
 

@@ -16,12 +16,14 @@ use super::problem::Refusal;
 /// Everything below `/api/v1`.
 pub fn routes(config: &mut web::ServiceConfig) {
     config
-        .app_data(web::QueryConfig::default().error_handler(|error, _| {
-            Refusal::bad_request(error.to_string()).into()
-        }))
-        .app_data(web::PathConfig::default().error_handler(|error, _| {
-            Refusal::bad_request(error.to_string()).into()
-        }))
+        .app_data(
+            web::QueryConfig::default()
+                .error_handler(|error, _| Refusal::bad_request(error.to_string()).into()),
+        )
+        .app_data(
+            web::PathConfig::default()
+                .error_handler(|error, _| Refusal::bad_request(error.to_string()).into()),
+        )
         .app_data(web::JsonConfig::default().error_handler(|error, _| {
             let status = error.status_code();
             Refusal::new(status, "bad-body", format!("the body: {error}")).into()

@@ -32,7 +32,8 @@ impl PageQuery {
     /// Where the page begins, as what [`page`] was given to make the cursor from.
     pub fn position<K: std::str::FromStr>(&self) -> Result<Option<K>, Refusal> {
         let read = |cursor: &String| {
-            let unknown = || Refusal::bad_request(format!("\"{cursor}\" is no cursor of this list"));
+            let unknown =
+                || Refusal::bad_request(format!("\"{cursor}\" is no cursor of this list"));
             cursor.parse().map_err(|_| unknown())
         };
         self.cursor.as_ref().map(read).transpose()

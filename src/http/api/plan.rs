@@ -11,12 +11,12 @@ use crate::http::node::NodeState;
 pub async fn show(state: web::Data<NodeState>) -> web::Json<PlanView> {
     let view = state.actors.task_board.view();
     let round = view.plan.last.as_ref();
-    let ready = view.open.values();
+    let mut open: Vec<_> = view.open.values().collect();
+    open.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
     web::Json(PlanView {
         at: round.map(|round| round.at),
-        cause: round.map(|round| round.cause.clone()),
         took_us: round.map(|round| round.took_us),
-        planned: ready.map(|task| planned(task)).collect(),
+        planned: open.into_iter().map(|task| planned(task)).collect(),
         skipped: round.map(skipped).unwrap_or_default(),
         back_offs: view.back_offs.iter().filter(|one| one.holds).map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),

@@ -81,9 +81,9 @@ fn file(setting: &str, input: &view::InputView) -> InputView {
         state: input_state(&input.state),
         detail: input.state.problem(),
         read: input.read_at,
-        rows: input.tally.good(),
+        rows: input.tally.rows.saturating_sub(input.tally.bad()),
         bad_rows: input.tally.bad(),
-        first_bad_rows: input.tally.first_bad().iter().map(bad_row).collect(),
+        first_bad_rows: input.tally.first_bad.iter().map(bad_row).collect(),
     }
 }
 

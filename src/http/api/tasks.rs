@@ -87,11 +87,8 @@ pub async fn cancel(
     state: web::Data<NodeState>,
     id: web::Path<String>,
 ) -> Result<HttpResponse, Refusal> {
-    let cancel = CancelTask {
-        id: task_id(&id)?,
-        asked_by: "api".to_owned(),
-        request: RequestId::random(),
-    };
+    let cancel =
+        CancelTask { id: task_id(&id)?, asked_by: "api".to_owned(), request: RequestId::random() };
     state.actors.task_manager.ask(cancel).await??;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -15,13 +15,10 @@ pub struct PlanView {
     /// When it was. Missing before the first round, and then everything below is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Millis>,
-    /// What it was for, as in "a source became free".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<String>,
     /// How long it took, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
-    /// What it planned, best first.
+    /// The copies that are planned or under way, best first.
     pub planned: Vec<PlannedCopy>,
     /// How many files it passed over, by reason.
     pub skipped: Vec<Skipped>,
