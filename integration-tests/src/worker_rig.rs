@@ -1,4 +1,5 @@
 //! Workers for tests, on loopback addresses of their own, and a stand-in for the node.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

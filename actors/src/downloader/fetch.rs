@@ -193,7 +193,7 @@ impl Fetcher {
         while written < size {
             let left = usize::try_from(size - written).map_or(step, |left| left.min(step));
             let filled = fill(link, &mut buffer[..left])
-                .map_err(|error| broke_off(&error, written, size))?;
+                .map_err(|(filled, error)| broke_off(&error, written + filled as u64, size))?;
             hasher.update(&buffer[..filled]);
             let mut file = temp.file();
             file.write_all(&buffer[..filled]).map_err(local)?;
@@ -251,12 +251,13 @@ impl Fetcher {
     }
 }
 
-/// Fills `buffer` as far as bytes come within one step's time.
-fn fill(link: &mut SourceLink, buffer: &mut [u8]) -> std::io::Result<usize> {
+/// Fills `buffer` as far as bytes come within one step's time. An error comes with how many bytes
+/// had come before it.
+fn fill(link: &mut SourceLink, buffer: &mut [u8]) -> Result<usize, (usize, std::io::Error)> {
     let began = Instant::now();
     let mut filled = 0;
     while filled < buffer.len() {
-        filled += link.read_body(&mut buffer[filled..])?;
+        filled += link.read_body(&mut buffer[filled..]).map_err(|error| (filled, error))?;
         if began.elapsed() >= LONGEST_STEP {
             break;
         }
@@ -307,9 +308,9 @@ fn remote(what: impl std::fmt::Display, error: &std::io::Error) -> Fault {
     Fault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
 }
 
-fn broke_off(error: &std::io::Error, written: u64, size: u64) -> Fault {
+fn broke_off(error: &std::io::Error, arrived: u64, size: u64) -> Fault {
     let reason =
-        format!("the source broke off after {written} of {size} bytes: {}", in_words(error));
+        format!("the source broke off after {arrived} of {size} bytes: {}", in_words(error));
     Fault::Blamed(Blame::Source, reason)
 }
 

@@ -218,10 +218,12 @@ async fn ask_for_orders(
         let speaks = *line.speaks.borrow();
         let asked = Instant::now();
         let answer = match speaks {
-            Speaks::Unknown | Speaks::Reelyard => {
+            Speaks::Unknown => {
                 reelyard_asked = asked;
-                reelyard::orders(&line, &known).await
+                // At once: reports from before a restart wait for knowing who answers.
+                reelyard::orders(&line, &known, Duration::ZERO).await
             }
+            Speaks::Reelyard => reelyard::orders(&line, &known, line.settings.wait).await,
             Speaks::Cfm => cfm::orders(&line).await,
         };
         match answer {

@@ -12,15 +12,16 @@ use crate::wire::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 /// How long a node may take beyond the time it was asked to wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks for the orders of this host; the node holds the answer while it has nothing new.
-pub async fn orders(line: &Line, known: &[TaskId]) -> Result<Vec<CopyOrder>, LinkError> {
-    let wait = line.settings.wait;
+/// Asks for the orders of this host; the node holds the answer up to `wait` while it has nothing
+/// new.
+pub async fn orders(
+    line: &Line,
+    known: &[TaskId],
+    wait: Duration,
+) -> Result<Vec<CopyOrder>, LinkError> {
     let host = line.settings.host;
-    let path = format!(
-        "/api/v1/workers/{host}/tasks?known={}&wait={}s",
-        listed(known),
-        wait.as_secs().max(1)
-    );
+    let path =
+        format!("/api/v1/workers/{host}/tasks?known={}&wait={}s", listed(known), wait.as_secs());
     let call = line.http.get(line.url(&path)).timeout(wait + PATIENCE);
     let response = with_token(line, call).send().await?;
     if is_no_reelyard(&response) {
