@@ -6,8 +6,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use reelyard_actors::clock::Clock;
+use reelyard_actors::downloader::file_identity::FileIdentity;
+use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::downloader::ticket::{TICKET_HEADER, WorkerToken};
-use reelyard_actors::wire::worker::{FileHash, Said};
+use reelyard_actors::wire::worker::{ContentHash, FileHash, Said};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, eventually, started};
 use reqwest::{Client, StatusCode};
 
@@ -176,26 +178,28 @@ async fn one_connection_too_many_is_told_to_come_back() {
 #[actix::test]
 async fn a_restarted_source_knows_its_hashes_without_reading_again() {
     let rig = Rig::new();
-    rig.master(b"E.mpg", 100_000);
+    let contents = rig.master(b"E.mpg", 100_000);
     let hash = async |data: SocketAddr| {
         let url = format!("http://{data}/hashes{}", masters(&rig, "E.mpg"));
-        let answer = reqwest::get(url).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::OK);
-        answer.bytes().await.unwrap()
+        let answer = reqwest::get(url).await.unwrap().bytes().await.unwrap();
+        serde_json::from_slice::<FileHash>(&answer).unwrap().blake3
     };
     let first = started(rig.source()).await;
-    let known = hash(first.view().data_listen).await;
+    let known = ContentHash(*blake3::hash(&contents).as_bytes());
+    assert_eq!(hash(first.view().data_listen).await, known);
     first.stop().await;
-    // What only a reader of the bytes would notice: they change without size or times doing so.
-    let path = rig.data().join("E.mpg");
-    let before = std::fs::metadata(&path).unwrap();
-    let store =
-        reelyard_actors::downloader::state_store::StateStore::open(&rig.place.path().join("state"))
-            .unwrap();
-    let identity = reelyard_actors::downloader::file_identity::FileIdentity::from(&before);
-    assert!(store.hash(&identity).unwrap().is_some(), "it is on disk");
-    drop(store);
+    let state = rig.place.path().join("state");
+    let identity = FileIdentity::from(&std::fs::metadata(rig.data().join("E.mpg")).unwrap());
+    {
+        let store = StateStore::open(&state).unwrap();
+        assert_eq!(store.hash(&identity).unwrap(), Some(known));
+        // A hash that reading the file could never give.
+        store.remember_hash(&identity, ContentHash([9; 32])).unwrap();
+        store.sync().unwrap();
+    }
     let second = started(rig.source()).await;
-    assert_eq!(hash(second.view().data_listen).await, known);
+    assert_eq!(hash(second.view().data_listen).await, ContentHash([9; 32]));
+    rig.master(b"E.mpg", 100_000);
+    assert_ne!(hash(second.view().data_listen).await, ContentHash([9; 32]), "it was rewritten");
     second.stop().await;
 }

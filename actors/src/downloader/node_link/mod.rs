@@ -210,6 +210,7 @@ async fn ask_for_orders(
     let mut reelyard_asked = Instant::now();
     let mut last: Option<Vec<CopyOrder>> = None;
     loop {
+        let node = line.node();
         if *line.speaks.borrow() == Speaks::Cfm && reelyard_asked.elapsed() > ASK_FOR_REELYARD_EVERY
         {
             line.speaks.send_replace(Speaks::Unknown);
@@ -245,7 +246,9 @@ async fn ask_for_orders(
                 line.speaks.send_replace(Speaks::Cfm);
             }
             Err(error) => {
-                line.failed(&error);
+                line.failed(node, &error);
+                // Another program may answer there when one answers again.
+                line.speaks.send_replace(Speaks::Unknown);
                 tokio::time::sleep(backoff.next()).await;
             }
         }
@@ -268,7 +271,7 @@ async fn deliver_reports(
             return;
         }
         let sent: Vec<Report> = work.borrow().reports.iter().take(MOST_REPORTS).cloned().collect();
-        let speaks = *speaks.borrow();
+        let (node, speaks) = (line.node(), *speaks.borrow());
         let answer = match speaks {
             Speaks::Cfm => cfm::deliver(&line, &sent).await,
             _ => reelyard::deliver(&line, &sent).await,
@@ -281,7 +284,7 @@ async fn deliver_reports(
                 }
             }
             Err(error) => {
-                line.failed(&error);
+                line.failed(node, &error);
                 tokio::time::sleep(backoff.next()).await;
             }
         }
@@ -289,11 +292,15 @@ async fn deliver_reports(
 }
 
 impl Line {
+    /// The number of the node that is asked, counting on over the end of the list.
+    fn node(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
     /// The address of `path` at the node that is asked.
     fn url(&self, path: &str) -> String {
         let nodes = &self.settings.nodes;
-        let current = self.current.load(Ordering::Relaxed) % nodes.len().max(1);
-        let node = nodes.get(current).map_or("", |node| node.0.as_str());
+        let node = nodes.get(self.node() % nodes.len().max(1)).map_or("", |node| node.0.as_str());
         format!("{node}{path}")
     }
 
@@ -306,8 +313,9 @@ impl Line {
         self.view.store(Arc::new(view));
     }
 
-    /// Tells of a failure and turns to the next node.
-    fn failed(&self, error: &LinkError) {
+    /// Tells of a failure and turns to the node after `failed`, unless that has been done: both
+    /// tasks notice the same failure.
+    fn failed(&self, failed: usize, error: &LinkError) {
         let node = self.url("");
         let before = self.view.load();
         let text = with_causes(error);
@@ -317,10 +325,9 @@ impl Line {
         let speaks = *self.speaks.borrow();
         let answered = before.answered;
         self.view.store(Arc::new(NodeLinkView { node, speaks, answered, error: Some(text) }));
-        self.current.fetch_add(1, Ordering::Relaxed);
-        if self.settings.nodes.len() > 1 {
-            self.speaks.send_replace(Speaks::Unknown);
-        }
+        let next = failed.wrapping_add(1);
+        // An error means that the other task was first.
+        let _ = self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.
