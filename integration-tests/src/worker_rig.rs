@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -146,7 +147,9 @@ struct NodeState {
     epoch: Mutex<Epoch>,
     reports: Mutex<Vec<Report>>,
     /// Reports are refused with 503 while this is set.
-    deaf: std::sync::atomic::AtomicBool,
+    deaf: AtomicBool,
+    /// How many ends were refused so.
+    refused_ends: AtomicUsize,
     /// The `Authorization` of each call.
     bearers: Mutex<Vec<String>>,
 }
@@ -159,6 +162,7 @@ impl FakeNode {
             epoch: Mutex::new(Epoch(1)),
             reports: Mutex::default(),
             deaf: false.into(),
+            refused_ends: 0.into(),
             bearers: Mutex::default(),
         });
         let data = web::Data::from(Arc::clone(&state));
@@ -198,7 +202,12 @@ impl FakeNode {
 
     /// Refuses reports, or takes them again.
     pub fn be_deaf(&self, deaf: bool) {
-        self.state.deaf.store(deaf, std::sync::atomic::Ordering::SeqCst);
+        self.state.deaf.store(deaf, Ordering::SeqCst);
+    }
+
+    /// How many ends it refused while it was deaf; repeated ones count each time.
+    pub fn refused_ends(&self) -> usize {
+        self.state.refused_ends.load(Ordering::SeqCst)
     }
 
     /// Everything reported so far.
@@ -268,10 +277,12 @@ async fn take_reports(
     state: web::Data<NodeState>,
 ) -> HttpResponse {
     note_bearer(&request, &state);
-    if state.deaf.load(std::sync::atomic::Ordering::SeqCst) {
+    let reports: Reports = serde_json::from_slice(&body).expect("reports as the wire has them");
+    if state.deaf.load(Ordering::SeqCst) {
+        let ends = reports.reports.iter().filter(|report| report.is_end()).count();
+        state.refused_ends.fetch_add(ends, Ordering::SeqCst);
         return HttpResponse::ServiceUnavailable().finish();
     }
-    let reports: Reports = serde_json::from_slice(&body).expect("reports as the wire has them");
     let ordered = |id: &TaskId| state.orders.borrow().contains_key(id);
     let cancelled =
         reports.reports.iter().map(|report| report.task).filter(|id| !ordered(id)).collect();

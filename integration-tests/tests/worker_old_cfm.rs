@@ -1,6 +1,8 @@
 //! Our worker under an old Go cfm (spec 2.1, 2.4, 4.9), without cfw's defects D1, D15 and D18.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use actix_web::{App, HttpResponse, HttpServer, web};
+use reelyard_actors::downloader::node_link::Speaks;
 use reelyard_integration_tests::worker_fake_cfm::{CfmTask, FakeCfm};
 use reelyard_integration_tests::worker_rig::{Rig, eventually, started};
 
@@ -87,4 +89,25 @@ async fn a_task_that_cfm_forgets_is_given_up() {
     fetching.stop().await;
     serving.stop().await;
     cfm.stop().await;
+}
+
+#[actix::test]
+async fn a_node_that_does_not_know_the_host_is_not_taken_for_a_cfm() {
+    let unknown = || async {
+        let problem = r#"{"type":"unknown-host"}"#;
+        HttpResponse::NotFound().content_type("application/problem+json").body(problem)
+    };
+    let app = move || App::new().default_service(web::to(unknown));
+    let server = HttpServer::new(app).workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", server.addrs()[0]);
+    let server = server.run();
+    let handle = server.handle();
+    actix_rt::spawn(server);
+    let rig = Rig::new();
+    let worker = started(rig.destination(&url)).await;
+    let told = || worker.view().node.unwrap().error.is_some_and(|e| e.contains("answered 404"));
+    eventually("the refusal told", told).await;
+    assert_eq!(worker.view().node.unwrap().speaks, Speaks::Unknown);
+    worker.stop().await;
+    handle.stop(false).await;
 }

@@ -18,7 +18,7 @@ const LONGEST_TEXT: u64 = 64 << 10;
 pub struct SourceTimeouts {
     /// For a connection.
     pub connect: Duration,
-    /// For the next byte.
+    /// For the next byte. A source holds a question for a hash up to five seconds: not shorter.
     pub silence: Duration,
 }
 

@@ -4,8 +4,10 @@
 mod backoff;
 mod cfm;
 mod reelyard;
+mod url;
 
-use std::str::FromStr;
+pub use url::{BadNodeUrl, NodeUrl};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -34,47 +36,6 @@ const MOST_REPORTS: usize = 256;
 
 /// A long poll that answers sooner than this without anything new is not asked again at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
-
-/// Where a node (or an old cfm) is reached: `http://host:port`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct NodeUrl(String);
-
-/// A text that is not the address of a node.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not the address of a node: http://host:port or host:port is wanted")]
-pub struct BadNodeUrl(String);
-
-impl FromStr for NodeUrl {
-    type Err = BadNodeUrl;
-
-    fn from_str(text: &str) -> Result<Self, BadNodeUrl> {
-        let with_scheme =
-            if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-        let url = with_scheme.trim_end_matches('/');
-        let parsed = reqwest::Url::parse(url).map_err(|_| BadNodeUrl(text.to_owned()))?;
-        let plain = parsed.scheme() == "http" && parsed.has_host() && parsed.path() == "/";
-        if plain && parsed.query().is_none() && parsed.username().is_empty() {
-            Ok(NodeUrl(url.to_owned()))
-        } else {
-            Err(BadNodeUrl(text.to_owned()))
-        }
-    }
-}
-
-impl TryFrom<String> for NodeUrl {
-    type Error = BadNodeUrl;
-
-    fn try_from(text: String) -> Result<Self, BadNodeUrl> {
-        text.parse()
-    }
-}
-
-impl From<NodeUrl> for String {
-    fn from(url: NodeUrl) -> String {
-        url.0
-    }
-}
 
 /// What the line is run with.
 #[derive(Clone, Debug)]
@@ -204,7 +165,7 @@ impl Drop for NodeLink {
 async fn ask_for_orders(
     line: Arc<Line>,
     downloader: Addr<Downloader>,
-    work: watch::Receiver<LinkWork>,
+    mut work: watch::Receiver<LinkWork>,
 ) {
     let mut backoff = Backoff::new();
     let mut reelyard_asked = Instant::now();
@@ -237,7 +198,7 @@ async fn ask_for_orders(
                     return;
                 }
                 if speaks == Speaks::Cfm {
-                    tokio::time::sleep(line.settings.poll_interval).await;
+                    pause_between_polls(&line, &mut work).await;
                 } else if nothing_new && asked.elapsed() < TOO_SOON {
                     tokio::time::sleep(TOO_SOON).await;
                 }
@@ -253,6 +214,17 @@ async fn ask_for_orders(
             }
         }
     }
+}
+
+/// Waits for an old cfm to have something new: for the poll interval, or, as cfw does it, until
+/// everything known is done and told (spec 4.9).
+async fn pause_between_polls(line: &Line, work: &mut watch::Receiver<LinkWork>) {
+    let interval = line.settings.poll_interval;
+    if work.borrow().known.is_empty() {
+        return tokio::time::sleep(interval).await;
+    }
+    // Either way it is time to ask again.
+    let _ = tokio::time::timeout(interval, work.wait_for(|work| work.known.is_empty())).await;
 }
 
 /// Delivers reports for ever, in order, each until it is taken.
@@ -300,7 +272,7 @@ impl Line {
     /// The address of `path` at the node that is asked.
     fn url(&self, path: &str) -> String {
         let nodes = &self.settings.nodes;
-        let node = nodes.get(self.node() % nodes.len().max(1)).map_or("", |node| node.0.as_str());
+        let node = nodes.get(self.node() % nodes.len().max(1)).map_or("", NodeUrl::as_str);
         format!("{node}{path}")
     }
 
@@ -358,19 +330,4 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 /// The ids of tasks as one list of the long poll's query.
 fn listed(tasks: &[TaskId]) -> String {
     tasks.iter().map(TaskId::to_string).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_node_is_named_with_or_without_its_scheme() {
-        for text in ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/"] {
-            assert_eq!(text.parse::<NodeUrl>(), Ok(NodeUrl("http://127.0.0.1:8080".into())));
-        }
-        for bad in ["", "https://x:1", "http://x/path", "http://u@x:1", "http://x?y", "a b:1"] {
-            assert!(bad.parse::<NodeUrl>().is_err(), "{bad}");
-        }
-    }
 }
