@@ -11,6 +11,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard::worker::{Worker, WorkerSettings};
 use reelyard_actors::clock::Clock;
+use reelyard_actors::downloader::ticket::WorkerToken;
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::FileName;
@@ -150,8 +151,8 @@ struct NodeState {
     deaf: AtomicBool,
     /// How many ends were refused so.
     refused_ends: AtomicUsize,
-    /// The `Authorization` of each call.
-    bearers: Mutex<Vec<String>>,
+    /// The `Authorization` that is demanded, if any.
+    demanded: Mutex<Option<String>>,
 }
 
 impl FakeNode {
@@ -163,7 +164,7 @@ impl FakeNode {
             reports: Mutex::default(),
             deaf: false.into(),
             refused_ends: 0.into(),
-            bearers: Mutex::default(),
+            demanded: Mutex::default(),
         });
         let data = web::Data::from(Arc::clone(&state));
         let app = move || {
@@ -215,9 +216,9 @@ impl FakeNode {
         locked(&self.state.reports).clone()
     }
 
-    /// The `Authorization` of each call so far.
-    pub fn bearers(&self) -> Vec<String> {
-        locked(&self.state.bearers).clone()
+    /// Answers 401 to calls without `token` from now on.
+    pub fn demand(&self, token: &WorkerToken) {
+        *locked(&self.state.demanded) = Some(token.bearer());
     }
 
     /// Waits for the end of a task.
@@ -242,15 +243,17 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn note_bearer(request: &HttpRequest, state: &NodeState) {
-    let header = request.headers().get("Authorization").and_then(|value| value.to_str().ok());
-    locked(&state.bearers).push(header.unwrap_or_default().to_owned());
+fn admits(request: &HttpRequest, state: &NodeState) -> bool {
+    let given = request.headers().get("Authorization").map(|value| value.as_bytes());
+    locked(&state.demanded).as_ref().is_none_or(|wanted| given == Some(wanted.as_bytes()))
 }
 
 /// The rule of `wire/worker.rs`: answered at once while there is an unknown task, or a known one
 /// is no longer ordered.
 async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpResponse {
-    note_bearer(&request, &state);
+    if !admits(&request, &state) {
+        return HttpResponse::Unauthorized().finish();
+    }
     let query: BTreeMap<&str, &str> =
         request.query_string().split('&').filter_map(|pair| pair.split_once('=')).collect();
     let known = query.get("known").copied().unwrap_or_default();
@@ -276,7 +279,9 @@ async fn take_reports(
     body: web::Bytes,
     state: web::Data<NodeState>,
 ) -> HttpResponse {
-    note_bearer(&request, &state);
+    if !admits(&request, &state) {
+        return HttpResponse::Unauthorized().finish();
+    }
     let reports: Reports = serde_json::from_slice(&body).expect("reports as the wire has them");
     if state.deaf.load(Ordering::SeqCst) {
         let ends = reports.reports.iter().filter(|report| report.is_end()).count();

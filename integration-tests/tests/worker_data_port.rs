@@ -92,6 +92,7 @@ async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
     let mut fetching = destination.destination(&node.url);
     serving.token = Some(token.clone());
     fetching.token = Some(token.clone());
+    node.demand(&token);
     let (serving, fetching) = (started(serving).await, started(fetching).await);
 
     node.order(source.order(1, b"E.mpg"));

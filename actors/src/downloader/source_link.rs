@@ -63,6 +63,11 @@ impl SourceLink {
         Ok(SourceLink { stream, ahead: Vec::new() })
     }
 
+    /// Lets the source send no more than about `bytes` ahead of what is read here.
+    pub fn limit_ahead(&self, bytes: usize) -> io::Result<()> {
+        Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&self.stream, bytes)?)
+    }
+
     /// Sends a GET with one further header, if any, and reads the head of the answer. Its body
     /// must be read to the end before the next request.
     pub fn get(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{RequestBuilder, Response, StatusCode};
 
-use super::{Line, LinkError, listed};
+use super::{Line, LinkError, Speaks, listed};
 use crate::downloader::order::CopyOrder;
 use crate::wire::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 
@@ -22,8 +22,16 @@ pub async fn orders(
     let host = line.settings.host;
     let path =
         format!("/api/v1/workers/{host}/tasks?known={}&wait={}s", listed(known), wait.as_secs());
-    let call = line.http.get(line.url(&path)).timeout(wait + PATIENCE);
-    let response = with_token(line, call).send().await?;
+    let call = || line.http.get(line.url(&path)).timeout(wait + PATIENCE);
+    let mut response = if *line.speaks.borrow() == Speaks::Unknown {
+        call().send().await?
+    } else {
+        with_token(line, call()).send().await?
+    };
+    // The token is told only to a program that asks for it, which no old cfm does.
+    if response.status() == StatusCode::UNAUTHORIZED && line.settings.token.is_some() {
+        response = with_token(line, call()).send().await?;
+    }
     if is_no_reelyard(&response) {
         return Err(LinkError::NotReelyard);
     }
