@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::clock::Millis;
 
-/// Header that carries a [`Ticket`].
+/// Header that carries a ticket: `<expiry in Unix milliseconds>.<hex>`, the latter a keyed BLAKE3
+/// hash over the expiry and the path.
 pub const TICKET_HEADER: &str = "Reelyard-Ticket";
 
 /// How long a ticket is good. Long enough for clocks that differ by a minute or two.

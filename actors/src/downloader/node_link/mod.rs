@@ -277,11 +277,14 @@ impl Line {
     }
 
     fn answered(&self, speaks: Speaks) {
-        if self.speaks.send_replace(speaks) != speaks {
-            tracing::info!(node = self.url(""), ?speaks, "the node answers");
+        self.speaks.send_replace(speaks);
+        let node = self.url("");
+        let before = self.view.load();
+        if before.speaks != speaks || before.node != node || before.error.is_some() {
+            tracing::info!(node, ?speaks, "the node answers");
         }
         let answered = Some(self.clock.now());
-        let view = NodeLinkView { node: self.url(""), speaks, answered, error: None };
+        let view = NodeLinkView { node, speaks, answered, error: None };
         self.view.store(Arc::new(view));
     }
 
