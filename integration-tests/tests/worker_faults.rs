@@ -98,6 +98,16 @@ async fn a_name_that_is_a_directory_here_is_the_files_own_fault() {
 }
 
 #[actix::test]
+async fn a_source_whose_masters_are_not_mounted_is_blamed() {
+    let end = end_of_fetching("DATA", b"E.mpg", |source| {
+        std::fs::remove_dir(source.data()).unwrap();
+    })
+    .await;
+    let Said::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
+    assert!(reason.contains("source directory cannot be opened"), "{reason}");
+}
+
+#[actix::test]
 async fn a_source_that_is_not_there_is_blamed() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let fetching = started(destination.destination(&node.url)).await;
