@@ -11,5 +11,7 @@ pub mod running;
 pub mod stand_in_cfw;
 pub mod stand_in_subscriber;
 pub mod stand_in_task_manager;
+pub mod worker_fake_cfm;
+pub mod worker_fake_source;
 pub mod worker_rig;
 pub mod yard;

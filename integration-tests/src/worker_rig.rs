@@ -1,7 +1,9 @@
 //! Workers for tests, on loopback addresses of their own, and a stand-in for the node.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard::worker::{Worker, WorkerSettings};
 use reelyard_actors::clock::Clock;
+use reelyard_actors::downloader::ticket::WorkerToken;
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::FileName;
@@ -145,9 +148,11 @@ struct NodeState {
     epoch: Mutex<Epoch>,
     reports: Mutex<Vec<Report>>,
     /// Reports are refused with 503 while this is set.
-    deaf: std::sync::atomic::AtomicBool,
-    /// The `Authorization` of each call.
-    bearers: Mutex<Vec<String>>,
+    deaf: AtomicBool,
+    /// How many ends were refused so.
+    refused_ends: AtomicUsize,
+    /// The `Authorization` that is demanded, if any.
+    demanded: Mutex<Option<String>>,
 }
 
 impl FakeNode {
@@ -158,7 +163,8 @@ impl FakeNode {
             epoch: Mutex::new(Epoch(1)),
             reports: Mutex::default(),
             deaf: false.into(),
-            bearers: Mutex::default(),
+            refused_ends: 0.into(),
+            demanded: Mutex::default(),
         });
         let data = web::Data::from(Arc::clone(&state));
         let app = move || {
@@ -197,7 +203,12 @@ impl FakeNode {
 
     /// Refuses reports, or takes them again.
     pub fn be_deaf(&self, deaf: bool) {
-        self.state.deaf.store(deaf, std::sync::atomic::Ordering::SeqCst);
+        self.state.deaf.store(deaf, Ordering::SeqCst);
+    }
+
+    /// How many ends it refused while it was deaf; repeated ones count each time.
+    pub fn refused_ends(&self) -> usize {
+        self.state.refused_ends.load(Ordering::SeqCst)
     }
 
     /// Everything reported so far.
@@ -205,9 +216,9 @@ impl FakeNode {
         locked(&self.state.reports).clone()
     }
 
-    /// The `Authorization` of each call so far.
-    pub fn bearers(&self) -> Vec<String> {
-        locked(&self.state.bearers).clone()
+    /// Answers 401 to calls without `token` from now on.
+    pub fn demand(&self, token: &WorkerToken) {
+        *locked(&self.state.demanded) = Some(token.bearer());
     }
 
     /// Waits for the end of a task.
@@ -232,15 +243,17 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn note_bearer(request: &HttpRequest, state: &NodeState) {
-    let header = request.headers().get("Authorization").and_then(|value| value.to_str().ok());
-    locked(&state.bearers).push(header.unwrap_or_default().to_owned());
+fn admits(request: &HttpRequest, state: &NodeState) -> bool {
+    let given = request.headers().get("Authorization").map(|value| value.as_bytes());
+    locked(&state.demanded).as_ref().is_none_or(|wanted| given == Some(wanted.as_bytes()))
 }
 
 /// The rule of `wire/worker.rs`: answered at once while there is an unknown task, or a known one
 /// is no longer ordered.
 async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpResponse {
-    note_bearer(&request, &state);
+    if !admits(&request, &state) {
+        return HttpResponse::Unauthorized().finish();
+    }
     let query: BTreeMap<&str, &str> =
         request.query_string().split('&').filter_map(|pair| pair.split_once('=')).collect();
     let known = query.get("known").copied().unwrap_or_default();
@@ -266,11 +279,15 @@ async fn take_reports(
     body: web::Bytes,
     state: web::Data<NodeState>,
 ) -> HttpResponse {
-    note_bearer(&request, &state);
-    if state.deaf.load(std::sync::atomic::Ordering::SeqCst) {
-        return HttpResponse::ServiceUnavailable().finish();
+    if !admits(&request, &state) {
+        return HttpResponse::Unauthorized().finish();
     }
     let reports: Reports = serde_json::from_slice(&body).expect("reports as the wire has them");
+    if state.deaf.load(Ordering::SeqCst) {
+        let ends = reports.reports.iter().filter(|report| report.is_end()).count();
+        state.refused_ends.fetch_add(ends, Ordering::SeqCst);
+        return HttpResponse::ServiceUnavailable().finish();
+    }
     let ordered = |id: &TaskId| state.orders.borrow().contains_key(id);
     let cancelled =
         reports.reports.iter().map(|report| report.task).filter(|id| !ordered(id)).collect();

@@ -1,4 +1,5 @@
 //! A copy from one worker to another, over real sockets and disks, as a node orders it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use reelyard_actors::wire::worker::{ContentHash, Said};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
@@ -55,5 +56,40 @@ async fn hostile_names_arrive_exactly_as_named() {
     }
     fetching.stop().await;
     serving.stop().await;
+    node.stop().await;
+}
+
+#[actix::test]
+async fn the_next_node_is_asked_when_one_is_gone() {
+    let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    source.master(b"E.mpg", 1000);
+    let serving = started(source.source()).await;
+    let mut settings = destination.destination("127.0.0.1:1");
+    settings.nodes.push(node.url.parse().unwrap());
+    let fetching = started(settings).await;
+    node.order(source.order(1, b"E.mpg"));
+    assert!(matches!(node.end_of(1).await, Said::Done { .. }));
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+}
+
+#[actix::test]
+async fn a_host_may_be_both_source_and_destination() {
+    let (one, other, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let both = |rig: &Rig| {
+        let mut settings = rig.destination(&node.url);
+        settings.source_dirs = vec![rig.data()];
+        settings
+    };
+    let contents = one.master(b"E.mpg", 100_000);
+    let (first, second) = (started(both(&one)).await, started(both(&other)).await);
+    // The stand-in orders everything from everybody: both fetch it, one from itself.
+    node.order(one.order(1, b"E.mpg"));
+    assert!(matches!(node.end_of(1).await, Said::Done { .. }));
+    let copies = [one.copies().join("E.mpg"), other.copies().join("E.mpg")];
+    assert!(copies.iter().any(|copy| std::fs::read(copy).is_ok_and(|read| read == contents)));
+    first.stop().await;
+    second.stop().await;
     node.stop().await;
 }

@@ -21,11 +21,12 @@ use reelyard_actors::downloader::hash_desk::HashDesk;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
 use reelyard_actors::downloader::ticket::WorkerToken;
-use reelyard_actors::downloader::{Downloader, DownloaderView, StopTransfers};
+use reelyard_actors::downloader::{Downloader, DownloaderView, LinkWork, StopTransfers};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::wire::worker::WorkerInfo;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 use crate::http;
 
@@ -87,6 +88,7 @@ pub struct Worker {
 struct Destination {
     downloader: Addr<Downloader>,
     view: Arc<ArcSwap<DownloaderView>>,
+    work: watch::Receiver<LinkWork>,
     link: Option<NodeLink>,
 }
 
@@ -112,13 +114,20 @@ impl Worker {
             info: info(&settings, data_port.addr()),
             unlistable_names: AtomicU64::new(0),
         });
+        let mut destination = match base {
+            Some(base) => Some(make_destination(&settings, base, &store, &clock).await?),
+            None => None,
+        };
         let listen = settings.listen.socket();
         let server = http::worker::start(listen, Arc::clone(&http))
             .map_err(|error| WorkerError::Listen(listen, error))?;
-        let destination = match base {
-            Some(base) => Some(start_destination(&settings, base, &store, &epochs, clock).await?),
-            None => None,
-        };
+        // Last: whoever orders a copy may ask for `/info` at once.
+        if let Some(destination) = &mut destination
+            && let Err(error) = destination.connect(&settings, &epochs, clock)
+        {
+            server.stop(false).await;
+            return Err(error);
+        }
         let host = settings.listen;
         tracing::info!(%host, data_listen = %data_port.addr(), "worker started");
         Ok(Worker { host, store, epochs, hashes, data_port, http, server, destination })
@@ -214,12 +223,11 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
     }
 }
 
-async fn start_destination(
+async fn make_destination(
     settings: &WorkerSettings,
     base: Arc<BaseDir>,
     store: &Arc<StateStore>,
-    epochs: &EpochGuard,
-    clock: Clock,
+    clock: &Clock,
 ) -> Result<Destination, WorkerError> {
     let fetcher = Fetcher {
         base,
@@ -228,12 +236,23 @@ async fn start_destination(
         timeouts: settings.source_timeouts,
         clock: clock.clone(),
     };
-    let (store, of_actor, copies) = (Arc::clone(store), clock.clone(), settings.copies_at_once);
-    let downloader = blocking(move || Downloader::new(fetcher, store, of_actor, copies)).await??;
+    let (store, clock, copies) = (Arc::clone(store), clock.clone(), settings.copies_at_once);
+    let downloader = blocking(move || Downloader::new(fetcher, store, clock, copies)).await??;
     let (view, work) = (downloader.view(), downloader.work());
-    let downloader = downloader.start();
-    let mut link = None;
-    if !settings.nodes.is_empty() {
+    Ok(Destination { downloader: downloader.start(), view, work, link: None })
+}
+
+impl Destination {
+    /// Begins to take orders, if there is a node to take them from.
+    fn connect(
+        &mut self,
+        settings: &WorkerSettings,
+        epochs: &EpochGuard,
+        clock: Clock,
+    ) -> Result<(), WorkerError> {
+        if settings.nodes.is_empty() {
+            return Ok(());
+        }
         let line = NodeLinkSettings {
             nodes: settings.nodes.clone(),
             host: settings.listen,
@@ -241,8 +260,10 @@ async fn start_destination(
             wait: settings.long_poll,
             poll_interval: settings.poll_interval,
         };
-        let started = NodeLink::start(line, epochs.clone(), clock, downloader.clone(), work);
-        link = Some(started.map_err(|error| WorkerError::Client(error.to_string()))?);
+        let (downloader, work) = (self.downloader.clone(), self.work.clone());
+        let link = NodeLink::start(line, epochs.clone(), clock, downloader, work)
+            .map_err(|error| WorkerError::Client(error.to_string()))?;
+        self.link = Some(link);
+        Ok(())
     }
-    Ok(Destination { downloader, view, link })
 }

@@ -64,7 +64,7 @@ impl WorkerSettings {
             state_dir,
             token: None,
             storage_limit_percent: 90,
-            copies_at_once: 2,
+            copies_at_once: 4,
             poll_interval: Duration::from_secs(5),
             long_poll: Duration::from_secs(25),
             source_timeouts: SourceTimeouts::default(),
@@ -90,6 +90,9 @@ impl WorkerSettings {
         }
         if self.copies_at_once == 0 {
             fault("copies_at_once", "must be at least 1".into());
+        }
+        if self.data_addr() == Some(self.listen.socket()) {
+            fault("data_listen", "must be another address than listen".into());
         }
         if self.data_addr().is_none() {
             fault("data_listen", "must be set: there is no port after that of listen".into());

@@ -15,6 +15,7 @@ use crate::downloader::order::CopyOrder;
 use crate::downloader::pacer::Pacer;
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
 use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, WorkerToken};
+use crate::host::BitsPerSecond;
 use crate::wire::worker::{Blame, ContentHash, FileHash, WorkerInfo};
 
 /// The most that is read, hashed and written in one step.
@@ -35,6 +36,13 @@ const HASH_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The slowest disk that a source may hash from, in bytes per second.
 const SLOWEST_HASH: u64 = 20 << 20;
+
+/// Below this rate the buffers between source and destination hold many seconds: the source would
+/// send in bursts, and take the pauses between them for a client that is gone.
+const SLOW: BitsPerSecond = BitsPerSecond(8_000_000);
+
+/// How far ahead a source may send then, in bytes.
+const SLOW_AHEAD: usize = 64 << 10;
 
 /// What every copy of one worker needs.
 pub struct Fetcher {
@@ -147,20 +155,16 @@ impl Fetcher {
     /// Where the source's data port is: as its `/info` says, else the port after its own.
     fn ask_for_data_port(&self, order: &CopyOrder, cancel: &Cancel) -> Result<SocketAddr, Fault> {
         let host = order.source.socket();
-        let bearer = self.token.as_ref().map(WorkerToken::bearer);
-        let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
-        let unreachable = |error: &std::io::Error| {
-            remote(format_args!("the source {host} cannot be asked"), error)
-        };
-        let mut link = SourceLink::connect(host, self.timeouts, cancel)
-            .map_err(|error| unreachable(&error))?;
-        let said = link.get(host, "/info", header).and_then(|head| {
-            let text = link.read_text(&head)?;
-            Ok((head.status == 200).then_some(text))
+        let asked = self.ask_for_info(host, None, cancel).and_then(|(status, text)| {
+            match &self.token {
+                // Told only to a program that asks for it, which no old cfw does.
+                Some(token) if status == 401 => self.ask_for_info(host, Some(token), cancel),
+                _ => Ok((status, text)),
+            }
         });
-        let info = said
-            .map_err(|error| unreachable(&error))?
-            .and_then(|text| serde_json::from_slice::<WorkerInfo>(&text).ok());
+        let (status, text) = asked
+            .map_err(|error| remote(format_args!("the source {host} cannot be asked"), &error))?;
+        let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
         match (info, host.port().checked_add(1)) {
             (Some(info), _) => Ok(info.data_listen),
             (None, Some(port)) => Ok(SocketAddr::new(host.ip(), port)),
@@ -169,6 +173,20 @@ impl Fetcher {
                 Err(Fault::Blamed(Blame::Source, reason))
             }
         }
+    }
+
+    /// Status and text of a source's `/info`.
+    fn ask_for_info(
+        &self,
+        host: SocketAddr,
+        token: Option<&WorkerToken>,
+        cancel: &Cancel,
+    ) -> std::io::Result<(u16, Vec<u8>)> {
+        let mut link = SourceLink::connect(host, self.timeouts, cancel)?;
+        let bearer = token.map(WorkerToken::bearer);
+        let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
+        let head = link.get(host, "/info", header)?;
+        Ok((head.status, link.read_text(&head)?))
     }
 
     /// Takes `size` bytes from the source to the disk and hashes them on the way.
@@ -181,6 +199,9 @@ impl Fetcher {
         cancel: &Cancel,
         progress: &dyn Fn(u64),
     ) -> Result<ContentHash, Fault> {
+        if order.copy_speed.is_some_and(|speed| speed < SLOW) {
+            link.limit_ahead(SLOW_AHEAD).map_err(|error| remote("its connection", &error))?;
+        }
         let mut pacer = order.copy_speed.map(Pacer::new);
         let step = pacer.as_ref().map_or(STEP, |pacer| pacer.step().min(STEP));
         let mut space = vec![0; step + ALIGNMENT];
@@ -193,7 +214,7 @@ impl Fetcher {
         while written < size {
             let left = usize::try_from(size - written).map_or(step, |left| left.min(step));
             let filled = fill(link, &mut buffer[..left])
-                .map_err(|error| broke_off(&error, written, size))?;
+                .map_err(|(filled, error)| broke_off(&error, written + filled as u64, size))?;
             hasher.update(&buffer[..filled]);
             let mut file = temp.file();
             file.write_all(&buffer[..filled]).map_err(local)?;
@@ -251,12 +272,13 @@ impl Fetcher {
     }
 }
 
-/// Fills `buffer` as far as bytes come within one step's time.
-fn fill(link: &mut SourceLink, buffer: &mut [u8]) -> std::io::Result<usize> {
+/// Fills `buffer` as far as bytes come within one step's time. An error comes with how many bytes
+/// had come before it.
+fn fill(link: &mut SourceLink, buffer: &mut [u8]) -> Result<usize, (usize, std::io::Error)> {
     let began = Instant::now();
     let mut filled = 0;
     while filled < buffer.len() {
-        filled += link.read_body(&mut buffer[filled..])?;
+        filled += link.read_body(&mut buffer[filled..]).map_err(|error| (filled, error))?;
         if began.elapsed() >= LONGEST_STEP {
             break;
         }
@@ -307,9 +329,9 @@ fn remote(what: impl std::fmt::Display, error: &std::io::Error) -> Fault {
     Fault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
 }
 
-fn broke_off(error: &std::io::Error, written: u64, size: u64) -> Fault {
+fn broke_off(error: &std::io::Error, arrived: u64, size: u64) -> Fault {
     let reason =
-        format!("the source broke off after {written} of {size} bytes: {}", in_words(error));
+        format!("the source broke off after {arrived} of {size} bytes: {}", in_words(error));
     Fault::Blamed(Blame::Source, reason)
 }
 

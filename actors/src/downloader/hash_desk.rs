@@ -319,7 +319,6 @@ mod tests {
         following.sent(5);
         drop(following);
         assert_eq!(bench.desk.hash_of(&file, identity, LONG), known(&contents));
-        assert_eq!(Bench::new(b"").desk.hash_of(&file, identity, LONG), known(&contents));
     }
 
     #[test]

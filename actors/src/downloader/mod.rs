@@ -115,7 +115,7 @@ impl Downloader {
         let cancel = Cancel::default();
         self.cancels.insert(order.id, cancel.clone());
         let task = order.id;
-        let copy = Copy {
+        let copy = CopyThread {
             order,
             cancel,
             fetcher: Arc::clone(&self.fetcher),
@@ -149,7 +149,7 @@ impl Downloader {
 }
 
 /// What the thread of one copy holds.
-struct Copy {
+struct CopyThread {
     order: CopyOrder,
     cancel: Cancel,
     fetcher: Arc<Fetcher>,
@@ -158,7 +158,7 @@ struct Copy {
     downloader: Addr<Downloader>,
 }
 
-impl Copy {
+impl CopyThread {
     fn run(self) {
         let task = self.order.id;
         let progress = |bytes| self.downloader.do_send(TransferMoved { task, bytes });

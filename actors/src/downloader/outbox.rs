@@ -77,7 +77,7 @@ mod tests {
         outbox.push(failed.clone());
         outbox.forget(TaskId(2));
         outbox.forget(TaskId(1));
-        assert_eq!(outbox.reports(), [failed.clone()]);
+        assert_eq!(outbox.reports(), std::slice::from_ref(&failed));
         assert_eq!(outbox.ended().collect::<Vec<_>>(), [TaskId(1)]);
         assert_eq!(outbox.taken(&[failed]), [TaskId(1)]);
         assert_eq!(outbox.reports(), []);

@@ -18,7 +18,7 @@ const LONGEST_TEXT: u64 = 64 << 10;
 pub struct SourceTimeouts {
     /// For a connection.
     pub connect: Duration,
-    /// For the next byte.
+    /// For the next byte. A source holds a question for a hash up to five seconds: not shorter.
     pub silence: Duration,
 }
 
@@ -61,6 +61,11 @@ impl SourceLink {
         stream.set_nodelay(true)?;
         cancel.watch(&stream)?;
         Ok(SourceLink { stream, ahead: Vec::new() })
+    }
+
+    /// Lets the source send no more than about `bytes` ahead of what is read here.
+    pub fn limit_ahead(&self, bytes: usize) -> io::Result<()> {
+        Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&self.stream, bytes)?)
     }
 
     /// Sends a GET with one further header, if any, and reads the head of the answer. Its body

@@ -3,6 +3,7 @@
 //! - `GET  /api/v1/workers/{host}/tasks?known=1,2&wait=25s` (node): a long poll. Answers
 //!   [`TaskOrders`] at once while the host has a ready task that is not in `known`, or while a
 //!   task in `known` is no longer the host's to do; otherwise when that comes true or `wait` ends.
+//!   `wait=0s` is answered at once: so a worker finds out who is there.
 //! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
 //! - `GET  /info` (worker): [`WorkerInfo`].
 //! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
@@ -11,11 +12,13 @@
 //!   with 412 when the worker has seen a higher epoch.
 //! - `GET /masters/{percent-encoded absolute path}` and `GET /copies/{name}` (worker's data port):
 //!   the bytes, with Range. `GET /hashes/masters/{..}` and `GET /hashes/copies/{name}`:
-//!   [`FileHash`], once it is known. All four carry a ticket (see the downloader) when the worker
+//!   [`FileHash`], once it is known; 202 while it is computed (ask again), 409 when the file was
+//!   changed meanwhile. Bytes and hash carry the file's identity as `ETag`. All four carry a ticket (see the downloader) when the worker
 //!   has a token.
 //!
 //! Where node and workers share a token, every call of these carries
-//! `Authorization: Bearer <token>`, the data port's excepted.
+//! `Authorization: Bearer <token>`, the data port's excepted. It is told only to a program known
+//! to be Reelyard: a first question goes without it, and a Reelyard program answers that with 401.
 
 use std::net::SocketAddr;
 

@@ -24,7 +24,7 @@ use crate::wire::worker::FileHash;
 const CHUNK: u64 = 4 << 20;
 
 /// How long a request for a hash that is being computed is held before it is answered 202.
-const HASH_PATIENCE: Duration = Duration::from_secs(10);
+const HASH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves one client until it leaves, errs, or the port stops.
 pub(super) fn serve(stream: TcpStream, shared: &Shared) {

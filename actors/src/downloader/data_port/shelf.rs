@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
@@ -66,7 +67,10 @@ impl Shelf {
                 let listed =
                     |source: &&PathBuf| without_slashes(source.as_os_str().as_bytes()) == wanted;
                 match self.source_dirs.iter().find(listed) {
-                    Some(source) => open_in(source, name),
+                    // A directory that is gone (not mounted, say) is no fault of the file.
+                    Some(source) => {
+                        open_regular(open_dir(source).map_err(NotServed::Failed)?, name)
+                    }
                     None => return Err(NotServed::Absent("no source directory of this worker")),
                 }
             }
@@ -83,9 +87,11 @@ impl Shelf {
     }
 }
 
-fn open_in(dir: &PathBuf, name: &FileName) -> io::Result<File> {
+fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    open_regular(openat(CWD, dir, flags, Mode::empty())?, name)
+    openat(CWD, dir, flags, Mode::empty()).map_err(|error| {
+        io::Error::other(format!("the source directory cannot be opened: {error}"))
+    })
 }
 
 /// `/data/` and `/data` are the same directory.

@@ -4,8 +4,10 @@
 mod backoff;
 mod cfm;
 mod reelyard;
+mod url;
 
-use std::str::FromStr;
+pub use url::{BadNodeUrl, NodeUrl};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -34,47 +36,6 @@ const MOST_REPORTS: usize = 256;
 
 /// A long poll that answers sooner than this without anything new is not asked again at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
-
-/// Where a node (or an old cfm) is reached: `http://host:port`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct NodeUrl(String);
-
-/// A text that is not the address of a node.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not the address of a node: http://host:port or host:port is wanted")]
-pub struct BadNodeUrl(String);
-
-impl FromStr for NodeUrl {
-    type Err = BadNodeUrl;
-
-    fn from_str(text: &str) -> Result<Self, BadNodeUrl> {
-        let with_scheme =
-            if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-        let url = with_scheme.trim_end_matches('/');
-        let parsed = reqwest::Url::parse(url).map_err(|_| BadNodeUrl(text.to_owned()))?;
-        let plain = parsed.scheme() == "http" && parsed.has_host() && parsed.path() == "/";
-        if plain && parsed.query().is_none() && parsed.username().is_empty() {
-            Ok(NodeUrl(url.to_owned()))
-        } else {
-            Err(BadNodeUrl(text.to_owned()))
-        }
-    }
-}
-
-impl TryFrom<String> for NodeUrl {
-    type Error = BadNodeUrl;
-
-    fn try_from(text: String) -> Result<Self, BadNodeUrl> {
-        text.parse()
-    }
-}
-
-impl From<NodeUrl> for String {
-    fn from(url: NodeUrl) -> String {
-        url.0
-    }
-}
 
 /// What the line is run with.
 #[derive(Clone, Debug)]
@@ -204,12 +165,13 @@ impl Drop for NodeLink {
 async fn ask_for_orders(
     line: Arc<Line>,
     downloader: Addr<Downloader>,
-    work: watch::Receiver<LinkWork>,
+    mut work: watch::Receiver<LinkWork>,
 ) {
     let mut backoff = Backoff::new();
     let mut reelyard_asked = Instant::now();
     let mut last: Option<Vec<CopyOrder>> = None;
     loop {
+        let node = line.node();
         if *line.speaks.borrow() == Speaks::Cfm && reelyard_asked.elapsed() > ASK_FOR_REELYARD_EVERY
         {
             line.speaks.send_replace(Speaks::Unknown);
@@ -218,10 +180,12 @@ async fn ask_for_orders(
         let speaks = *line.speaks.borrow();
         let asked = Instant::now();
         let answer = match speaks {
-            Speaks::Unknown | Speaks::Reelyard => {
+            Speaks::Unknown => {
                 reelyard_asked = asked;
-                reelyard::orders(&line, &known).await
+                // At once: reports from before a restart wait for knowing who answers.
+                reelyard::orders(&line, &known, Duration::ZERO).await
             }
+            Speaks::Reelyard => reelyard::orders(&line, &known, line.settings.wait).await,
             Speaks::Cfm => cfm::orders(&line).await,
         };
         match answer {
@@ -234,7 +198,7 @@ async fn ask_for_orders(
                     return;
                 }
                 if speaks == Speaks::Cfm {
-                    tokio::time::sleep(line.settings.poll_interval).await;
+                    pause_between_polls(&line, &mut work).await;
                 } else if nothing_new && asked.elapsed() < TOO_SOON {
                     tokio::time::sleep(TOO_SOON).await;
                 }
@@ -243,11 +207,24 @@ async fn ask_for_orders(
                 line.speaks.send_replace(Speaks::Cfm);
             }
             Err(error) => {
-                line.failed(&error);
+                line.failed(node, &error);
+                // Another program may answer there when one answers again.
+                line.speaks.send_replace(Speaks::Unknown);
                 tokio::time::sleep(backoff.next()).await;
             }
         }
     }
+}
+
+/// Waits for an old cfm to have something new: for the poll interval, or, as cfw does it, until
+/// everything known is done and told (spec 4.9).
+async fn pause_between_polls(line: &Line, work: &mut watch::Receiver<LinkWork>) {
+    let interval = line.settings.poll_interval;
+    if work.borrow().known.is_empty() {
+        return tokio::time::sleep(interval).await;
+    }
+    // Either way it is time to ask again.
+    let _ = tokio::time::timeout(interval, work.wait_for(|work| work.known.is_empty())).await;
 }
 
 /// Delivers reports for ever, in order, each until it is taken.
@@ -266,7 +243,7 @@ async fn deliver_reports(
             return;
         }
         let sent: Vec<Report> = work.borrow().reports.iter().take(MOST_REPORTS).cloned().collect();
-        let speaks = *speaks.borrow();
+        let (node, speaks) = (line.node(), *speaks.borrow());
         let answer = match speaks {
             Speaks::Cfm => cfm::deliver(&line, &sent).await,
             _ => reelyard::deliver(&line, &sent).await,
@@ -279,7 +256,7 @@ async fn deliver_reports(
                 }
             }
             Err(error) => {
-                line.failed(&error);
+                line.failed(node, &error);
                 tokio::time::sleep(backoff.next()).await;
             }
         }
@@ -287,25 +264,33 @@ async fn deliver_reports(
 }
 
 impl Line {
+    /// The number of the node that is asked, counting on over the end of the list.
+    fn node(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
     /// The address of `path` at the node that is asked.
     fn url(&self, path: &str) -> String {
         let nodes = &self.settings.nodes;
-        let current = self.current.load(Ordering::Relaxed) % nodes.len().max(1);
-        let node = nodes.get(current).map_or("", |node| node.0.as_str());
+        let node = nodes.get(self.node() % nodes.len().max(1)).map_or("", NodeUrl::as_str);
         format!("{node}{path}")
     }
 
     fn answered(&self, speaks: Speaks) {
-        if self.speaks.send_replace(speaks) != speaks {
-            tracing::info!(node = self.url(""), ?speaks, "the node answers");
+        self.speaks.send_replace(speaks);
+        let node = self.url("");
+        let before = self.view.load();
+        if before.speaks != speaks || before.node != node || before.error.is_some() {
+            tracing::info!(node, ?speaks, "the node answers");
         }
         let answered = Some(self.clock.now());
-        let view = NodeLinkView { node: self.url(""), speaks, answered, error: None };
+        let view = NodeLinkView { node, speaks, answered, error: None };
         self.view.store(Arc::new(view));
     }
 
-    /// Tells of a failure and turns to the next node.
-    fn failed(&self, error: &LinkError) {
+    /// Tells of a failure and turns to the node after `failed`, unless that has been done: both
+    /// tasks notice the same failure.
+    fn failed(&self, failed: usize, error: &LinkError) {
         let node = self.url("");
         let before = self.view.load();
         let text = with_causes(error);
@@ -315,10 +300,9 @@ impl Line {
         let speaks = *self.speaks.borrow();
         let answered = before.answered;
         self.view.store(Arc::new(NodeLinkView { node, speaks, answered, error: Some(text) }));
-        self.current.fetch_add(1, Ordering::Relaxed);
-        if self.settings.nodes.len() > 1 {
-            self.speaks.send_replace(Speaks::Unknown);
-        }
+        let next = failed.wrapping_add(1);
+        // An error means that the other task was first.
+        let _ = self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.
@@ -349,19 +333,4 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 /// The ids of tasks as one list of the long poll's query.
 fn listed(tasks: &[TaskId]) -> String {
     tasks.iter().map(TaskId::to_string).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_node_is_named_with_or_without_its_scheme() {
-        for text in ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/"] {
-            assert_eq!(text.parse::<NodeUrl>(), Ok(NodeUrl("http://127.0.0.1:8080".into())));
-        }
-        for bad in ["", "https://x:1", "http://x/path", "http://u@x:1", "http://x?y", "a b:1"] {
-            assert!(bad.parse::<NodeUrl>().is_err(), "{bad}");
-        }
-    }
 }

@@ -5,24 +5,33 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{RequestBuilder, Response, StatusCode};
 
-use super::{Line, LinkError, listed};
+use super::{Line, LinkError, Speaks, listed};
 use crate::downloader::order::CopyOrder;
 use crate::wire::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 
 /// How long a node may take beyond the time it was asked to wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks for the orders of this host; the node holds the answer while it has nothing new.
-pub async fn orders(line: &Line, known: &[TaskId]) -> Result<Vec<CopyOrder>, LinkError> {
-    let wait = line.settings.wait;
+/// Asks for the orders of this host; the node holds the answer up to `wait` while it has nothing
+/// new.
+pub async fn orders(
+    line: &Line,
+    known: &[TaskId],
+    wait: Duration,
+) -> Result<Vec<CopyOrder>, LinkError> {
     let host = line.settings.host;
-    let path = format!(
-        "/api/v1/workers/{host}/tasks?known={}&wait={}s",
-        listed(known),
-        wait.as_secs().max(1)
-    );
-    let call = line.http.get(line.url(&path)).timeout(wait + PATIENCE);
-    let response = with_token(line, call).send().await?;
+    let path =
+        format!("/api/v1/workers/{host}/tasks?known={}&wait={}s", listed(known), wait.as_secs());
+    let call = || line.http.get(line.url(&path)).timeout(wait + PATIENCE);
+    let mut response = if *line.speaks.borrow() == Speaks::Unknown {
+        call().send().await?
+    } else {
+        with_token(line, call()).send().await?
+    };
+    // The token is told only to a program that asks for it, which no old cfm does.
+    if response.status() == StatusCode::UNAUTHORIZED && line.settings.token.is_some() {
+        response = with_token(line, call()).send().await?;
+    }
     if is_no_reelyard(&response) {
         return Err(LinkError::NotReelyard);
     }

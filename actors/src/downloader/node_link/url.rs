@@ -1,0 +1,68 @@
+//! The address of a node.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a node (or an old cfm) is reached: `http://host:port`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct NodeUrl(String);
+
+/// A text that is not the address of a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not the address of a node: http://host:port or host:port is wanted")]
+pub struct BadNodeUrl(String);
+
+impl NodeUrl {
+    /// The address, without a slash at its end.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for NodeUrl {
+    type Err = BadNodeUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadNodeUrl> {
+        let with_scheme =
+            if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        let url = with_scheme.trim_end_matches('/');
+        let parsed = reqwest::Url::parse(url).map_err(|_| BadNodeUrl(text.to_owned()))?;
+        let plain = parsed.scheme() == "http" && parsed.has_host() && parsed.path() == "/";
+        if plain && parsed.query().is_none() && parsed.username().is_empty() {
+            Ok(NodeUrl(url.to_owned()))
+        } else {
+            Err(BadNodeUrl(text.to_owned()))
+        }
+    }
+}
+
+impl TryFrom<String> for NodeUrl {
+    type Error = BadNodeUrl;
+
+    fn try_from(text: String) -> Result<Self, BadNodeUrl> {
+        text.parse()
+    }
+}
+
+impl From<NodeUrl> for String {
+    fn from(url: NodeUrl) -> String {
+        url.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_named_with_or_without_its_scheme() {
+        for text in ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/"] {
+            assert_eq!(text.parse::<NodeUrl>(), Ok(NodeUrl("http://127.0.0.1:8080".into())));
+        }
+        for bad in ["", "https://x:1", "http://x/path", "http://u@x:1", "http://x?y", "a b:1"] {
+            assert!(bad.parse::<NodeUrl>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! A destination in a process of its own, for tests that kill it:
+//! `worker_process LISTEN NODE BASE_DIR STATE_DIR`.
+
+use anyhow::Context;
+use reelyard::worker::{Worker, WorkerSettings};
+use reelyard_actors::clock::Clock;
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = || arguments.next().context("LISTEN NODE BASE_DIR STATE_DIR are wanted");
+    let (listen, node, base_dir, state_dir) = (next()?, next()?, next()?, next()?);
+    let mut settings = WorkerSettings::new(listen.parse()?, state_dir.into());
+    settings.nodes = vec![node.parse()?];
+    settings.base_dir = Some(base_dir.into());
+    settings.storage_limit_percent = 100;
+    actix_rt::System::new().block_on(async {
+        let _worker = Worker::start(settings, Clock::system()).await?;
+        // Until it is killed.
+        std::future::pending::<anyhow::Result<()>>().await
+    })
+}

@@ -1,0 +1,25 @@
+//! Keeps report after report in a worker's state store and prints the number of each once it is
+//! durable, until it is killed: `worker_report_keeper DIR LAST`.
+
+use std::io::Write;
+
+use anyhow::Context;
+use reelyard_actors::clock::Millis;
+use reelyard_actors::downloader::state_store::StateStore;
+use reelyard_actors::names::FileName;
+use reelyard_actors::wire::worker::{ContentHash, Report, Said, TaskId};
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let dir = arguments.next().context("the store's directory is wanted")?;
+    let last: i64 = arguments.next().context("the last number is wanted")?.parse()?;
+    let store = StateStore::open(dir.as_ref())?;
+    let name = FileName::new("E.mpg")?;
+    for task in last + 1.. {
+        let said = Said::Done { size: 1, hash: ContentHash([1; 32]) };
+        let report = Report { task: TaskId(task), name: name.clone(), at: Millis(task), said };
+        store.keep_report(&report)?;
+        writeln!(std::io::stdout(), "{task}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! A stand-in for an old cfm: `GET /tasks` and `PATCH /tasks/{id}` as spec 2.1 has them.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use reelyard_actors::host::HostAddr;
+
+/// One task of cfm.
+#[derive(Clone, Debug)]
+pub struct CfmTask {
+    /// Its status: ready, working, done or timeout.
+    pub status: String,
+    /// Where it comes from.
+    pub source: HostAddr,
+    /// Where it goes, as text.
+    pub destination: String,
+    /// Path of the master.
+    pub file_path: String,
+    /// Base name, as cfm has it.
+    pub file_name: String,
+}
+
+/// A running stand-in.
+pub struct FakeCfm {
+    /// Where it answers.
+    pub url: String,
+    state: Arc<State>,
+    server: ServerHandle,
+}
+
+#[derive(Default)]
+struct State {
+    tasks: Mutex<BTreeMap<i64, CfmTask>>,
+    patches: Mutex<Vec<(i64, String)>>,
+    /// So many PATCHes more are answered 500.
+    errs: Mutex<u32>,
+}
+
+impl FakeCfm {
+    /// A cfm without tasks.
+    pub fn start() -> Self {
+        let state = Arc::new(State::default());
+        let data = web::Data::from(Arc::clone(&state));
+        let app = move || {
+            App::new()
+                .app_data(data.clone())
+                .route("/tasks", web::get().to(tasks))
+                .route("/tasks/{id}", web::patch().to(patch))
+                .default_service(web::to(|| async {
+                    HttpResponse::NotFound().content_type("text/plain").body("404 page not found\n")
+                }))
+        };
+        let server = HttpServer::new(app).workers(1).disable_signals().shutdown_timeout(0);
+        let server = server.bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", server.addrs()[0]);
+        let server = server.run();
+        let handle = server.handle();
+        actix_rt::spawn(server);
+        FakeCfm { url, state, server: handle }
+    }
+
+    /// Plans a task.
+    pub fn plan(&self, id: i64, task: CfmTask) {
+        locked(&self.state.tasks).insert(id, task);
+    }
+
+    /// Forgets a task.
+    pub fn forget(&self, id: i64) {
+        locked(&self.state.tasks).remove(&id);
+    }
+
+    /// The status of a task.
+    pub fn status(&self, id: i64) -> Option<String> {
+        locked(&self.state.tasks).get(&id).map(|task| task.status.clone())
+    }
+
+    /// Every PATCH that was answered 200 so far.
+    pub fn patches(&self) -> Vec<(i64, String)> {
+        locked(&self.state.patches).clone()
+    }
+
+    /// Answers the next `count` PATCHes with 500.
+    pub fn err(&self, count: u32) {
+        *locked(&self.state.errs) = count;
+    }
+
+    /// Ends it.
+    pub async fn stop(self) {
+        self.server.stop(false).await;
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn tasks(state: web::Data<State>) -> HttpResponse {
+    let rows: Vec<serde_json::Value> = locked(&state.tasks)
+        .iter()
+        .map(|(id, task)| {
+            serde_json::json!({
+                "id": id.to_string(), "ctime": 1, "mtime": 1, "status": task.status,
+                "src_ip": task.source.ip(), "dst_ip": "127.0.0.1", "file_path": task.file_path,
+                "file_name": task.file_name, "grade": 7, "copy_speed": "80000000",
+                "src_addr": task.source.to_string(), "dst_addr": task.destination})
+        })
+        .collect();
+    HttpResponse::Ok()
+        .content_type("application/json;charset=UTF-8")
+        .body(format!("{}\n", serde_json::Value::Array(rows)))
+}
+
+async fn patch(request: HttpRequest, body: web::Bytes, state: web::Data<State>) -> HttpResponse {
+    {
+        let mut errs = locked(&state.errs);
+        if *errs > 0 {
+            *errs -= 1;
+            return HttpResponse::InternalServerError().finish();
+        }
+    }
+    let id: i64 = request.match_info().get("id").and_then(|id| id.parse().ok()).expect("a number");
+    let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+    let to = body["status"].as_str().expect("a status").to_owned();
+    let mut tasks = locked(&state.tasks);
+    let Some(task) = tasks.get_mut(&id) else { return HttpResponse::NotFound().finish() };
+    let allowed = match to.as_str() {
+        "working" => matches!(task.status.as_str(), "ready" | "working"),
+        "done" | "timeout" => true,
+        _ => false,
+    };
+    if !allowed {
+        return HttpResponse::Conflict().finish();
+    }
+    task.status.clone_from(&to);
+    locked(&state.patches).push((id, to));
+    HttpResponse::Ok().finish()
+}

@@ -1,0 +1,93 @@
+//! A data port that misbehaves in chosen ways.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use reelyard_actors::wire::worker::{ContentHash, FileHash};
+
+/// What is wrong with a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It says that it sent other bytes than it did.
+    WrongHash,
+    /// It closes the connection in the middle of the bytes.
+    BreaksOff,
+    /// It sends half of the bytes and then nothing more.
+    FallsSilent,
+    /// By the time of the hash the file is another one.
+    FileChanges,
+    /// It answers 500.
+    Errs,
+    /// It does not say how long the file is.
+    NoLength,
+    /// It speaks no HTTP.
+    Babbles,
+}
+
+/// Serves 100,000 bytes under every path, with `trouble`. Lives as long as the process.
+pub fn start(trouble: Trouble) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let addr = listener.local_addr().expect("its address");
+    let contents = Arc::new(vec![7; 100_000]);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let contents = Arc::clone(&contents);
+            // A client that left ends its connection, and nothing else.
+            std::thread::spawn(move || serve(&stream, trouble, &contents).is_ok());
+        }
+    });
+    addr
+}
+
+fn serve(stream: &TcpStream, trouble: Trouble, contents: &[u8]) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream).lines();
+    let mut answer = stream;
+    while let Some(request) = lines.next().transpose()? {
+        while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+        let length = contents.len();
+        if request.contains("/hashes/") {
+            let hash = if trouble == Trouble::WrongHash {
+                [9; 32]
+            } else {
+                *blake3::hash(contents).as_bytes()
+            };
+            let etag = if trouble == Trouble::FileChanges { "two" } else { "one" };
+            let body = FileHash { size: length as u64, blake3: ContentHash(hash) };
+            let body = serde_json::to_string(&body)?;
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nETag: \"{etag}\"\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            answer.write_all((head + &body).as_bytes())?;
+            continue;
+        }
+        let head = format!("HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: {length}\r\n\r\n");
+        match trouble {
+            Trouble::BreaksOff => {
+                answer.write_all(head.as_bytes())?;
+                answer.write_all(&contents[..length / 2])?;
+                return Ok(());
+            }
+            Trouble::FallsSilent => {
+                answer.write_all(head.as_bytes())?;
+                answer.write_all(&contents[..length / 2])?;
+                // Until the client gives up and closes.
+                lines.next().transpose()?;
+                return Ok(());
+            }
+            Trouble::Errs => {
+                let why = "HTTP/1.1 500 No\r\nContent-Length: 12\r\n\r\ndisk on fire";
+                answer.write_all(why.as_bytes())?;
+            }
+            Trouble::NoLength => answer.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?,
+            Trouble::Babbles => answer.write_all(b"220 ready for mail\r\n\r\n")?,
+            Trouble::WrongHash | Trouble::FileChanges => {
+                answer.write_all(head.as_bytes())?;
+                answer.write_all(contents)?;
+            }
+        }
+    }
+    Ok(())
+}
