@@ -20,4 +20,5 @@ pub mod journal;
 pub mod names;
 pub mod supervision;
 pub mod task_manager;
+pub mod token;
 pub mod wire;

@@ -11,10 +11,10 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard::worker::{Worker, WorkerSettings};
 use reelyard_actors::clock::Clock;
-use reelyard_actors::downloader::ticket::WorkerToken;
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::FileName;
+use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::{
     Report, Reports, ReportsTaken, Said, TaskId, TaskOrder, TaskOrders,
 };
@@ -217,7 +217,7 @@ impl FakeNode {
     }
 
     /// Answers 401 to calls without `token` from now on.
-    pub fn demand(&self, token: &WorkerToken) {
+    pub fn demand(&self, token: &SharedToken) {
         *locked(&self.state.demanded) = Some(token.bearer());
     }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::file_identity::FileIdentity;
 use reelyard_actors::downloader::state_store::StateStore;
-use reelyard_actors::downloader::ticket::{TICKET_HEADER, WorkerToken};
+use reelyard_actors::downloader::ticket::{TICKET_HEADER, TicketKey};
+use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::{ContentHash, FileHash, Said};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, eventually, started};
 use reqwest::{Client, StatusCode};
@@ -86,7 +87,7 @@ async fn copies_are_served_but_not_what_is_still_arriving() {
 #[actix::test]
 async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
-    let token = WorkerToken::new("0123456789abcdef").unwrap();
+    let token = SharedToken::new("0123456789abcdef").unwrap();
     source.master(b"E.mpg", 1000);
     let mut serving = source.source();
     let mut fetching = destination.destination(&node.url);

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 
 use reelyard::worker::Worker;
-use reelyard_actors::downloader::ticket::WorkerToken;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
 use reelyard_integration_tests::worker_rig::{Rig, os_name, started};
 
@@ -190,7 +190,7 @@ async fn a_deposed_leader_deletes_nothing() {
 #[actix::test]
 async fn with_a_token_only_its_bearer_deletes() {
     let rig = Rig::new();
-    let token = WorkerToken::new("0123456789abcdef").unwrap();
+    let token = SharedToken::new("0123456789abcdef").unwrap();
     let mut settings = rig.destination("127.0.0.1:1");
     settings.nodes.clear();
     settings.token = Some(token.clone());

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
+use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Cursor, Page, Problem};
 use reqwest::{Method, Url, header};
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
-use crate::config::Secret;
 
 /// Which node is asked, and how its answer is printed.
 #[derive(Clone, Args)]
@@ -62,7 +62,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// A client of one node.
 pub struct Client {
     url: Url,
-    token: Option<Secret>,
+    token: Option<SharedToken>,
     http: reqwest::Client,
     runtime: tokio::runtime::Runtime,
 }
@@ -78,9 +78,9 @@ impl Client {
             })?;
         let token = match args.token.as_deref().unwrap_or_default() {
             "" => None,
-            text => {
-                Some(Secret::new(text).map_err(|bad| Failure::Usage(format!("--token: {bad}")))?)
-            }
+            text => Some(
+                SharedToken::new(text).map_err(|bad| Failure::Usage(format!("--token: {bad}")))?,
+            ),
         };
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -153,7 +153,7 @@ impl Client {
         }
         let mut request = self.http.request(method, url);
         if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {}", token.expose()));
+            request = request.header(header::AUTHORIZATION, token.bearer());
         }
         let exchange = async {
             let response = request.send().await?;

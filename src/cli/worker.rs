@@ -1,17 +1,19 @@
 //! `reelyard worker`.
 
+use anyhow::Context;
+use reelyard_actors::clock::Clock;
+
 use super::failure::Failure;
 use super::layers::RunArgs;
-use crate::config::load_worker;
+use crate::config::{NodeAddr, WorkerConfig, load_worker};
 use crate::worker::{Worker, WorkerSettings};
 use crate::{logging, role};
-use reelyard_actors::clock::Clock;
 
 /// Runs a worker until it is told to stop.
 pub fn run(args: RunArgs) -> Result<(), Failure> {
     let config = load_worker(&args.layers.layers())?;
     logging::start(&config.log)?;
-    let settings = WorkerSettings::from(&config);
+    let settings = settings(&config)?;
     role::run(args.until_stdin_closes, |mut stop| async move {
         let worker = Worker::start(settings, Clock::system()).await?;
         let why = stop.given().await;
@@ -20,4 +22,20 @@ pub fn run(args: RunArgs) -> Result<(), Failure> {
         Ok(())
     })?;
     Ok(())
+}
+
+/// From what is configured to what a worker is run with.
+fn settings(config: &WorkerConfig) -> Result<WorkerSettings, Failure> {
+    let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
+    Ok(WorkerSettings {
+        data_listen: Some(config.data_addr()),
+        nodes: config.node.iter().map(node).collect::<Result<_, _>>()?,
+        base_dir: config.base_dir.clone(),
+        source_dirs: config.source_dirs.clone(),
+        token: config.token.clone(),
+        storage_limit_percent: config.storage.limit_percent.get(),
+        copies_at_once: config.copies_at_once.get() as usize,
+        poll_interval: config.poll_interval,
+        ..WorkerSettings::new(config.listen, config.state_dir.clone())
+    })
 }

@@ -32,7 +32,6 @@ pub use node::{
     IgnoreSettings, JournalSettings, NodeConfig, StorageSettings, TaskSettings,
 };
 pub use reader::Effective;
-pub use secret::Secret;
 pub use units::{Fraction, NamePrefix, Percent};
 pub use worker::WorkerConfig;
 pub use zone::LogZone;

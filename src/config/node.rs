@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
+use reelyard_actors::token::SharedToken;
 
 use super::declare::settings;
 use super::reader::Reader;
-use super::secret::Secret;
 use super::units::{Fraction, NamePrefix, Percent};
 use super::zone::LogZone;
 use super::{LogSettings, Role};
@@ -29,7 +29,7 @@ settings! {
         node_id: NonZeroU64 = Default "1",
         /// A token shared with the workers and with whoever uses the API. Without one, whoever
         /// reaches `listen` may do everything. Old cfws know no token: their calls go without.
-        token: Option<Secret> = Optional "a-long-random-text",
+        token: Option<SharedToken> = Optional "a-long-random-text",
         /// A file with the token, instead of `token`. Blanks around it are ignored.
         token_file: Option<PathBuf> = Optional "/etc/reelyard/token",
         /// Where the masters are, on this node and on every source alike: absolute paths. The
@@ -287,10 +287,10 @@ impl NodeConfig {
 
 /// The token itself, wherever it is written.
 pub fn settle_token(
-    token: Option<Secret>,
+    token: Option<SharedToken>,
     file: Option<&std::path::Path>,
     reader: &mut Reader,
-) -> Option<Secret> {
+) -> Option<SharedToken> {
     let Some(path) = file else { return token };
     if token.is_some() {
         reader.fault("token_file", "token is set as well: one of the two is wanted");
@@ -299,7 +299,7 @@ pub fn settle_token(
     match std::fs::read_to_string(path) {
         Ok(text) => {
             let told = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
-            Secret::new(text.trim()).map_err(told).ok()
+            SharedToken::new(text.trim()).map_err(told).ok()
         }
         Err(error) => {
             reader.fault("token_file", format!("{} cannot be read: {error}", path.display()));

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::token::SharedToken;
 
 use super::address::NodeAddr;
 use super::declare::settings;
 use super::node::{StorageSettings, check_source_dirs, settle_token};
 use super::reader::Reader;
-use super::secret::Secret;
 use super::{LogSettings, Role};
 
 settings! {
@@ -34,7 +34,7 @@ settings! {
         /// of masters. Each worker needs its own. Made when it is missing.
         state_dir: PathBuf = Default "reelyard-worker-data",
         /// The token shared with the node.
-        token: Option<Secret> = Optional "a-long-random-text",
+        token: Option<SharedToken> = Optional "a-long-random-text",
         /// A file with the token, instead of `token`. Blanks around it are ignored.
         token_file: Option<PathBuf> = Optional "/etc/reelyard/token",
         /// How many copies are fetched at a time.

@@ -12,9 +12,10 @@ use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
+use reelyard_actors::token::SharedToken;
 
 use super::{api, auth, health};
-use crate::config::{HttpSettings, Secret};
+use crate::config::HttpSettings;
 use crate::node::Wiring;
 
 /// How long stopping waits for answers under way.
@@ -32,7 +33,7 @@ pub struct NodeState {
     /// The number of this node.
     pub node_id: u64,
     /// Needed for every call of the API, if there is one.
-    pub token: Option<Secret>,
+    pub token: Option<SharedToken>,
     /// Names that begin so are left alone.
     pub ignore_prefixes: Vec<Vec<u8>>,
     /// Whether hot files without a grade are copied.

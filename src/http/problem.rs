@@ -4,7 +4,7 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
 use reelyard_actors::journal::CommitError;
 use reelyard_actors::supervision::AskError;
-use reelyard_actors::task_manager::ChangeRefused;
+use reelyard_actors::task_manager::{ChangeRefused, ReportsRefused};
 use reelyard_actors::wire::api::Problem;
 
 /// Content type of a problem document.
@@ -81,6 +81,17 @@ impl From<CommitError> for Refusal {
             CommitError::TooLarge { .. } => {
                 Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
             }
+        }
+    }
+}
+
+impl From<ReportsRefused> for Refusal {
+    fn from(refused: ReportsRefused) -> Self {
+        match refused {
+            ReportsRefused::UnknownHost(_) => {
+                Refusal::new(StatusCode::FORBIDDEN, "unknown-host", refused.to_string())
+            }
+            ReportsRefused::Commit(error) => error.into(),
         }
     }
 }

@@ -20,10 +20,11 @@ use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::hash_desk::HashDesk;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
-use reelyard_actors::downloader::ticket::WorkerToken;
+use reelyard_actors::downloader::ticket::TicketKey;
 use reelyard_actors::downloader::{Downloader, DownloaderView, LinkWork, StopTransfers};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -203,7 +204,7 @@ fn start_data_port(
     // `faults` has refused settings without one.
     let addr = settings.data_addr().ok_or_else(|| WorkerError::Settings(settings.faults()))?;
     let shelf = Shelf::new(settings.source_dirs.clone(), base.clone());
-    let tickets = settings.token.as_ref().map(WorkerToken::ticket_key);
+    let tickets = settings.token.as_ref().map(TicketKey::of);
     let limits = settings.data_port.clone();
     DataPort::start(addr, shelf, hashes.clone(), tickets, clock.clone(), limits)
         .map_err(|error| WorkerError::Listen(addr, error))

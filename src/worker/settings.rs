@@ -7,8 +7,8 @@ use std::time::Duration;
 use reelyard_actors::downloader::data_port::DataPortLimits;
 use reelyard_actors::downloader::node_link::NodeUrl;
 use reelyard_actors::downloader::source_link::SourceTimeouts;
-use reelyard_actors::downloader::ticket::WorkerToken;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::token::SharedToken;
 
 /// What a worker is run with.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct WorkerSettings {
     /// Where it keeps what must survive a restart. One for each worker.
     pub state_dir: PathBuf,
     /// What nodes and workers of the yard share. None: everything is open, as with cfw.
-    pub token: Option<WorkerToken>,
+    pub token: Option<SharedToken>,
     /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
     pub storage_limit_percent: u32,
     /// How many copies are made at once.

@@ -165,7 +165,7 @@ impl HostClient {
 
     fn with_token(&self, request: RequestBuilder) -> RequestBuilder {
         match &self.settings.token {
-            Some(token) => request.header(AUTHORIZATION, format!("Bearer {}", token.reveal())),
+            Some(token) => request.header(AUTHORIZATION, token.bearer()),
             None => request,
         }
     }

@@ -23,7 +23,7 @@ use tracing::warn;
 
 pub use client::http_client;
 pub use messages::*;
-pub use settings::{CfwWorkerSettings, SharedToken};
+pub use settings::CfwWorkerSettings;
 
 use crate::clock::{Clock, Millis};
 use crate::host::{HostAddr, HostKind, HostRole};

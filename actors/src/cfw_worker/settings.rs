@@ -1,30 +1,8 @@
 //! How hosts are called.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// The token that node and workers share. Never shown, not even in debug output.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SharedToken(Arc<str>);
-
-impl SharedToken {
-    /// A token from the configuration.
-    pub fn new(token: &str) -> Self {
-        SharedToken(token.into())
-    }
-
-    /// The token itself, for the one place that sends it.
-    pub(super) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for SharedToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SharedToken(..)")
-    }
-}
+use crate::token::SharedToken;
 
 /// How CfwWorkers call their hosts.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,8 +14,9 @@ use crate::downloader::data_port::master_path;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::pacer::Pacer;
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
-use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, WorkerToken};
+use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
 use crate::host::BitsPerSecond;
+use crate::token::SharedToken;
 use crate::wire::worker::{Blame, ContentHash, FileHash, WorkerInfo};
 
 /// The most that is read, hashed and written in one step.
@@ -51,7 +52,7 @@ pub struct Fetcher {
     /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
     pub storage_limit_percent: u32,
     /// Signs the tickets for the source.
-    pub token: Option<WorkerToken>,
+    pub token: Option<SharedToken>,
     /// How long a source may take.
     pub timeouts: SourceTimeouts,
     /// Tells the time that tickets expire by.
@@ -145,7 +146,7 @@ impl Fetcher {
         path: &str,
     ) -> Result<AnswerHead, Fault> {
         let ticket = self.token.as_ref().map(|token| {
-            token.ticket_key().sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
+            TicketKey::of(token).sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
         });
         let header = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
         link.get(addr, path, header)
@@ -179,11 +180,11 @@ impl Fetcher {
     fn ask_for_info(
         &self,
         host: SocketAddr,
-        token: Option<&WorkerToken>,
+        token: Option<&SharedToken>,
         cancel: &Cancel,
     ) -> std::io::Result<(u16, Vec<u8>)> {
         let mut link = SourceLink::connect(host, self.timeouts, cancel)?;
-        let bearer = token.map(WorkerToken::bearer);
+        let bearer = token.map(SharedToken::bearer);
         let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
         let head = link.get(host, "/info", header)?;
         Ok((head.status, link.read_text(&head)?))

@@ -13,7 +13,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
 use reelyard_actors::downloader::base_dir::BaseDir;
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
-use reelyard_actors::downloader::ticket::WorkerToken;
+use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
 
 /// How long a client may take to send the head of a request, as in cfw (spec 2).
@@ -34,7 +34,7 @@ pub struct WorkerHttp {
     pub epochs: EpochGuard,
     /// With a token, `DELETE`, `/info` and `/inventory` need it. What cfw tells everybody (`/hb`,
     /// `/files`, `/df`) stays open, because an old cfm must be able to read it.
-    pub token: Option<WorkerToken>,
+    pub token: Option<SharedToken>,
     /// The answer of `/info`, but for the epoch.
     pub info: WorkerInfo,
     /// Names that the last `/files` had to leave out because they hold a line feed.

@@ -22,10 +22,10 @@ use crate::clock::{Clock, Millis};
 use crate::downloader::epoch_guard::{Deposed, EpochGuard};
 use crate::downloader::node_link::backoff::Backoff;
 use crate::downloader::order::CopyOrder;
-use crate::downloader::ticket::WorkerToken;
 use crate::downloader::{Downloader, LinkWork, ReportsDelivered, TakeOrders};
 use crate::event::Epoch;
 use crate::host::HostAddr;
+use crate::token::SharedToken;
 use crate::wire::worker::{Report, TaskId};
 
 /// How often a line that speaks cfm's language asks whether a Reelyard node answers there now.
@@ -45,7 +45,7 @@ pub struct NodeLinkSettings {
     /// Who we are.
     pub host: HostAddr,
     /// Sent to a node; what an old cfm makes of it is nothing.
-    pub token: Option<WorkerToken>,
+    pub token: Option<SharedToken>,
     /// How long a long poll is held.
     pub wait: Duration,
     /// How often an old cfm is asked (`downloader_sleep_sec`, spec 3.2).
