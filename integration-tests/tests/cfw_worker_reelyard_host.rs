@@ -1,5 +1,8 @@
 //! A CfwWorker before a Reelyard worker: who gets the token, what an epoch does, torn inventories.
 
+// A helper that cannot go on fails its test.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::sync::{Arc, Mutex};
 
 use actix::prelude::*;

@@ -56,6 +56,7 @@ pub struct CfwWorker {
     answers: Option<Result<(), AskFailure>>,
     latency: Option<Duration>,
     holdings: Holdings,
+    /// The disk as last told, and when it was asked for.
     disk: Option<(DiskFigures, Millis)>,
     look_schedule: Schedule,
     disk_schedule: Schedule,
@@ -64,10 +65,14 @@ pub struct CfwWorker {
     /// Who waits for another look after that: what they want to see may be newer than its
     /// question. None when no other look is wanted.
     looking_next_for: Option<Vec<RefreshReply>>,
+    /// Whether the disk alone is being asked for, between two looks.
     disk_asked: bool,
+    /// Bounds how many deletions are sent at the same time; the others wait for their turn.
     turns: Arc<Semaphore>,
+    /// Deletions sent or waiting.
     open_requests: usize,
     subscribers: Vec<Recipient<HostObserved>>,
+    /// What `note` logged last: the same again is not logged.
     last_failure: Option<FailureView>,
     looks: u64,
     failed_looks: u64,
@@ -87,7 +92,7 @@ impl CfwWorker {
         names: NameTable,
         clock: Clock,
     ) -> Self {
-        let mut worker = CfwWorker {
+        CfwWorker {
             host,
             role,
             clock,
@@ -113,9 +118,7 @@ impl CfwWorker {
             view: HostViewHandle::new(ArcSwap::from_pointee(HostView::unasked(host, role))),
             timer: None,
             settings,
-        };
-        worker.publish();
-        worker
+        }
     }
 
     /// Publishes to `view` from now on: whoever starts a CfwWorker anew after a panic hands it
