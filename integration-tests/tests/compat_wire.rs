@@ -16,6 +16,7 @@ use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::heartbeat::{Health, HeartbeatView, HeartbeatViewHandle, HostBeats};
 use reelyard_actors::host::BitsPerSecond;
 use reelyard_actors::names::FileName;
+use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{Task, TaskState};
 use reelyard_actors::wire::worker::TaskId;
 use reelyard_integration_tests::stand_in_cfw::{Downloader, StandInCfw};
@@ -65,8 +66,8 @@ fn serve(tasks: Vec<Task>) -> Node {
     let read = tasks.clone();
     let state = web::Data::new(CompatState {
         tasks: Arc::new(move || Arc::new(read.lock().unwrap().clone())),
-        change: manager.clone().recipient(),
-        cancel: manager.recipient(),
+        change: Route::fixed(manager.clone().recipient()),
+        cancel: Route::fixed(manager.recipient()),
         heartbeat: heartbeat.clone(),
         files: Arc::new(|| Arc::new(ManyFiles(1000))),
         clock: Clock::manual(NOW),

@@ -104,7 +104,7 @@ async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
     let url = format!("http://{}{path}", serving.view().data_listen);
     let client = Client::new();
     let now = Clock::system().now();
-    let key = token.ticket_key();
+    let key = TicketKey::of(&token);
     let status = async |ticket: String| {
         client.get(&url).header(TICKET_HEADER, ticket).send().await.unwrap().status()
     };

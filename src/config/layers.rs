@@ -268,7 +268,7 @@ mod tests {
         assert!(told.contains("token_file") && !told.contains("sesame"), "{told}");
         let (config, effective) = load::<NodeConfig>(&layers(None, &[], &set[..1])).unwrap();
         assert!(!format!("{config:?} {effective:?}").contains("sesame"));
-        assert_eq!(config.token.unwrap().expose(), "sesame-open-now");
+        assert_eq!(config.token.unwrap().reveal(), "sesame-open-now");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod api;
 mod auth;
 pub mod compat;
+mod file_table;
 mod health;
 pub mod node;
 mod problem;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
@@ -14,12 +15,18 @@ use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
 use reelyard_actors::token::SharedToken;
 
+use super::compat::{self, CompatState};
+use super::file_table::RankedFiles;
 use super::{api, auth, health};
 use crate::config::HttpSettings;
 use crate::node::Wiring;
 
 /// How long stopping waits for answers under way.
 const STOP_PATIENCE_SECONDS: u64 = 5;
+
+/// How long an idle connection is kept. Longer than cfm's five seconds: workers report each
+/// second, and old cfws ask every few.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// What the HTTP of a node works with. All of it is views and ways to send messages: no handler
 /// touches an actor's state.
@@ -73,19 +80,25 @@ pub fn serve(
     state: NodeState,
 ) -> std::io::Result<ServerHandle> {
     let state = web::Data::new(state);
+    let compat = web::Data::new(compat_state(&state));
     let body_limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
     let app = move || {
         App::new()
             .app_data(state.clone())
-            .app_data(web::PayloadConfig::new(body_limit))
+            .wrap(middleware::from_fn(compat::paths::clean))
             .route("/healthz", web::get().to(health::healthz))
             .route("/readyz", web::get().to(health::readyz))
             .service(
-                web::scope("/api/v1").wrap(middleware::from_fn(with_token)).configure(api::routes),
+                web::scope("/api/v1")
+                    .wrap(middleware::from_fn(with_token))
+                    .configure(|config| api::routes(config, body_limit)),
             )
+            .configure(compat::routes(compat.clone()))
+            .default_service(web::to(compat::not_found))
     };
     let mut server = HttpServer::new(app)
         .disable_signals()
+        .keep_alive(KEEP_ALIVE)
         .shutdown_timeout(STOP_PATIENCE_SECONDS)
         // A client that left is noticed.
         .h1_allow_half_closed(false);
@@ -96,6 +109,28 @@ pub fn serve(
     let handle = server.handle();
     actix_rt::spawn(server);
     Ok(handle)
+}
+
+/// What cfm's wire shows, and whom it asks.
+fn compat_state(state: &web::Data<NodeState>) -> CompatState {
+    let (of_tasks, of_files) = (state.clone(), state.clone());
+    let task_manager = &state.actors.task_manager;
+    CompatState {
+        tasks: Arc::new(move || {
+            let view = of_tasks.actors.task_board.view();
+            Arc::new(view.tasks().into_iter().cloned().collect())
+        }),
+        change: task_manager.route(),
+        cancel: task_manager.route(),
+        heartbeat: state.actors.heartbeat_view.clone(),
+        files: Arc::new(move || {
+            let catalog = of_files.actors.catalog_view.load_full();
+            let tasks = of_files.actors.task_board.view();
+            Arc::new(RankedFiles::new(of_files.names.clone(), catalog, tasks))
+        }),
+        clock: state.clock.clone(),
+        turns: compat::change_turns(),
+    }
 }
 
 async fn with_token(

@@ -24,7 +24,6 @@ use reelyard_actors::downloader::ticket::TicketKey;
 use reelyard_actors::downloader::{Downloader, DownloaderView, LinkWork, StopTransfers};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;

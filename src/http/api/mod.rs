@@ -13,8 +13,8 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError, web};
 
 use super::problem::Refusal;
 
-/// Everything below `/api/v1`.
-pub fn routes(config: &mut web::ServiceConfig) {
+/// Everything below `/api/v1`. A body longer than `body_limit` bytes is refused with 413.
+pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
     config
         .app_data(
             web::QueryConfig::default()
@@ -24,7 +24,7 @@ pub fn routes(config: &mut web::ServiceConfig) {
             web::PathConfig::default()
                 .error_handler(|error, _| Refusal::bad_request(error.to_string()).into()),
         )
-        .app_data(web::JsonConfig::default().error_handler(|error, _| {
+        .app_data(web::JsonConfig::default().limit(body_limit).error_handler(|error, _| {
             let status = error.status_code();
             Refusal::new(status, "bad-body", format!("the body: {error}")).into()
         }))

@@ -9,12 +9,12 @@ mod tasks;
 
 use std::sync::Arc;
 
-use actix::Recipient;
 use actix_web::http::Method;
 use actix_web::http::header::LOCATION;
-use actix_web::{HttpRequest, HttpResponse, Route, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::heartbeat::HeartbeatViewHandle;
+use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{CancelTask, ChangeTask, Task};
 use tokio::sync::Semaphore;
 
@@ -31,9 +31,9 @@ pub struct CompatState {
     /// The tasks as they are now.
     pub tasks: Arc<dyn Fn() -> Arc<Vec<Arc<Task>>> + Send + Sync>,
     /// Who changes a task's state: the TaskManager.
-    pub change: Recipient<ChangeTask>,
+    pub change: Route<ChangeTask>,
     /// Who takes a task back: the TaskManager.
-    pub cancel: Recipient<CancelTask>,
+    pub cancel: Route<CancelTask>,
     /// The health of the hosts.
     pub heartbeat: HeartbeatViewHandle,
     /// The files as they are ranked now.
@@ -66,7 +66,11 @@ pub fn routes(state: web::Data<CompatState>) -> impl FnOnce(&mut web::ServiceCon
 
 /// Adds one path. Its other methods are answered with an empty 405; with a slash behind it, it
 /// leads to the path without.
-fn add(config: &mut web::ServiceConfig, path: &str, routes: impl Fn() -> Vec<(Method, Route)>) {
+fn add(
+    config: &mut web::ServiceConfig,
+    path: &str,
+    routes: impl Fn() -> Vec<(Method, actix_web::Route)>,
+) {
     let mut plain = web::resource(path);
     let mut slashed = web::resource(format!("{path}/"));
     for (method, route) in routes() {

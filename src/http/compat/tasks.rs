@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use actix::Recipient;
 use actix::dev::RecipientRequest;
 use actix_web::http::StatusCode;
 use actix_web::http::header::RETRY_AFTER;
@@ -10,6 +9,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use futures::StreamExt;
 use percent_encoding::percent_decode_str;
 use reelyard_actors::event::RequestId;
+use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{CancelTask, ChangeRefused, ChangeTask};
 use reelyard_actors::wire::cfm::{parse_change, parse_task_id, write_tasks};
 use reelyard_actors::wire::worker::TaskId;
@@ -82,14 +82,14 @@ async fn read(mut body: web::Payload) -> Result<Vec<u8>, StatusCode> {
 }
 
 /// Asks the TaskManager, if not too many already do.
-async fn ask<M>(state: &CompatState, manager: &Recipient<M>, message: M) -> HttpResponse
+async fn ask<M>(state: &CompatState, manager: &Route<M>, message: M) -> HttpResponse
 where
     M: actix::Message<Result = Result<(), ChangeRefused>> + Send + Unpin + 'static,
 {
     let Ok(_turn) = state.turns.try_acquire() else {
         return unavailable("busy, retry in 1s: too many changes are under way");
     };
-    let asked: RecipientRequest<M> = manager.send(message);
+    let asked: RecipientRequest<M> = manager.recipient().send(message);
     match tokio::time::timeout(LONGEST_CHANGE, asked).await {
         Ok(Ok(Ok(()))) => empty(StatusCode::OK),
         Ok(Ok(Err(ChangeRefused::NoSuchTask(_)))) => empty(StatusCode::NOT_FOUND),

@@ -1,0 +1,88 @@
+//! The ranked files as cfm's dashboard shows them, from the actors' views.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use reelyard_actors::catalog::view::CatalogView;
+use reelyard_actors::clock::Millis;
+use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::task_manager::TaskManagerView;
+use roaring::RoaringBitmap;
+
+use super::compat::pages::{FileRow, FileTable};
+
+/// A snapshot of the ranked files: hot ones first, most hits first, then by rank.
+pub struct RankedFiles {
+    names: NameTable,
+    catalog: Arc<CatalogView>,
+    tasks: Arc<TaskManagerView>,
+    /// The hot files among the ranked.
+    hot: Vec<(FileId, u32)>,
+    /// The same as a set.
+    hot_set: RoaringBitmap,
+    /// Where they stand in the ranking, from 0, ascending.
+    hot_positions: Vec<usize>,
+    /// Directories of the masters that tasks were planned for.
+    dirs: HashMap<FileName, String>,
+}
+
+impl RankedFiles {
+    /// The files as they are now.
+    pub fn new(names: NameTable, catalog: Arc<CatalogView>, tasks: Arc<TaskManagerView>) -> Self {
+        let is_ranked = |file: &FileId| {
+            catalog.ranking.as_ref().is_some_and(|ranking| ranking.rank(*file).is_some())
+        };
+        let hot: Vec<_> =
+            catalog.rising.hot().iter().filter(|(file, _)| is_ranked(file)).copied().collect();
+        let hot_set: RoaringBitmap = hot.iter().map(|(file, _)| file.0).collect();
+        let ranked = catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.files());
+        let positions = ranked.iter().enumerate().filter(|(_, file)| hot_set.contains(file.0));
+        let hot_positions = positions.map(|(position, _)| position).collect();
+        let planned = tasks.open.values().chain(tasks.ended.values());
+        let dirs = planned.map(|task| (task.name.clone(), task.dir.clone())).collect();
+        RankedFiles { names, tasks, hot, hot_set, hot_positions, dirs, catalog }
+    }
+
+    fn row(&self, file: FileId, hits: u32) -> FileRow {
+        let name = self.names.name(file);
+        let ranking = self.catalog.ranking.as_ref();
+        let holders = self.tasks.placements.iter().filter(|(_, files)| files.contains(file.0));
+        let mut servers: Vec<IpAddr> = holders.map(|(host, _)| host.ip()).collect();
+        servers.dedup();
+        let master = self.dirs.get(&name).map(|dir| format!("{dir}/{name}"));
+        FileRow {
+            grade: ranking.and_then(|ranking| ranking.rank(file)).unwrap_or(0),
+            size: ranking.and_then(|ranking| ranking.size(file)),
+            hits,
+            servers,
+            master,
+            name,
+        }
+    }
+}
+
+impl FileTable for RankedFiles {
+    fn ranked(&self) -> Option<Millis> {
+        self.catalog.grade_info.as_ref().and_then(|input| input.read_at)
+    }
+
+    fn risen(&self) -> Option<Millis> {
+        self.catalog.event_log.as_ref().and(self.catalog.looked_at)
+    }
+
+    fn rows(&self, from: usize, most: usize) -> Vec<FileRow> {
+        let hot = self.hot.iter().skip(from).map(|(file, hits)| self.row(*file, *hits));
+        let ranked = self.catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.files());
+        let mut begin = from.saturating_sub(self.hot.len());
+        for &position in &self.hot_positions {
+            // Each hot file before it moves the first cold one on by one.
+            if position > begin {
+                break;
+            }
+            begin += 1;
+        }
+        let cold = ranked.iter().skip(begin).filter(|file| !self.hot_set.contains(file.0));
+        hot.chain(cold.map(|file| self.row(*file, 0))).take(most).collect()
+    }
+}
