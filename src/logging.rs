@@ -13,7 +13,7 @@ settings! {
     pub struct LogSettings {
         /// Least level: error, warn, info, debug or trace; also per module, as in
         /// "info,reelyard_actors::catalog=debug".
-        level: LogFilter = Default "info",
+        level: LogFilter = Default "info,openraft=warn,actix_server=warn",
         /// One line per event: "text" for people, "json" for machines.
         format: LogFormat = Default "text",
     }

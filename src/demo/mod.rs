@@ -169,6 +169,7 @@ impl Script {
         };
         masters::write_grade_info(&ground.grade_info(), &script.masters)?;
         masters::write_hitcount_history(&ground.hitcount_history(), &script.masters)?;
+        replay::begin_log(&ground.event_log())?;
         Ok(script)
     }
 

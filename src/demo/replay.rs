@@ -124,6 +124,12 @@ fn selection(name: &FileName, watched: IpAddr, number: usize) -> Row {
     Row { before: b"0x40ffff,1,".to_vec(), behind }
 }
 
+/// Begins the log of the day, as a load balancer does before anything happens.
+pub fn begin_log(dir: &Path) -> Result<()> {
+    File::create(log_file(dir, Timestamp::now()))?;
+    Ok(())
+}
+
 fn log_file(dir: &Path, now: Timestamp) -> PathBuf {
     let day = now.to_zoned(TimeZone::UTC).strftime("%Y%m%d").to_string();
     dir.join(format!("EventLog[{day}].log"))

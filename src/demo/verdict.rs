@@ -86,7 +86,7 @@ impl Verdict {
     /// Prints all of it.
     pub fn print(&self) {
         let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        table.load_style(presets::NOTHING);
         table.set_header(["rank", "file", "MiB", "hits", "tries", "placed on", "verified"]);
         for (rank, row) in self.rows.iter().enumerate() {
             let hosts: Vec<String> = row.copies.iter().map(|(host, _)| host.to_string()).collect();
