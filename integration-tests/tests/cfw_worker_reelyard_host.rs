@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use actix::prelude::*;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard_actors::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, DeleteCopy, Deleted, Probe, Refresh, SharedToken,
-    http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, DeleteCopy, Deleted, Probe, Refresh, http_client,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::names::{FileName, NameTable};
+use reelyard_actors::token::SharedToken;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::stand_in_subscriber::LONGEST_WAIT;
 
@@ -86,7 +86,7 @@ fn serve(script: Script) -> HostAddr {
 
 fn worker_of(host: HostAddr) -> CfwWorker {
     let settings = CfwWorkerSettings {
-        token: Some(SharedToken::new("of-the-yard")),
+        token: Some(SharedToken::new("of-the-yard-and-long").unwrap()),
         ..CfwWorkerSettings::default()
     };
     let clock = Clock::manual(Millis(1_795_240_000_000));
@@ -95,7 +95,7 @@ fn worker_of(host: HostAddr) -> CfwWorker {
 }
 
 async fn probe(worker: &Addr<CfwWorker>) {
-    worker.send(Probe { timeout: LONGEST_WAIT }).await.unwrap().unwrap();
+    worker.send(Probe { timeout: LONGEST_WAIT }).await.unwrap();
 }
 
 fn delete(epoch: u64) -> DeleteCopy {
@@ -110,7 +110,7 @@ async fn a_reelyard_worker_is_recognised_listed_and_fenced() {
     let view = worker.view();
     let worker = worker.start();
     probe(&worker).await;
-    let inventory = worker.send(Refresh).await.unwrap().unwrap();
+    let inventory = worker.send(Refresh).await.unwrap();
     assert_eq!((inventory.files.len(), inventory.unreadable_names), (2, 0));
     let data_addr = "127.0.0.1:99".parse().unwrap();
     assert_eq!(view.load().kind, HostKind::Reelyard { data_addr });
@@ -131,7 +131,7 @@ async fn a_torn_inventory_means_nothing() {
     let view = worker.view();
     let worker = worker.start();
     probe(&worker).await;
-    worker.send(Refresh).await.unwrap().unwrap();
+    worker.send(Refresh).await.unwrap();
     for torn in ["", "9 1 a%20b\n", "9 1 a%20b\nend 2\n"] {
         *script.inventory.lock().unwrap() = torn;
         let refreshed = worker.send(Refresh).await.unwrap();
@@ -160,9 +160,9 @@ async fn an_old_cfw_never_sees_the_token() {
     let host = StandInCfw::start(dir.path()).unwrap();
     let worker = worker_of(host.addr()).start();
     probe(&worker).await;
-    worker.send(Refresh).await.unwrap().unwrap();
+    worker.send(Refresh).await.unwrap();
     assert_eq!(worker.send(delete(1)).await.unwrap(), Ok(Deleted::Removed));
     assert!(!dir.path().join("a b").exists());
     assert_eq!(host.calls_with_authorization(), 0);
-    assert!(!format!("{:?}", SharedToken::new("of-the-yard")).contains("of-the-yard"));
+    assert!(!format!("{:?}", SharedToken::new("of-the-yard-and-long").unwrap()).contains("of-the-yard"));
 }
