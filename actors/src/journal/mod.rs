@@ -78,8 +78,8 @@ impl Journal {
         transport: Arc<dyn Transport>,
         pieces: &[PieceId],
     ) -> Result<Journal, OpenError> {
-        let (dir, id) = (settings.dir.clone(), settings.node);
-        let opening = tokio::task::spawn_blocking(move || Store::open(&dir, id)).await;
+        let (dir, id, accept_loss) = (settings.dir.clone(), settings.node, settings.accept_loss);
+        let opening = tokio::task::spawn_blocking(move || Store::open(&dir, id, accept_loss)).await;
         let damaged = |why: String| OpenError::Damaged { dir: settings.dir.clone(), why };
         let (store, closed) = opening.map_err(|error| damaged(error.to_string()))??;
         let snapshot = store.trees().snapshot().map_err(|error| damaged(error.to_string()))?;
