@@ -207,6 +207,26 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
+fn what_nobody_owns_is_never_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        commit(&probe, 0).await;
+        journal.stop().await;
+
+        let settings = JournalSettings::alone(dir.path(), 1);
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
+        let why = journal.failed().await;
+        assert!(why.contains("piece Probe, which no actor of this process owns"), "{why}");
+        assert_eq!(journal.status().failure, Some(why));
+        assert_eq!(*journal.leadership().borrow(), Leadership::Stopped);
+        journal.stop().await;
+    });
+}
+
+#[test]
 fn commits_that_come_together_share_entries_and_flushes() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
@@ -257,6 +277,14 @@ fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
         let view = probe.send(Look).await.unwrap();
         view.books.assert_whole();
         assert_eq!(view.books.taken, (0..id).collect::<Vec<_>>());
+        journal.stop().await;
+        let strangers = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Tasks]).await;
+        let refused = strangers.map(drop).unwrap_err().to_string();
+        assert!(refused.contains("holds piece 255"), "{refused}");
+
+        let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let _probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
         let index = journal.status().snapshot.unwrap();
         eventually("only the log behind the snapshot is kept", || async {
             // A whole segment of entries this size would be a megabyte.

@@ -83,7 +83,9 @@ impl Journal {
         let damaged = |why: String| OpenError::Damaged { dir: settings.dir.clone(), why };
         let (store, closed) = opening.map_err(|error| damaged(error.to_string()))??;
         let snapshot = store.trees().snapshot().map_err(|error| damaged(error.to_string()))?;
-        let owners = Arc::new(Owners::new(pieces, store.clone(), snapshot, raft::read_stored));
+        let owners = Owners::new(pieces, store.clone(), snapshot, raft::read_stored)
+            .map_err(|error| OpenError::Settings(error.to_string()))?;
+        let owners = Arc::new(owners);
         let node = Node::start(&settings, transport, owners.clone(), store.clone())?;
         let counters = Arc::new(Counters::default());
         let (proposer, proposing) =

@@ -61,22 +61,25 @@ struct Position {
 }
 
 impl Owners {
-    /// The owners of `pieces`, none of which is there yet.
+    /// The owners of `pieces`, none of which is there yet. A snapshot of other pieces is refused:
+    /// the next one would be without them.
     pub(crate) fn new(
         pieces: &[PieceId],
         store: Arc<Store>,
         snapshot: Option<SnapshotManifest>,
         read_entry: ReadEntry,
-    ) -> Self {
+    ) -> Result<Self, OwnersError> {
+        let pieces: BTreeSet<PieceId> = pieces.iter().copied().collect();
+        snapshot.as_ref().map_or(Ok(()), |snapshot| check_parts(&pieces, snapshot))?;
         let applied = snapshot.as_ref().map_or(0, |snapshot| snapshot.index);
-        Owners {
-            pieces: pieces.iter().copied().collect(),
+        Ok(Owners {
+            pieces,
             roster: Mutex::default(),
             gate: tokio::sync::Mutex::new(Position { store: Some(store), snapshot, applied }),
             joined: Notify::new(),
             tickets: AtomicU64::new(0),
             read_entry,
-        }
+        })
     }
 
     /// Notes a registration, to be followed by [`Owners::join`] with the returned ticket.
@@ -94,6 +97,9 @@ impl Owners {
         recipient: Recipient<Order>,
         ticket: u64,
     ) -> Result<(), OwnersError> {
+        if !self.pieces.contains(&piece) {
+            return Err(OwnersError::Uninvited { piece });
+        }
         let position = self.gate.lock().await;
         if self.roster().newest.get(&piece) != Some(&ticket) {
             return Ok(());
@@ -220,6 +226,7 @@ impl Owners {
 
     /// Replaces every piece by what a snapshot from elsewhere holds.
     pub(crate) async fn install(&self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
+        check_parts(&self.pieces, &snapshot)?;
         let mut position = self.gate.lock().await;
         let seats = self.roster().seats.clone();
         if let Some(store) = position.store.clone() {
@@ -299,5 +306,13 @@ impl Owners {
     fn roster(&self) -> MutexGuard<'_, Roster> {
         // Nothing in here can panic half-way through a change.
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn check_parts(pieces: &BTreeSet<PieceId>, snapshot: &SnapshotManifest) -> Result<(), OwnersError> {
+    let unowned = |piece: u8| PieceId::try_from(piece).map_or(true, |id| !pieces.contains(&id));
+    match snapshot.parts.iter().find(|part| unowned(part.piece)) {
+        Some(part) => Err(OwnersError::NoOwnerOfPart { piece: part.piece }),
+        None => Ok(()),
     }
 }
