@@ -3,8 +3,8 @@
 //! **Invariant:** a write is answered only after `flush` *and* `sync_data` on the log file: sled's
 //! flush alone leaves the data in the page cache on Linux.
 //!
-//! **Invariant:** all writing happens on the store's own thread, in the order in which it was
-//! asked for; many writes share one flush.
+//! **Invariant:** whatever must be durable is written on the store's own thread, in the order in
+//! which it was asked for; many writes share one flush.
 
 mod lock;
 mod log;
@@ -131,7 +131,7 @@ impl Store {
         }
     }
 
-    /// Reads: the trees themselves. Writing through them is for the writer's thread alone.
+    /// The trees themselves, to read. What must be durable is written by [`Store::write`].
     pub(crate) fn trees(&self) -> &Arc<Trees> {
         &self.trees
     }
