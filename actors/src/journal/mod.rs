@@ -109,11 +109,7 @@ impl Journal {
     pub fn register(&self, piece: PieceId, owner: Recipient<Order>) {
         let (owners, node) = (self.0.owners.clone(), self.0.node.clone());
         let ticket = owners.announce(piece);
-        self.0.runtime.spawn(async move {
-            if let Err(error) = owners.join(piece, owner, ticket).await {
-                node.fail(&owners, &error.to_string());
-            }
-        });
+        self.0.runtime.spawn(async move { node.seat(&owners, piece, owner, ticket).await });
     }
 
     /// Commits: answered once the events are durable on a majority and applied here.

@@ -50,6 +50,23 @@ struct Seated {
     owner: Owner,
     /// Tells incarnations of the same owner apart.
     ticket: u64,
+    /// The epoch it was told to lead in.
+    leading: Option<Epoch>,
+}
+
+impl Seated {
+    fn lead(&mut self, epoch: Option<Epoch>) {
+        if self.leading == epoch {
+            return;
+        }
+        if self.leading.take().is_some() {
+            self.owner.recipient.do_send(Order::LeaderStopped);
+        }
+        if let Some(epoch) = epoch {
+            self.owner.recipient.do_send(Order::LeaderStarted { epoch });
+        }
+        self.leading = epoch;
+    }
 }
 
 /// How far this node has applied.
@@ -114,12 +131,7 @@ impl Owners {
             tracing::warn!(?piece, "an owner died while its piece was rebuilt");
             return Ok(());
         }
-        let mut roster = self.roster();
-        if let Some(epoch) = roster.leading {
-            owner.recipient.do_send(Order::LeaderStarted { epoch });
-        }
-        roster.seats.insert(piece, Seated { owner, ticket });
-        drop(roster);
+        self.roster().seats.insert(piece, Seated { owner, ticket, leading: None });
         drop(position);
         self.joined.notify_waiters();
         tracing::debug!(?piece, "an owner has its piece");
@@ -167,7 +179,7 @@ impl Owners {
         answered: &mut BTreeMap<PieceId, (u64, Vec<CommitAnswer>)>,
     ) -> Option<PieceId> {
         for (&piece, part) in parts {
-            let Some(Seated { owner, ticket }) = self.seated(piece) else {
+            let Some(Seated { owner, ticket, .. }) = self.seated(piece) else {
                 return Some(piece);
             };
             if answered.get(&piece).is_some_and(|&(asked, _)| asked == ticket) {
@@ -206,7 +218,7 @@ impl Owners {
     async fn freeze_all(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, PieceId> {
         let mut frozen = Vec::with_capacity(self.pieces.len());
         for &piece in &self.pieces {
-            let Seated { owner, ticket } = self.seated(piece).ok_or(piece)?;
+            let Seated { owner, ticket, .. } = self.seated(piece).ok_or(piece)?;
             let Some(part) = owner.freeze().await else {
                 self.dismiss(piece, ticket);
                 return Err(piece);
@@ -230,7 +242,7 @@ impl Owners {
         let mut position = self.gate.lock().await;
         let seats = self.roster().seats.clone();
         if let Some(store) = position.store.clone() {
-            for (piece, Seated { owner, ticket }) in seats {
+            for (piece, Seated { owner, ticket, .. }) in seats {
                 if !owner.install(&store, Some(&snapshot)).await? {
                     self.dismiss(piece, ticket);
                 }
@@ -247,17 +259,34 @@ impl Owners {
         if roster.leading == epoch {
             return;
         }
-        if roster.leading.take().is_some() {
-            for seated in roster.seats.values() {
-                seated.owner.recipient.do_send(Order::LeaderStopped);
-            }
-        }
-        if let Some(epoch) = epoch {
-            for seated in roster.seats.values() {
-                seated.owner.recipient.do_send(Order::LeaderStarted { epoch });
-            }
-        }
         roster.leading = epoch;
+        for seated in roster.seats.values_mut() {
+            seated.lead(epoch);
+        }
+    }
+
+    /// The epoch this node leads in, if this owner was not yet told to lead in it.
+    pub(crate) fn kept_from_leading(&self, piece: PieceId, ticket: u64) -> Option<Epoch> {
+        let roster = self.roster();
+        let seated = roster.seats.get(&piece).filter(|seated| seated.ticket == ticket)?;
+        roster.leading.filter(|_| seated.leading.is_none())
+    }
+
+    /// Tells one owner to lead in `epoch`, if that is still what this node does.
+    pub(crate) fn let_lead(&self, piece: PieceId, ticket: u64, epoch: Epoch) {
+        let mut roster = self.roster();
+        let leading = roster.leading == Some(epoch);
+        if let Some(seated) = roster.seats.get_mut(&piece)
+            && leading
+            && seated.ticket == ticket
+        {
+            seated.lead(Some(epoch));
+        }
+    }
+
+    /// One past the last entry of the log; none once the journal has stopped.
+    pub(crate) async fn log_end(&self) -> Option<u64> {
+        self.gate.lock().await.store.as_ref().map(|store| store.trees().log.end())
     }
 
     /// Waits for nobody any more and lets go of the store, so that it can close.

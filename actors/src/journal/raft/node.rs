@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use actix::Recipient;
 use openraft::error::{InitializeError, RaftError};
 use openraft::{BasicNode, Config, RaftMetrics, ServerState, SnapshotPolicy};
 use tokio::sync::watch;
@@ -14,9 +15,9 @@ use super::log_store::LogStore;
 use super::machine::{Growth, Machine};
 use super::network::{Network, Request, Response, decode, encode};
 use super::{Batch, Types};
-use crate::event::Epoch;
-use crate::journal::leadership::Leadership;
-use crate::journal::messages::CommitAnswer;
+use crate::event::{Epoch, PieceId};
+use crate::journal::leadership::{Leadership, Session};
+use crate::journal::messages::{CommitAnswer, Order};
 use crate::journal::owners::Owners;
 use crate::journal::settings::{JournalSettings, OpenError};
 use crate::journal::store::{Store, StoreError};
@@ -56,10 +57,12 @@ pub(crate) struct Node {
     growth: Arc<Growth>,
     /// What the proposer goes by: changed before the owners are told, so that it takes the first
     /// thing that they decide.
-    proposing: watch::Sender<Leadership>,
+    session: watch::Sender<Session>,
     /// What everybody else goes by: changed after the owners are told, so that a request sent on
     /// seeing it finds them knowing it too.
     leadership: watch::Sender<Leadership>,
+    /// A leader that no quorum has answered for so long leads no more.
+    patience: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
 }
@@ -85,8 +88,9 @@ impl Node {
             id: settings.node,
             raft: OnceLock::new(),
             growth,
-            proposing: watch::Sender::new(Leadership::Nobody),
+            session: watch::Sender::new(Session { leadership: Leadership::Nobody, number: 0 }),
             leadership: watch::Sender::new(Leadership::Nobody),
+            patience: settings.election.1,
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
         });
@@ -95,7 +99,6 @@ impl Node {
             owners,
             founders: settings.founders.clone(),
             heartbeat: settings.heartbeat,
-            patience: settings.election.1,
             snapshot_log_bytes: settings.snapshot_log_bytes,
         };
         let task = async move {
@@ -111,8 +114,8 @@ impl Node {
     }
 
     /// Who leads, for the proposer.
-    pub(crate) fn proposing(&self) -> watch::Receiver<Leadership> {
-        self.proposing.subscribe()
+    pub(crate) fn session(&self) -> watch::Receiver<Session> {
+        self.session.subscribe()
     }
 
     /// Who leads.
@@ -198,16 +201,47 @@ impl Node {
 
     /// Tells everybody who leads.
     pub(crate) fn lead(&self, owners: &Owners, leadership: Leadership) {
-        let tell = |watch: &watch::Sender<Leadership>| {
-            watch.send_if_modified(|present| {
-                let changed = *present != leadership;
-                *present = leadership;
-                changed
-            });
-        };
-        tell(&self.proposing);
+        self.session.send_if_modified(|session| {
+            let changed = session.leadership != leadership;
+            if changed {
+                *session = Session { leadership, number: session.number + 1 };
+            }
+            changed
+        });
         owners.lead(leadership.epoch());
-        tell(&self.leadership);
+        self.leadership.send_if_modified(|present| {
+            let changed = *present != leadership;
+            *present = leadership;
+            changed
+        });
+    }
+
+    /// Brings an owner to the present. If this node leads, it may decide once everything is
+    /// applied that a former incarnation of it decided, and none of that can come any more.
+    pub(crate) async fn seat(
+        &self,
+        owners: &Owners,
+        piece: PieceId,
+        recipient: Recipient<Order>,
+        ticket: u64,
+    ) {
+        if let Err(error) = owners.join(piece, recipient, ticket).await {
+            return self.fail(owners, &error.to_string());
+        }
+        while let (Some(epoch), Some(raft)) =
+            (owners.kept_from_leading(piece, ticket), self.raft.get())
+        {
+            self.session.send_modify(|session| session.number += 1);
+            let caught_up = caught_up(raft, owners, epoch);
+            if let Ok(Some(())) = tokio::time::timeout(self.patience, caught_up).await {
+                owners.let_lead(piece, ticket, epoch);
+            } else {
+                // Until anything changes; a leader's metrics do with every heartbeat.
+                let mut metrics = raft.metrics();
+                metrics.mark_unchanged();
+                let _ = metrics.changed().await;
+            }
+        }
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
@@ -240,8 +274,6 @@ struct Run {
     owners: Arc<Owners>,
     founders: BTreeMap<u64, String>,
     heartbeat: Duration,
-    /// A leader that no quorum has answered for so long leads no more.
-    patience: Duration,
     snapshot_log_bytes: u64,
 }
 
@@ -306,7 +338,7 @@ impl Run {
             metrics.state == ServerState::Leader && metrics.current_leader == Some(self.node.id);
         if is_leader && leading == Some(epoch) {
             let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
-            if silence.is_some_and(|silence| silence + age <= self.patience) {
+            if silence.is_some_and(|silence| silence + age <= self.node.patience) {
                 return leading;
             }
             tracing::warn!(%epoch, "no quorum answers: this node decides nothing for now");
@@ -328,23 +360,15 @@ impl Run {
     /// owners that are all there.
     async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
         let confirm = async {
-            raft.ensure_linearizable().await.ok()?;
-            // A node that restarted as the leader it was has entries of its own epoch in the log
-            // that nobody confirmed yet: they come before anything it decides now.
-            let mut applied = raft.metrics();
-            let all = |now: &Metrics| {
-                now.current_term != metrics.current_term
-                    || now.last_applied.map(|log_id| log_id.index) >= metrics.last_log_index
-            };
-            applied.wait_for(all).await.ok()?;
+            caught_up(raft, &self.owners, Epoch(metrics.current_term)).await?;
             // A snapshot alone needs nobody to apply it.
             self.owners.all_seated().await.ok()?;
-            let now = applied.borrow().clone();
+            let now = raft.metrics().borrow().clone();
             let still = now.current_term == metrics.current_term
                 && now.current_leader == Some(self.node.id);
             still.then_some(())
         };
-        matches!(tokio::time::timeout(self.patience, confirm).await, Ok(Some(())))
+        matches!(tokio::time::timeout(self.node.patience, confirm).await, Ok(Some(())))
     }
 
     async fn take_snapshot_if_due(&self, raft: &Raft) {
@@ -365,4 +389,21 @@ impl Run {
     fn fail(&self, why: &str) {
         self.node.fail(&self.owners, why);
     }
+}
+
+/// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is
+/// applied; none if it leads no more.
+async fn caught_up(raft: &Raft, owners: &Owners, epoch: Epoch) -> Option<()> {
+    raft.ensure_linearizable().await.ok()?;
+    // All of the log, not only what is known to be committed: a node that restarted as the leader
+    // it was has entries of its own epoch that nobody confirmed yet. Whatever was proposed before
+    // is in it by now, because openraft takes one thing after the other.
+    let end = owners.log_end().await?;
+    let mut metrics = raft.metrics();
+    let reached = |now: &Metrics| {
+        let applied = now.last_applied.map_or(0, |log_id| log_id.index + 1);
+        now.current_term != epoch.0 || applied >= end
+    };
+    let now = metrics.wait_for(reached).await.ok()?;
+    (now.current_term == epoch.0).then_some(())
 }
