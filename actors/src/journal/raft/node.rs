@@ -1,21 +1,20 @@
-//! A running raft node: founding, leading, following, ending.
+//! A raft node: writing, answering its peers, seating owners, ending.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::Recipient;
-use openraft::error::{InitializeError, RaftError};
-use openraft::{BasicNode, Config, RaftMetrics, ServerState, SnapshotPolicy};
+use openraft::{Config, SnapshotPolicy};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::log_store::LogStore;
 use super::machine::{Growth, Machine};
 use super::network::{Network, Request, Response, decode, encode};
+use super::run::{Run, caught_up};
 use super::{Batch, Types};
-use crate::event::{Epoch, PieceId};
+use crate::event::PieceId;
 use crate::journal::leadership::{Leadership, Session};
 use crate::journal::messages::{CommitAnswer, Order};
 use crate::journal::owners::Owners;
@@ -23,8 +22,7 @@ use crate::journal::settings::{JournalSettings, OpenError};
 use crate::journal::store::{Store, StoreError};
 use crate::journal::transport::Transport;
 
-type Raft = openraft::Raft<Types>;
-type Metrics = RaftMetrics<u64, BasicNode>;
+pub(super) type Raft = openraft::Raft<Types>;
 
 /// The most entries of one append call: with entries of up to 32 KiB this is 2 MiB.
 const ENTRIES_PER_CALL: u64 = 64;
@@ -51,10 +49,10 @@ pub(crate) struct NodeFigures {
 
 /// This node as a member of its cluster.
 pub(crate) struct Node {
-    id: u64,
+    pub(super) id: u64,
     /// Set once the log is applied as far as it is known to be committed.
-    raft: OnceLock<Raft>,
-    growth: Arc<Growth>,
+    pub(super) raft: OnceLock<Raft>,
+    pub(super) growth: Arc<Growth>,
     /// What the proposer goes by: changed before the owners are told, so that it takes the first
     /// thing that they decide.
     session: watch::Sender<Session>,
@@ -62,7 +60,7 @@ pub(crate) struct Node {
     /// seeing it finds them knowing it too.
     leadership: watch::Sender<Leadership>,
     /// A leader that no quorum has answered for so long leads no more.
-    patience: Duration,
+    pub(super) patience: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
 }
@@ -266,144 +264,4 @@ fn config(settings: &JournalSettings) -> Result<Config, OpenError> {
     }
     .validate()
     .map_err(|error| OpenError::Settings(error.to_string()))
-}
-
-/// The task that watches over the node.
-struct Run {
-    node: Arc<Node>,
-    owners: Arc<Owners>,
-    founders: BTreeMap<u64, String>,
-    heartbeat: Duration,
-    snapshot_log_bytes: u64,
-}
-
-impl Run {
-    async fn until_it_ends(&self, raft: Raft) {
-        let raft = self.node.raft.get_or_init(|| raft);
-        if let Err(error) = self.found(raft).await {
-            return self.fail(&error);
-        }
-        let mut metrics = raft.metrics();
-        let mut seen = Instant::now();
-        let mut leading = None;
-        loop {
-            let now = metrics.borrow_and_update().clone();
-            if let Err(error) = &now.running_state {
-                return match error {
-                    openraft::error::Fatal::Stopped => self.lead(Leadership::Stopped),
-                    error => self.fail(&error.to_string()),
-                };
-            }
-            leading = self.follow(raft, &now, seen.elapsed(), leading).await;
-            self.take_snapshot_if_due(raft).await;
-            match tokio::time::timeout(self.heartbeat, metrics.changed()).await {
-                Ok(Ok(())) => seen = Instant::now(),
-                Ok(Err(_)) => return self.fail("the raft node panicked"),
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Founds the cluster, if the store is empty and this node is among the founders.
-    async fn found(&self, raft: &Raft) -> Result<(), String> {
-        let initialized = raft.is_initialized().await.map_err(|error| error.to_string())?;
-        if !initialized && !self.founders.is_empty() {
-            let members: BTreeMap<u64, BasicNode> =
-                self.founders.iter().map(|(&id, address)| (id, BasicNode::new(address))).collect();
-            match raft.initialize(members).await {
-                // Another founder was quicker.
-                Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        // A single voter has nobody to wait for.
-        let metrics = raft.metrics().borrow().clone();
-        let alone = metrics.membership_config.membership().voter_ids().eq([self.node.id]);
-        if alone && metrics.current_leader.is_none() {
-            raft.trigger().elect().await.map_err(|error| error.to_string())?;
-        }
-        Ok(())
-    }
-
-    /// Takes note of who leads, and answers in which epoch this node does.
-    async fn follow(
-        &self,
-        raft: &Raft,
-        metrics: &Metrics,
-        age: Duration,
-        leading: Option<Epoch>,
-    ) -> Option<Epoch> {
-        let epoch = Epoch(metrics.current_term);
-        let is_leader =
-            metrics.state == ServerState::Leader && metrics.current_leader == Some(self.node.id);
-        if is_leader && leading == Some(epoch) {
-            let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
-            if silence.is_some_and(|silence| silence + age <= self.node.patience) {
-                return leading;
-            }
-            tracing::warn!(%epoch, "no quorum answers: this node decides nothing for now");
-        }
-        let known = match metrics.current_leader {
-            Some(leader) => Leadership::Following { leader },
-            None => Leadership::Nobody,
-        };
-        self.lead(known);
-        if !is_leader || !self.confirmed(raft, metrics).await {
-            return None;
-        }
-        tracing::info!(%epoch, "this node leads");
-        self.lead(Leadership::Leading { epoch });
-        Some(epoch)
-    }
-
-    /// Whether a quorum confirms that this node leads, and everything before is applied here, by
-    /// owners that are all there.
-    async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
-        let confirm = async {
-            caught_up(raft, &self.owners, Epoch(metrics.current_term)).await?;
-            // A snapshot alone needs nobody to apply it.
-            self.owners.all_seated().await.ok()?;
-            let now = raft.metrics().borrow().clone();
-            let still = now.current_term == metrics.current_term
-                && now.current_leader == Some(self.node.id);
-            still.then_some(())
-        };
-        matches!(tokio::time::timeout(self.node.patience, confirm).await, Ok(Some(())))
-    }
-
-    async fn take_snapshot_if_due(&self, raft: &Raft) {
-        let growth = &self.node.growth;
-        let due = self.snapshot_log_bytes.max(growth.snapshot_bytes.load(Ordering::Relaxed));
-        if growth.since_snapshot.load(Ordering::Relaxed) < due {
-            return;
-        }
-        // openraft takes no second one while one is being written. That it has ended is seen by
-        // the caller.
-        let _ = raft.trigger().snapshot().await;
-    }
-
-    fn lead(&self, leadership: Leadership) {
-        self.node.lead(&self.owners, leadership);
-    }
-
-    fn fail(&self, why: &str) {
-        self.node.fail(&self.owners, why);
-    }
-}
-
-/// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is
-/// applied; none if it leads no more.
-async fn caught_up(raft: &Raft, owners: &Owners, epoch: Epoch) -> Option<()> {
-    raft.ensure_linearizable().await.ok()?;
-    // All of the log, not only what is known to be committed: a node that restarted as the leader
-    // it was has entries of its own epoch that nobody confirmed yet. Whatever was proposed before
-    // is in it by now, because openraft takes one thing after the other.
-    let end = owners.log_end().await?;
-    let mut metrics = raft.metrics();
-    let reached = |now: &Metrics| {
-        let applied = now.last_applied.map_or(0, |log_id| log_id.index + 1);
-        now.current_term != epoch.0 || applied >= end
-    };
-    let now = metrics.wait_for(reached).await.ok()?;
-    (now.current_term == epoch.0).then_some(())
 }
