@@ -132,6 +132,101 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
 }
 
 #[test]
+fn a_full_queue_is_refused_with_a_time_to_ask_again() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        // Each fills an entry, and all of them together are more than may wait.
+        let commits = (0..600).map(|id| {
+            let events = vec![ProbeEvent::Ballast(vec![0; 30_000])];
+            probe.send(CommitEvents { request: request_of(id), events })
+        });
+        let answers = futures::future::join_all(commits).await;
+        let busy = answers.iter().filter(|answer| match answer.as_ref().unwrap() {
+            Ok(_) => false,
+            Err(CommitError::Busy { retry_after }) => !retry_after.is_zero(),
+            Err(error) => panic!("{error}"),
+        });
+        let refused = busy.count() as u64;
+        let status = journal.status();
+        assert!(refused > 0, "{status:?}");
+        assert_eq!((status.refused_busy, status.commits), (refused, 600 - refused));
+        assert_eq!(status.queued, 0);
+        journal.stop().await;
+    });
+}
+
+#[test]
+fn a_store_that_lost_its_end_is_not_opened_unless_that_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        commit(&probe, 0).await;
+        journal.stop().await;
+        let older = dir.path().join("older");
+        copy(&dir.path().join("sled"), &older);
+
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        commit(&probe, 1).await;
+        journal.stop().await;
+        std::fs::remove_dir_all(dir.path().join("sled")).unwrap();
+        std::fs::rename(older, dir.path().join("sled")).unwrap();
+
+        let settings = JournalSettings::alone(dir.path(), 1);
+        let refused = Journal::open(settings.clone(), Arc::new(NoPeers), &[PieceId::Probe]).await;
+        let refused = refused.map(drop).unwrap_err();
+        assert!(matches!(refused, OpenError::Lost { missing: 1.., .. }), "{refused}");
+        let settings = JournalSettings { accept_loss: true, ..settings };
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        assert_eq!(probe.send(Look).await.unwrap().books.taken, vec![0]);
+        journal.stop().await;
+        // Accepted once, it is as any other store.
+        open(dir.path()).await.stop().await;
+    });
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_nobody_owns_is_never_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        commit(&probe, 0).await;
+        journal.stop().await;
+
+        let settings = JournalSettings::alone(dir.path(), 1);
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
+        let why = journal.failed().await;
+        assert!(why.contains("piece Probe, which no actor of this process owns"), "{why}");
+        assert_eq!(journal.status().failure, Some(why));
+        assert_eq!(*journal.leadership().borrow(), Leadership::Stopped);
+        journal.stop().await;
+    });
+}
+
+#[test]
 fn commits_that_come_together_share_entries_and_flushes() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
@@ -182,6 +277,14 @@ fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
         let view = probe.send(Look).await.unwrap();
         view.books.assert_whole();
         assert_eq!(view.books.taken, (0..id).collect::<Vec<_>>());
+        journal.stop().await;
+        let strangers = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Tasks]).await;
+        let refused = strangers.map(drop).unwrap_err().to_string();
+        assert!(refused.contains("holds piece 255"), "{refused}");
+
+        let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let _probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
         let index = journal.status().snapshot.unwrap();
         eventually("only the log behind the snapshot is kept", || async {
             // A whole segment of entries this size would be a megabyte.

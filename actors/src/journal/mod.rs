@@ -78,12 +78,14 @@ impl Journal {
         transport: Arc<dyn Transport>,
         pieces: &[PieceId],
     ) -> Result<Journal, OpenError> {
-        let (dir, id) = (settings.dir.clone(), settings.node);
-        let opening = tokio::task::spawn_blocking(move || Store::open(&dir, id)).await;
+        let (dir, id, accept_loss) = (settings.dir.clone(), settings.node, settings.accept_loss);
+        let opening = tokio::task::spawn_blocking(move || Store::open(&dir, id, accept_loss)).await;
         let damaged = |why: String| OpenError::Damaged { dir: settings.dir.clone(), why };
         let (store, closed) = opening.map_err(|error| damaged(error.to_string()))??;
         let snapshot = store.trees().snapshot().map_err(|error| damaged(error.to_string()))?;
-        let owners = Arc::new(Owners::new(pieces, store.clone(), snapshot, raft::read_stored));
+        let owners = Owners::new(pieces, store.clone(), snapshot, raft::read_stored)
+            .map_err(|error| OpenError::Settings(error.to_string()))?;
+        let owners = Arc::new(owners);
         let node = Node::start(&settings, transport, owners.clone(), store.clone())?;
         let counters = Arc::new(Counters::default());
         let (proposer, proposing) =
@@ -107,11 +109,7 @@ impl Journal {
     pub fn register(&self, piece: PieceId, owner: Recipient<Order>) {
         let (owners, node) = (self.0.owners.clone(), self.0.node.clone());
         let ticket = owners.announce(piece);
-        self.0.runtime.spawn(async move {
-            if let Err(error) = owners.join(piece, owner, ticket).await {
-                node.fail(&owners, &error.to_string());
-            }
-        });
+        self.0.runtime.spawn(async move { node.seat(&owners, piece, owner, ticket).await });
     }
 
     /// Commits: answered once the events are durable on a majority and applied here.

@@ -25,6 +25,10 @@ pub(crate) enum OwnersError {
     NoOwner { index: u64, piece: PieceId },
     #[error("the snapshot of piece {piece:?} cannot be read: {why}")]
     Part { piece: PieceId, why: String },
+    #[error("the snapshot holds piece {piece}, which no actor of this process owns")]
+    NoOwnerOfPart { piece: u8 },
+    #[error("an actor registered for piece {piece:?}, which the journal was not opened with")]
+    Uninvited { piece: PieceId },
 }
 
 /// One committed entry.

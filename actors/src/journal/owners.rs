@@ -50,6 +50,23 @@ struct Seated {
     owner: Owner,
     /// Tells incarnations of the same owner apart.
     ticket: u64,
+    /// The epoch it was told to lead in.
+    leading: Option<Epoch>,
+}
+
+impl Seated {
+    fn lead(&mut self, epoch: Option<Epoch>) {
+        if self.leading == epoch {
+            return;
+        }
+        if self.leading.take().is_some() {
+            self.owner.recipient.do_send(Order::LeaderStopped);
+        }
+        if let Some(epoch) = epoch {
+            self.owner.recipient.do_send(Order::LeaderStarted { epoch });
+        }
+        self.leading = epoch;
+    }
 }
 
 /// How far this node has applied.
@@ -61,22 +78,25 @@ struct Position {
 }
 
 impl Owners {
-    /// The owners of `pieces`, none of which is there yet.
+    /// The owners of `pieces`, none of which is there yet. A snapshot of other pieces is refused:
+    /// the next one would be without them.
     pub(crate) fn new(
         pieces: &[PieceId],
         store: Arc<Store>,
         snapshot: Option<SnapshotManifest>,
         read_entry: ReadEntry,
-    ) -> Self {
+    ) -> Result<Self, OwnersError> {
+        let pieces: BTreeSet<PieceId> = pieces.iter().copied().collect();
+        snapshot.as_ref().map_or(Ok(()), |snapshot| check_parts(&pieces, snapshot))?;
         let applied = snapshot.as_ref().map_or(0, |snapshot| snapshot.index);
-        Owners {
-            pieces: pieces.iter().copied().collect(),
+        Ok(Owners {
+            pieces,
             roster: Mutex::default(),
             gate: tokio::sync::Mutex::new(Position { store: Some(store), snapshot, applied }),
             joined: Notify::new(),
             tickets: AtomicU64::new(0),
             read_entry,
-        }
+        })
     }
 
     /// Notes a registration, to be followed by [`Owners::join`] with the returned ticket.
@@ -94,6 +114,9 @@ impl Owners {
         recipient: Recipient<Order>,
         ticket: u64,
     ) -> Result<(), OwnersError> {
+        if !self.pieces.contains(&piece) {
+            return Err(OwnersError::Uninvited { piece });
+        }
         let position = self.gate.lock().await;
         if self.roster().newest.get(&piece) != Some(&ticket) {
             return Ok(());
@@ -108,12 +131,7 @@ impl Owners {
             tracing::warn!(?piece, "an owner died while its piece was rebuilt");
             return Ok(());
         }
-        let mut roster = self.roster();
-        if let Some(epoch) = roster.leading {
-            owner.recipient.do_send(Order::LeaderStarted { epoch });
-        }
-        roster.seats.insert(piece, Seated { owner, ticket });
-        drop(roster);
+        self.roster().seats.insert(piece, Seated { owner, ticket, leading: None });
         drop(position);
         self.joined.notify_waiters();
         tracing::debug!(?piece, "an owner has its piece");
@@ -161,7 +179,7 @@ impl Owners {
         answered: &mut BTreeMap<PieceId, (u64, Vec<CommitAnswer>)>,
     ) -> Option<PieceId> {
         for (&piece, part) in parts {
-            let Some(Seated { owner, ticket }) = self.seated(piece) else {
+            let Some(Seated { owner, ticket, .. }) = self.seated(piece) else {
                 return Some(piece);
             };
             if answered.get(&piece).is_some_and(|&(asked, _)| asked == ticket) {
@@ -200,7 +218,7 @@ impl Owners {
     async fn freeze_all(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, PieceId> {
         let mut frozen = Vec::with_capacity(self.pieces.len());
         for &piece in &self.pieces {
-            let Seated { owner, ticket } = self.seated(piece).ok_or(piece)?;
+            let Seated { owner, ticket, .. } = self.seated(piece).ok_or(piece)?;
             let Some(part) = owner.freeze().await else {
                 self.dismiss(piece, ticket);
                 return Err(piece);
@@ -220,10 +238,11 @@ impl Owners {
 
     /// Replaces every piece by what a snapshot from elsewhere holds.
     pub(crate) async fn install(&self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
+        check_parts(&self.pieces, &snapshot)?;
         let mut position = self.gate.lock().await;
         let seats = self.roster().seats.clone();
         if let Some(store) = position.store.clone() {
-            for (piece, Seated { owner, ticket }) in seats {
+            for (piece, Seated { owner, ticket, .. }) in seats {
                 if !owner.install(&store, Some(&snapshot)).await? {
                     self.dismiss(piece, ticket);
                 }
@@ -240,17 +259,34 @@ impl Owners {
         if roster.leading == epoch {
             return;
         }
-        if roster.leading.take().is_some() {
-            for seated in roster.seats.values() {
-                seated.owner.recipient.do_send(Order::LeaderStopped);
-            }
-        }
-        if let Some(epoch) = epoch {
-            for seated in roster.seats.values() {
-                seated.owner.recipient.do_send(Order::LeaderStarted { epoch });
-            }
-        }
         roster.leading = epoch;
+        for seated in roster.seats.values_mut() {
+            seated.lead(epoch);
+        }
+    }
+
+    /// The epoch this node leads in, if this owner was not yet told to lead in it.
+    pub(crate) fn kept_from_leading(&self, piece: PieceId, ticket: u64) -> Option<Epoch> {
+        let roster = self.roster();
+        let seated = roster.seats.get(&piece).filter(|seated| seated.ticket == ticket)?;
+        roster.leading.filter(|_| seated.leading.is_none())
+    }
+
+    /// Tells one owner to lead in `epoch`, if that is still what this node does.
+    pub(crate) fn let_lead(&self, piece: PieceId, ticket: u64, epoch: Epoch) {
+        let mut roster = self.roster();
+        let leading = roster.leading == Some(epoch);
+        if let Some(seated) = roster.seats.get_mut(&piece)
+            && leading
+            && seated.ticket == ticket
+        {
+            seated.lead(Some(epoch));
+        }
+    }
+
+    /// One past the last entry of the log; none once the journal has stopped.
+    pub(crate) async fn log_end(&self) -> Option<u64> {
+        self.gate.lock().await.store.as_ref().map(|store| store.trees().log.end())
     }
 
     /// Waits for nobody any more and lets go of the store, so that it can close.
@@ -299,5 +335,13 @@ impl Owners {
     fn roster(&self) -> MutexGuard<'_, Roster> {
         // Nothing in here can panic half-way through a change.
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn check_parts(pieces: &BTreeSet<PieceId>, snapshot: &SnapshotManifest) -> Result<(), OwnersError> {
+    let unowned = |piece: u8| PieceId::try_from(piece).map_or(true, |id| !pieces.contains(&id));
+    match snapshot.parts.iter().find(|part| unowned(part.piece)) {
+        Some(part) => Err(OwnersError::NoOwnerOfPart { piece: part.piece }),
+        None => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::event::{Commit, Epoch, RequestId};
 use crate::journal::batch::{self, ENTRY_BYTES, ENTRY_EVENTS, Fill};
-use crate::journal::leadership::Leadership;
+use crate::journal::leadership::{Leadership, Session};
 use crate::journal::messages::{CommitAnswer, CommitError};
 use crate::journal::raft::Node;
 use crate::journal::status::Counters;
@@ -31,6 +31,8 @@ type Answer = Result<CommitAnswer, CommitError>;
 struct Proposal {
     request: RequestId,
     epoch: Epoch,
+    /// The session it was handed in.
+    session: u64,
     events: usize,
     encoded: Vec<u8>,
     reply: oneshot::Sender<Answer>,
@@ -39,7 +41,7 @@ struct Proposal {
 /// Where commits are handed in.
 pub(crate) struct Proposer {
     queue: mpsc::Sender<Proposal>,
-    leadership: watch::Receiver<Leadership>,
+    session: watch::Receiver<Session>,
     commit_timeout: Duration,
     counters: Arc<Counters>,
     /// How long the last entry took, in microseconds.
@@ -60,15 +62,14 @@ impl Proposer {
         let join = Joiner {
             proposals,
             carried: None,
-            leadership: node.proposing(),
+            session: node.session(),
             stopping: stopping.subscribe(),
             last_entry: last_entry.clone(),
             counters: counters.clone(),
             node: node.clone(),
         };
-        let leadership = node.proposing();
-        let proposer =
-            Proposer { queue, leadership, commit_timeout, counters, last_entry, stopping };
+        let session = node.session();
+        let proposer = Proposer { queue, session, commit_timeout, counters, last_entry, stopping };
         (proposer, tokio::spawn(join.run()))
     }
 
@@ -92,8 +93,8 @@ impl Proposer {
 
     fn hand_in(&self, commit: Commit) -> Result<oneshot::Receiver<Answer>, CommitError> {
         let counters = &self.counters;
-        let leadership = *self.leadership.borrow();
-        check_epoch(leadership, commit.epoch).inspect_err(|_| {
+        let session = *self.session.borrow();
+        check_epoch(session.leadership, commit.epoch).inspect_err(|_| {
             counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
         })?;
         let events = commit.events.len();
@@ -116,7 +117,8 @@ impl Proposer {
         // Counted before it can be taken out again.
         counters.queued.fetch_add(1, Ordering::Relaxed);
         counters.queued_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        let proposal = Proposal { request, epoch, events, encoded, reply };
+        let session = session.number;
+        let proposal = Proposal { request, epoch, session, events, encoded, reply };
         self.queue.try_send(proposal).map_err(|refused| {
             counters.queued.fetch_sub(1, Ordering::Relaxed);
             counters.queued_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
@@ -154,7 +156,7 @@ struct Joiner {
     /// The first one that did not fit the last entry.
     carried: Option<Proposal>,
     node: Arc<Node>,
-    leadership: watch::Receiver<Leadership>,
+    session: watch::Receiver<Session>,
     stopping: watch::Receiver<bool>,
     counters: Arc<Counters>,
     last_entry: Arc<AtomicU64>,
@@ -186,12 +188,17 @@ impl Joiner {
 
     /// The commits of the next entry: those that wait and may still be proposed, until it is full.
     fn fill(&mut self, first: Proposal) -> Vec<Proposal> {
-        let leadership = *self.leadership.borrow_and_update();
+        let session = *self.session.borrow_and_update();
         let mut fill = Fill::default();
         let mut entry = Vec::new();
         let mut next = Some(first);
         while let Some(proposal) = next.take().or_else(|| self.proposals.try_recv().ok()) {
-            if let Err(refusal) = check_epoch(leadership, proposal.epoch) {
+            let may = check_epoch(session.leadership, proposal.epoch).and_then(|()| {
+                // Decided before deciding began anew: whoever decides now did not see it.
+                let same = proposal.session == session.number;
+                if same { Ok(()) } else { Err(CommitError::Deposed) }
+            });
+            if let Err(refusal) = may {
                 self.counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
                 self.taken(&proposal);
                 // The caller may have stopped waiting.
@@ -213,13 +220,13 @@ impl Joiner {
     }
 
     /// Writes the entry and answers each of its commits. Without a quorum that takes until this
-    /// node stops leading: then nobody here will learn what becomes of it.
+    /// node stops leading or deciding begins anew: then what becomes of it is not waited for.
     async fn propose(&mut self, entry: Vec<Proposal>) {
         let bytes = batch::join(entry.iter().map(|proposal| proposal.encoded.as_slice()));
-        let before = *self.leadership.borrow();
+        let before = *self.session.borrow();
         let written = tokio::select! {
             written = self.node.write(bytes) => written.ok(),
-            _ = self.leadership.wait_for(|now| *now != before) => None,
+            _ = self.session.wait_for(|now| *now != before) => None,
         };
         let Some(answers) = written else {
             self.counters.unknown.fetch_add(entry.len() as u64, Ordering::Relaxed);

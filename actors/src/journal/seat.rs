@@ -148,7 +148,8 @@ impl<P: Piece> Seat<P> {
     }
 
     /// Sets out a commit: its events are in flight at once. The future is to be awaited off the
-    /// mailbox (`ctx.spawn`) and its settlement handed to [`Seat::settle`].
+    /// mailbox (`ctx.spawn`) and its settlement handed to [`Seat::settle`]. Never by `ctx.wait`: the
+    /// entry comes to be applied through the same mailbox, and would wait for itself.
     pub fn commit(
         &mut self,
         at: Millis,

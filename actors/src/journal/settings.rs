@@ -28,6 +28,9 @@ pub struct JournalSettings {
     /// How many entries before a snapshot are kept, so that a follower that is a little behind
     /// needs no snapshot.
     pub keep_entries: u64,
+    /// Opens a store that lost entries it once had: a decision for an operator, on a node that is
+    /// alone.
+    pub accept_loss: bool,
 }
 
 impl JournalSettings {
@@ -42,6 +45,7 @@ impl JournalSettings {
             election: (Duration::from_millis(500), Duration::from_millis(1000)),
             snapshot_log_bytes: 64 << 20,
             keep_entries: 1000,
+            accept_loss: false,
         }
     }
 }
@@ -72,6 +76,14 @@ pub enum OpenError {
         dir: PathBuf,
         /// What was found.
         why: String,
+    },
+    /// The store is whole, but ends before what was known to be durable.
+    #[error("the store in {} has lost its last {missing} entries, most likely to a damaged disk: restore it from a backup, take this node's state from the others under a new id, or accept the loss", .dir.display())]
+    Lost {
+        /// The store's directory.
+        dir: PathBuf,
+        /// How many entries are missing.
+        missing: u64,
     },
     /// The file system refused.
     #[error("cannot open the store in {}: {why}", .dir.display())]

@@ -68,8 +68,7 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &Vote<u64>) -> Result<(), Failure> {
-        let vote = *vote;
-        self.store.write(move |trees| trees.put(VOTE, &vote)).await.map_err(cannot_write_log)
+        self.store.promise(VOTE, *vote).await.map_err(cannot_write_log)
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote<u64>>, Failure> {
@@ -103,10 +102,7 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn truncate(&mut self, log_id: LogId) -> Result<(), Failure> {
-        self.store
-            .write(move |trees| trees.log.truncate(log_id.index))
-            .await
-            .map_err(cannot_write_log)
+        self.store.truncate(log_id.index).await.map_err(cannot_write_log)
     }
 
     async fn purge(&mut self, log_id: LogId) -> Result<(), Failure> {

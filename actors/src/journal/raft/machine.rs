@@ -10,9 +10,7 @@ use openraft::{
     StoredMembership,
 };
 
-use super::{
-    Failure, LogId, Types, cannot_apply, cannot_read_log, cannot_snapshot, encode_entry, read_entry,
-};
+use super::{Failure, LogId, Types, cannot_apply, cannot_read_log, cannot_snapshot, read_entry};
 use crate::event::PieceId;
 use crate::journal::messages::CommitAnswer;
 use crate::journal::owner::OwnersError;
@@ -75,8 +73,11 @@ impl Machine {
             self.membership = StoredMembership::new(Some(entry.log_id), membership.clone());
         }
         self.applied = Some(entry.log_id);
-        let bytes = encode_entry(entry).map_or(0, |encoded| encoded.len() as u64);
-        self.growth.since_snapshot.fetch_add(bytes, Ordering::Relaxed);
+        let bytes = match &entry.payload {
+            EntryPayload::Normal(batch) => batch.0.len(),
+            EntryPayload::Blank | EntryPayload::Membership(_) => 0,
+        };
+        self.growth.since_snapshot.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(answers)
     }
 }

@@ -6,6 +6,7 @@ mod log_store;
 mod machine;
 mod network;
 mod node;
+mod run;
 
 use std::fmt;
 use std::io::Cursor;

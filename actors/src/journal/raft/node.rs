@@ -1,29 +1,28 @@
-//! A running raft node: founding, leading, following, ending.
+//! A raft node: writing, answering its peers, seating owners, ending.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use openraft::error::{InitializeError, RaftError};
-use openraft::{BasicNode, Config, RaftMetrics, ServerState, SnapshotPolicy};
+use actix::Recipient;
+use openraft::{Config, SnapshotPolicy};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::log_store::LogStore;
 use super::machine::{Growth, Machine};
 use super::network::{Network, Request, Response, decode, encode};
+use super::run::{Run, caught_up};
 use super::{Batch, Types};
-use crate::event::Epoch;
-use crate::journal::leadership::Leadership;
-use crate::journal::messages::CommitAnswer;
+use crate::event::PieceId;
+use crate::journal::leadership::{Leadership, Session};
+use crate::journal::messages::{CommitAnswer, Order};
 use crate::journal::owners::Owners;
 use crate::journal::settings::{JournalSettings, OpenError};
 use crate::journal::store::{Store, StoreError};
 use crate::journal::transport::Transport;
 
-type Raft = openraft::Raft<Types>;
-type Metrics = RaftMetrics<u64, BasicNode>;
+pub(super) type Raft = openraft::Raft<Types>;
 
 /// The most entries of one append call: with entries of up to 32 KiB this is 2 MiB.
 const ENTRIES_PER_CALL: u64 = 64;
@@ -50,16 +49,18 @@ pub(crate) struct NodeFigures {
 
 /// This node as a member of its cluster.
 pub(crate) struct Node {
-    id: u64,
+    pub(super) id: u64,
     /// Set once the log is applied as far as it is known to be committed.
-    raft: OnceLock<Raft>,
-    growth: Arc<Growth>,
+    pub(super) raft: OnceLock<Raft>,
+    pub(super) growth: Arc<Growth>,
     /// What the proposer goes by: changed before the owners are told, so that it takes the first
     /// thing that they decide.
-    proposing: watch::Sender<Leadership>,
+    session: watch::Sender<Session>,
     /// What everybody else goes by: changed after the owners are told, so that a request sent on
     /// seeing it finds them knowing it too.
     leadership: watch::Sender<Leadership>,
+    /// A leader that no quorum has answered for so long leads no more.
+    pub(super) patience: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
 }
@@ -85,8 +86,9 @@ impl Node {
             id: settings.node,
             raft: OnceLock::new(),
             growth,
-            proposing: watch::Sender::new(Leadership::Nobody),
+            session: watch::Sender::new(Session { leadership: Leadership::Nobody, number: 0 }),
             leadership: watch::Sender::new(Leadership::Nobody),
+            patience: settings.election.1,
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
         });
@@ -95,7 +97,6 @@ impl Node {
             owners,
             founders: settings.founders.clone(),
             heartbeat: settings.heartbeat,
-            patience: settings.election.1,
             snapshot_log_bytes: settings.snapshot_log_bytes,
         };
         let task = async move {
@@ -111,8 +112,8 @@ impl Node {
     }
 
     /// Who leads, for the proposer.
-    pub(crate) fn proposing(&self) -> watch::Receiver<Leadership> {
-        self.proposing.subscribe()
+    pub(crate) fn session(&self) -> watch::Receiver<Session> {
+        self.session.subscribe()
     }
 
     /// Who leads.
@@ -198,16 +199,47 @@ impl Node {
 
     /// Tells everybody who leads.
     pub(crate) fn lead(&self, owners: &Owners, leadership: Leadership) {
-        let tell = |watch: &watch::Sender<Leadership>| {
-            watch.send_if_modified(|present| {
-                let changed = *present != leadership;
-                *present = leadership;
-                changed
-            });
-        };
-        tell(&self.proposing);
+        self.session.send_if_modified(|session| {
+            let changed = session.leadership != leadership;
+            if changed {
+                *session = Session { leadership, number: session.number + 1 };
+            }
+            changed
+        });
         owners.lead(leadership.epoch());
-        tell(&self.leadership);
+        self.leadership.send_if_modified(|present| {
+            let changed = *present != leadership;
+            *present = leadership;
+            changed
+        });
+    }
+
+    /// Brings an owner to the present. If this node leads, it may decide once everything is
+    /// applied that a former incarnation of it decided, and none of that can come any more.
+    pub(crate) async fn seat(
+        &self,
+        owners: &Owners,
+        piece: PieceId,
+        recipient: Recipient<Order>,
+        ticket: u64,
+    ) {
+        if let Err(error) = owners.join(piece, recipient, ticket).await {
+            return self.fail(owners, &error.to_string());
+        }
+        while let (Some(epoch), Some(raft)) =
+            (owners.kept_from_leading(piece, ticket), self.raft.get())
+        {
+            self.session.send_modify(|session| session.number += 1);
+            let caught_up = caught_up(raft, owners, epoch);
+            if let Ok(Some(())) = tokio::time::timeout(self.patience, caught_up).await {
+                owners.let_lead(piece, ticket, epoch);
+            } else {
+                // Until anything changes; a leader's metrics do with every heartbeat.
+                let mut metrics = raft.metrics();
+                metrics.mark_unchanged();
+                let _ = metrics.changed().await;
+            }
+        }
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
@@ -232,137 +264,4 @@ fn config(settings: &JournalSettings) -> Result<Config, OpenError> {
     }
     .validate()
     .map_err(|error| OpenError::Settings(error.to_string()))
-}
-
-/// The task that watches over the node.
-struct Run {
-    node: Arc<Node>,
-    owners: Arc<Owners>,
-    founders: BTreeMap<u64, String>,
-    heartbeat: Duration,
-    /// A leader that no quorum has answered for so long leads no more.
-    patience: Duration,
-    snapshot_log_bytes: u64,
-}
-
-impl Run {
-    async fn until_it_ends(&self, raft: Raft) {
-        let raft = self.node.raft.get_or_init(|| raft);
-        if let Err(error) = self.found(raft).await {
-            return self.fail(&error);
-        }
-        let mut metrics = raft.metrics();
-        let mut seen = Instant::now();
-        let mut leading = None;
-        loop {
-            let now = metrics.borrow_and_update().clone();
-            if let Err(error) = &now.running_state {
-                return match error {
-                    openraft::error::Fatal::Stopped => self.lead(Leadership::Stopped),
-                    error => self.fail(&error.to_string()),
-                };
-            }
-            leading = self.follow(raft, &now, seen.elapsed(), leading).await;
-            self.take_snapshot_if_due(raft).await;
-            match tokio::time::timeout(self.heartbeat, metrics.changed()).await {
-                Ok(Ok(())) => seen = Instant::now(),
-                Ok(Err(_)) => return self.fail("the raft node panicked"),
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Founds the cluster, if the store is empty and this node is among the founders.
-    async fn found(&self, raft: &Raft) -> Result<(), String> {
-        let initialized = raft.is_initialized().await.map_err(|error| error.to_string())?;
-        if !initialized && !self.founders.is_empty() {
-            let members: BTreeMap<u64, BasicNode> =
-                self.founders.iter().map(|(&id, address)| (id, BasicNode::new(address))).collect();
-            match raft.initialize(members).await {
-                // Another founder was quicker.
-                Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        // A single voter has nobody to wait for.
-        let metrics = raft.metrics().borrow().clone();
-        let alone = metrics.membership_config.membership().voter_ids().eq([self.node.id]);
-        if alone && metrics.current_leader.is_none() {
-            raft.trigger().elect().await.map_err(|error| error.to_string())?;
-        }
-        Ok(())
-    }
-
-    /// Takes note of who leads, and answers in which epoch this node does.
-    async fn follow(
-        &self,
-        raft: &Raft,
-        metrics: &Metrics,
-        age: Duration,
-        leading: Option<Epoch>,
-    ) -> Option<Epoch> {
-        let epoch = Epoch(metrics.current_term);
-        let is_leader =
-            metrics.state == ServerState::Leader && metrics.current_leader == Some(self.node.id);
-        if is_leader && leading == Some(epoch) {
-            let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
-            if silence.is_some_and(|silence| silence + age <= self.patience) {
-                return leading;
-            }
-            tracing::warn!(%epoch, "no quorum answers: this node decides nothing for now");
-        }
-        let known = match metrics.current_leader {
-            Some(leader) => Leadership::Following { leader },
-            None => Leadership::Nobody,
-        };
-        self.lead(known);
-        if !is_leader || !self.confirmed(raft, metrics).await {
-            return None;
-        }
-        tracing::info!(%epoch, "this node leads");
-        self.lead(Leadership::Leading { epoch });
-        Some(epoch)
-    }
-
-    /// Whether a quorum confirms that this node leads, and everything before is applied here, by
-    /// owners that are all there.
-    async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
-        let confirm = async {
-            raft.ensure_linearizable().await.ok()?;
-            // A node that restarted as the leader it was has entries of its own epoch in the log
-            // that nobody confirmed yet: they come before anything it decides now.
-            let mut applied = raft.metrics();
-            let all = |now: &Metrics| {
-                now.current_term != metrics.current_term
-                    || now.last_applied.map(|log_id| log_id.index) >= metrics.last_log_index
-            };
-            applied.wait_for(all).await.ok()?;
-            // A snapshot alone needs nobody to apply it.
-            self.owners.all_seated().await.ok()?;
-            let now = applied.borrow().clone();
-            let still = now.current_term == metrics.current_term
-                && now.current_leader == Some(self.node.id);
-            still.then_some(())
-        };
-        matches!(tokio::time::timeout(self.patience, confirm).await, Ok(Some(())))
-    }
-
-    async fn take_snapshot_if_due(&self, raft: &Raft) {
-        let growth = &self.node.growth;
-        let due = self.snapshot_log_bytes.max(growth.snapshot_bytes.load(Ordering::Relaxed));
-        if growth.since_snapshot.load(Ordering::Relaxed) < due {
-            return;
-        }
-        // openraft takes no second one while one is being written. That it has ended is seen by
-        // the caller.
-        let _ = raft.trigger().snapshot().await;
-    }
-
-    fn lead(&self, leadership: Leadership) {
-        self.node.lead(&self.owners, leadership);
-    }
-
-    fn fail(&self, why: &str) {
-        self.node.fail(&self.owners, why);
-    }
 }

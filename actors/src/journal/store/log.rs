@@ -31,6 +31,8 @@ pub(crate) struct LogTrees {
 #[derive(Default)]
 struct Segments {
     trees: BTreeMap<u64, Segment>,
+    /// One past the last entry, purged ones included.
+    end: u64,
 }
 
 struct Segment {
@@ -51,7 +53,7 @@ impl LogTrees {
             let tree = db.open_tree(&name)?;
             trees.insert(number, Segment { tree, bytes: 0 });
         }
-        let log = LogTrees { db: db.clone(), segments: Mutex::new(Segments { trees }) };
+        let log = LogTrees { db: db.clone(), segments: Mutex::new(Segments { trees, end: 0 }) };
         log.check()?;
         Ok(log)
     }
@@ -60,7 +62,8 @@ impl LogTrees {
         let purged: Option<Purged> = super::get(&self.db, PURGED)?;
         let first_needed = purged.map_or(0, |purged| purged.index + 1);
         let mut previous: Option<u64> = None;
-        for segment in self.segments().trees.values_mut() {
+        let mut segments = self.segments();
+        for segment in segments.trees.values_mut() {
             for row in &segment.tree {
                 let (key, record) = row?;
                 let index = index_of(&key)?;
@@ -77,6 +80,7 @@ impl LogTrees {
                 previous = Some(index);
             }
         }
+        segments.end = previous.map_or(0, |last| last + 1).max(first_needed);
         Ok(())
     }
 
@@ -98,6 +102,7 @@ impl LogTrees {
             };
             segment.bytes += record.len() as u64;
             segment.tree.insert(index.to_be_bytes(), record)?;
+            segments.end = index + 1;
         }
         Ok(())
     }
@@ -137,6 +142,7 @@ impl LogTrees {
     /// Removes every row from `index` on.
     pub(crate) fn truncate(&self, index: u64) -> Result<(), StoreError> {
         let mut segments = self.segments();
+        segments.end = segments.end.min(index);
         // From the end, so that a crash in between leaves no hole.
         for segment in segments.trees.range_mut(index / SEGMENT_ENTRIES..).rev() {
             let rows: Vec<_> = segment.1.tree.range(index.to_be_bytes()..).collect();
@@ -155,6 +161,7 @@ impl LogTrees {
         let mut dropped = Vec::new();
         {
             let mut segments = self.segments();
+            segments.end = segments.end.max(index + 1);
             while let Some(first) = segments.trees.first_entry() {
                 let last_possible = (first.key() + 1) * SEGMENT_ENTRIES - 1;
                 let last = first.get().tree.last()?.map(|(key, _)| index_of(&key)).transpose()?;
@@ -168,6 +175,11 @@ impl LogTrees {
             self.db.drop_tree(tree.name())?;
         }
         Ok(())
+    }
+
+    /// One past the last entry, purged ones included; 0 for an empty log.
+    pub(crate) fn end(&self) -> u64 {
+        self.segments().end
     }
 
     /// Bytes of all rows that are kept.

@@ -3,13 +3,14 @@
 //! **Invariant:** a write is answered only after `flush` *and* `sync_data` on the log file: sled's
 //! flush alone leaves the data in the page cache on Linux.
 //!
-//! **Invariant:** all writing happens on the store's own thread, in the order in which it was
-//! asked for; many writes share one flush.
+//! **Invariant:** whatever must be durable is written on the store's own thread, in the order in
+//! which it was asked for; many writes share one flush.
 
 mod lock;
 mod log;
 mod record;
 mod snapshots;
+mod watermark;
 mod writer;
 
 use std::fs::{self, File};
@@ -27,7 +28,8 @@ pub(crate) use snapshots::{Kept, SnapshotManifest};
 use crate::journal::settings::OpenError;
 use lock::DirectoryLock;
 use record::{frame, unframe};
-use writer::{Job, Writer};
+use watermark::Watermark;
+use writer::{Job, Mark, Writer};
 
 /// Pages of up to a quarter of a segment stay in the log file; larger ones would become files
 /// that are never synced.
@@ -52,6 +54,12 @@ pub(crate) enum StoreError {
     Damaged { what: String, why: String },
     #[error("the store is closed")]
     Closed,
+}
+
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> Self {
+        StoreError::Io(error.to_string())
+    }
 }
 
 impl From<sled::Error> for StoreError {
@@ -84,11 +92,13 @@ impl Store {
     pub(crate) fn open(
         dir: &Path,
         node: u64,
+        accept_loss: bool,
     ) -> Result<(Arc<Store>, watch::Receiver<bool>), OpenError> {
         let io =
             |error: std::io::Error| OpenError::Io { dir: dir.to_owned(), why: error.to_string() };
         fs::create_dir_all(dir).map_err(io)?;
         let lock = DirectoryLock::take(dir, LOCK_PATIENCE)?;
+        let mut watermark = Watermark::open(dir).map_err(io)?;
         let db = open_sled(&dir.join("sled"))?;
         // sled never syncs its log file itself: this handle does.
         let log_file = File::open(dir.join("sled").join("db")).map_err(io)?;
@@ -102,8 +112,10 @@ impl Store {
                 Err(StoreError::Damaged { what: "a page".to_owned(), why: panic_text(&*panic) })
             })
             .map_err(damaged)?;
+        check_end(dir, trees.log.end(), &mut watermark, accept_loss)?;
         let trees = Arc::new(trees);
-        let (writer, closed) = Writer::spawn(trees.clone(), log_file, lock).map_err(io)?;
+        let (writer, closed) =
+            Writer::spawn(trees.clone(), log_file, watermark, lock).map_err(io)?;
         let store = Arc::new(Store { trees, writer });
         store.belong_to(dir, node)?;
         Ok((store, closed))
@@ -119,7 +131,7 @@ impl Store {
         }
     }
 
-    /// Reads: the trees themselves. Writing through them is for the writer's thread alone.
+    /// The trees themselves, to read. What must be durable is written by [`Store::write`].
     pub(crate) fn trees(&self) -> &Arc<Trees> {
         &self.trees
     }
@@ -129,8 +141,29 @@ impl Store {
     where
         W: FnOnce(&Trees) -> Result<(), StoreError> + Send + 'static,
     {
+        self.write_marked(Mark::WhenDue, write).await
+    }
+
+    /// Sets a value that other nodes are about to rely on.
+    pub(crate) async fn promise<T: serde::Serialize + Send + 'static>(
+        &self,
+        key: &'static str,
+        value: T,
+    ) -> Result<(), StoreError> {
+        self.write_marked(Mark::AtOnce, move |trees| trees.put(key, &value)).await
+    }
+
+    /// Removes the log's rows from `index` on: another leader's replace them.
+    pub(crate) async fn truncate(&self, index: u64) -> Result<(), StoreError> {
+        self.write_marked(Mark::Lowered(index), move |trees| trees.log.truncate(index)).await
+    }
+
+    async fn write_marked<W>(&self, mark: Mark, write: W) -> Result<(), StoreError>
+    where
+        W: FnOnce(&Trees) -> Result<(), StoreError> + Send + 'static,
+    {
         let (done, answer) = oneshot::channel();
-        self.writer.send(Job { write: Box::new(write), done })?;
+        self.writer.send(Job { write: Box::new(write), mark, done })?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
@@ -162,6 +195,26 @@ impl Trees {
         self.db.insert(key, frame(&body))?;
         Ok(())
     }
+}
+
+/// Refuses a store that ends before what was known to be durable.
+fn check_end(
+    dir: &Path,
+    end: u64,
+    watermark: &mut Watermark,
+    accept_loss: bool,
+) -> Result<(), OpenError> {
+    let marked = watermark.marked();
+    if end >= marked {
+        return Ok(());
+    }
+    if !accept_loss {
+        return Err(OpenError::Lost { dir: dir.to_owned(), missing: marked - end });
+    }
+    tracing::warn!(missing = marked - end, "entries of the journal are lost, and that is accepted");
+    watermark
+        .set(end)
+        .map_err(|error| OpenError::Io { dir: dir.to_owned(), why: error.to_string() })
 }
 
 fn get<T: serde::de::DeserializeOwned>(db: &sled::Db, key: &str) -> Result<Option<T>, StoreError> {
