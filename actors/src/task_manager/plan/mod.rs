@@ -1,5 +1,4 @@
-//! The planner: which copies to make now. Pure; the algorithm and its invariants are in
-//! `README.md` beside this file.
+#![doc = include_str!("README.md")]
 
 mod candidates;
 mod looks;
