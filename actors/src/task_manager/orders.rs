@@ -9,7 +9,6 @@ use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, Occasion, Order};
 use crate::names::{FileId, FileName};
-use crate::wire::worker::TaskId;
 
 use super::TaskBook;
 
@@ -63,11 +62,58 @@ impl TaskManager {
                 return false;
             }
         }
+        // What a node applies before it leads is old: it is neither counted nor told again.
+        let live = self.seat.epoch().is_some();
+        if live {
+            self.tell(&applied.event);
+        }
         match &applied.event {
+            TaskEvent::Completed { id, .. } => {
+                if let Some(task) = self.seat.piece().task(*id).cloned() {
+                    self.signs.ended(&task, at);
+                    self.arrived(task.destination, &task.name, Some(task.size), at, live);
+                }
+                return true;
+            }
+            TaskEvent::Ended { id, .. } => {
+                if let Some(task) = self.seat.piece().task(*id) {
+                    self.signs.ended(task, at);
+                }
+                return true;
+            }
+            TaskEvent::Placed { host, name } => self.arrived(*host, name, None, at, live),
+            TaskEvent::InventoryDiffered { host, added, removed, .. } => {
+                let names = self.seat.piece().names();
+                let ids = |names_of: &[FileName]| -> Vec<FileId> {
+                    names_of.iter().map(|name| names.intern(name)).collect()
+                };
+                let (added, removed) = (ids(added), ids(removed));
+                self.planner.came(added);
+                self.planner.left(removed, self.seat.piece(), &self.hosts);
+                self.hosts.set_differs(*host, true);
+            }
+            TaskEvent::HostsConfigured { .. } => {
+                self.planner.set_stale();
+                self.hosts.all_differ();
+            }
+            TaskEvent::Created(_)
+            | TaskEvent::Began { .. }
+            | TaskEvent::Claimed { .. }
+            | TaskEvent::Forgot { .. } => {}
+        }
+        false
+    }
+
+    /// Counts an event and tells the operator of it.
+    fn tell(&mut self, event: &TaskEvent) {
+        match event {
             TaskEvent::Created(_) => self.counters.created += 1,
             TaskEvent::Completed { id, .. } => {
-                self.completed(*id, at);
-                return true;
+                self.counters.completed += 1;
+                if let Some(task) = self.seat.piece().task(*id) {
+                    let (file, destination) = (&task.name, task.destination);
+                    tracing::info!(%id, %file, %destination, size = task.size, "copy in place");
+                }
             }
             TaskEvent::Ended { id, ending, .. } => {
                 match ending.how {
@@ -75,50 +121,27 @@ impl TaskManager {
                     GivenUp::Timeout => self.counters.timed_out += 1,
                     GivenUp::Cancelled => self.counters.cancelled += 1,
                 }
-                tracing::info!(%id, how = ?ending.how, blame = ?ending.blame, reason = ending.reason, "copy given up");
-                if let Some(task) = self.seat.piece().task(*id) {
-                    self.signs.ended(task, at);
-                }
-                return true;
+                let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
+                tracing::info!(%id, ?how, ?blame, reason, "copy given up");
             }
-            TaskEvent::Placed { host, name } => self.arrived(*host, name, None, at),
-            TaskEvent::InventoryDiffered { host, added, removed, .. } => {
-                let names = self.seat.piece().names();
-                let files: Vec<FileId> =
-                    added.iter().chain(removed).map(|name| names.intern(name)).collect();
-                self.planner.moved(files, self.seat.piece(), &self.hosts);
-                self.hosts.set_differs(*host, true);
-            }
-            TaskEvent::HostsConfigured { .. } => {
-                self.planner.set_stale();
-                self.hosts.all_differ();
-            }
-            TaskEvent::Began { .. } | TaskEvent::Claimed { .. } | TaskEvent::Forgot { .. } => {}
+            _ => {}
         }
-        false
     }
 
-    fn completed(&mut self, id: TaskId, at: Millis) {
-        let Some(task) = self.seat.piece().task(id).cloned() else {
-            return;
-        };
-        self.counters.completed += 1;
-        self.signs.ended(&task, at);
-        let (file, destination) = (&task.name, task.destination);
-        tracing::info!(%id, %file, %destination, size = task.size, "copy in place");
-        self.arrived(destination, file, Some(task.size), at);
-    }
-
-    /// A copy is on a host: it takes room until the disk is read again, and the host's CfwWorker
-    /// knows of it without asking. A node that is still catching up tells nobody: what it
-    /// applies is old.
-    fn arrived(&mut self, host: HostAddr, name: &FileName, size: Option<u64>, at: Millis) {
+    /// A copy is on a host: it takes room until the disk is read again, and, if that is news, the
+    /// host's CfwWorker knows of it without asking.
+    fn arrived(
+        &mut self,
+        host: HostAddr,
+        name: &FileName,
+        size: Option<u64>,
+        at: Millis,
+        live: bool,
+    ) {
         let file = self.seat.piece().names().intern(name);
         self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
-        self.planner.moved([file], self.seat.piece(), &self.hosts);
-        if self.seat.epoch().is_some()
-            && let Some(recipient) = self.collaborators.arrived.get(&host)
-        {
+        self.planner.came([file]);
+        if live && let Some(recipient) = self.collaborators.arrived.get(&host) {
             recipient.do_send(CopyArrived { file, size });
         }
     }
