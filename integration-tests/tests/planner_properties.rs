@@ -67,4 +67,21 @@ proptest! {
         world.in_flight.clear();
         prop_assert!(world.round().tasks.is_empty());
     }
+
+    #[test]
+    fn following_changes_comes_to_the_same_as_looking_at_everything_anew(
+        case in case(),
+        emptied in any::<proptest::sample::Index>(),
+    ) {
+        let mut world = World::of(&case);
+        for _ in 0..3 {
+            let round = world.round();
+            world.complete(&round.tasks);
+        }
+        world.empty(&case, emptied.index(case.destinations.len()));
+        let followed = world.round();
+        let anew = world.with_fresh_planner(&case).round();
+        prop_assert_eq!(followed.tasks, anew.tasks);
+        prop_assert_eq!(followed.waiting, anew.waiting);
+    }
 }

@@ -13,7 +13,7 @@ use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::{Health, HealthChanged};
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::{InFlight, Piece};
-use reelyard_actors::names::{FileName, NameTable};
+use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::task_manager::plan::{Planner, Round, Yard};
 use reelyard_actors::task_manager::{
     BackingOff, Blamed, Ending, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskEvent,
@@ -140,6 +140,41 @@ impl World {
             apply(&mut self.book, TaskEvent::Ended { id: TaskId(id), ending, back_off });
         }
         self
+    }
+
+    /// Gives the planner everything anew, so that it makes up its mind from nothing.
+    pub fn with_fresh_planner(mut self, case: &Case) -> Self {
+        self.planner = Planner::default();
+        self.with_inputs(case)
+    }
+
+    /// Every planned copy arrives.
+    pub fn complete(&mut self, planned: &[NewTask]) {
+        for task in planned {
+            apply(&mut self.book, TaskEvent::Created(task.clone()));
+            let id = task.id;
+            apply(&mut self.book, TaskEvent::Completed { id, size: None, hash: None });
+            self.planner.came([self.names.intern(&task.name)]);
+        }
+    }
+
+    /// Everything on this destination is gone, as it says itself.
+    pub fn empty(&mut self, case: &Case, number: usize) {
+        let (host, destination) = (case.destination(number), &case.destinations[number]);
+        let at = NOW.after(Duration::from_secs(1));
+        let held = self.book.placement(host).map(|placement| placement.files.clone());
+        let names = |id: u32| self.names.name(FileId(id));
+        let removed = held.iter().flat_map(|held| held.iter()).map(names).collect::<Vec<_>>();
+        let kind = kind_of(destination);
+        let inventory = Some(Arc::new(Inventory { at, ..Inventory::default() }));
+        let seen = HostObserved { host, kind, inventory, disk: None, at };
+        let (_, left) = self.hosts.observe(&seen);
+        let added = Vec::new();
+        let event = TaskEvent::InventoryDiffered { host, added, removed, complete: true };
+        apply(&mut self.book, event);
+        let held = held.iter().flat_map(|held| held.iter());
+        let left: Vec<FileId> = left.iter().chain(held).map(FileId).collect();
+        self.planner.left(left, &self.book, &self.hosts);
     }
 
     fn with_inputs(mut self, case: &Case) -> Self {
