@@ -63,15 +63,14 @@ impl TaskManager {
             }
         }
         // What a node applies before it leads is old: it is neither counted nor told again.
-        let live = self.seat.epoch().is_some();
-        if live {
+        if self.seat.epoch().is_some() {
             self.tell(&applied.event);
         }
         match &applied.event {
             TaskEvent::Completed { id, .. } => {
                 if let Some(task) = self.seat.piece().task(*id).cloned() {
                     self.signs.ended(&task, at);
-                    self.arrived(task.destination, &task.name, Some(task.size), at, live);
+                    self.arrived(task.destination, &task.name, Some(task.size), at);
                 }
                 return true;
             }
@@ -81,7 +80,7 @@ impl TaskManager {
                 }
                 return true;
             }
-            TaskEvent::Placed { host, name } => self.arrived(*host, name, None, at, live),
+            TaskEvent::Placed { host, name } => self.arrived(*host, name, None, at),
             TaskEvent::InventoryDiffered { host, added, removed, .. } => {
                 let names = self.seat.piece().names();
                 let ids = |names_of: &[FileName]| -> Vec<FileId> {
@@ -128,20 +127,16 @@ impl TaskManager {
         }
     }
 
-    /// A copy is on a host: it takes room until the disk is read again, and, if that is news, the
-    /// host's CfwWorker knows of it without asking.
-    fn arrived(
-        &mut self,
-        host: HostAddr,
-        name: &FileName,
-        size: Option<u64>,
-        at: Millis,
-        live: bool,
-    ) {
+    /// A copy is on a host: it takes room until the disk is read again, and the host's CfwWorker
+    /// knows of it without asking. A node that is still catching up tells nobody: what it
+    /// applies is old.
+    fn arrived(&mut self, host: HostAddr, name: &FileName, size: Option<u64>, at: Millis) {
         let file = self.seat.piece().names().intern(name);
         self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
         self.planner.came([file]);
-        if live && let Some(recipient) = self.collaborators.arrived.get(&host) {
+        if self.seat.epoch().is_some()
+            && let Some(recipient) = self.collaborators.arrived.get(&host)
+        {
             recipient.do_send(CopyArrived { file, size });
         }
     }
