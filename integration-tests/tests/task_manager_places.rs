@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::CommitError;
 use reelyard_actors::task_manager::plan::{Skip, Waiting};
-use reelyard_actors::task_manager::{ExplainFile, PlanNow, TaskState};
+use reelyard_actors::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
+use reelyard_actors::wire::worker::Said;
 use reelyard_integration_tests::running::on_a_system;
 use task_manager_yard::{Plot, SIZE, destination, is_of, source};
 
@@ -177,5 +178,35 @@ fn whoever_does_not_lead_decides_nothing() {
         assert!(matches!(refused, Err(CommitError::NotLeader { .. })), "{refused:?}");
         let view = yard.board.view();
         assert!(view.open.is_empty() && view.orders_for(destination(1)).is_none());
+    });
+}
+
+#[test]
+fn a_long_poll_is_woken_by_a_task_and_by_its_end_but_not_by_progress() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let mut changes = yard.board.changes();
+        changes.mark_unchanged();
+        assert!(yard.board.view().orders_for(destination(1)).unwrap().tasks.is_empty());
+        yard.grade(&["a.mpg"]).await;
+        changes.changed().await.unwrap();
+        let orders = yard.board.view().orders_for(destination(1)).unwrap();
+        let [order] = &orders.tasks[..] else { panic!("{orders:?}") };
+        assert_eq!(order.source_data, Some("10.0.1.1:8889".parse().unwrap()));
+        let task = yard.open_task("a.mpg").await;
+        yard.report(&task, Said::Working).await;
+        changes.mark_unchanged();
+        yard.report(&task, Said::Progress { bytes: 77 }).await;
+        let sign = |view: &TaskManagerView| view.progress.get(&task.id).map(|sign| sign.bytes);
+        yard.until("progress is shown", |view| (sign(view) == Some(77)).then_some(())).await;
+        assert!(!changes.has_changed().unwrap());
+        yard.finish(&task).await;
+        assert!(changes.has_changed().unwrap());
+        assert!(yard.board.view().orders_for(destination(1)).unwrap().tasks.is_empty());
+        assert!(yard.board.view().orders_for(destination(2)).unwrap().tasks.is_empty());
+        let view = serde_json::to_value(&*yard.board.view()).unwrap();
+        assert_eq!(view["ended"][0]["name"]["name"], "a.mpg");
+        yard.journal.stop().await;
     });
 }

@@ -254,3 +254,115 @@ impl TaskBook {
         Ok(Applied)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task_manager::samples::{host, name, new_task};
+
+    fn book() -> TaskBook {
+        let mut book = TaskBook::default();
+        let hosts = vec![
+            (host(1), HostRole::Both),
+            (host(2), HostRole::Source),
+            (host(21), HostRole::Destination),
+        ];
+        book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts }).unwrap();
+        book
+    }
+
+    fn create(book: &mut TaskBook, task: NewTask) -> Applying {
+        book.apply(Millis(0), &TaskEvent::Created(task))
+    }
+
+    fn fail(id: i64, blamed: Blamed, until: i64) -> TaskEvent {
+        let ending = Ending { how: GivenUp::Failed, reason: "broke".to_owned(), blame: None };
+        let back_off = Some(BackingOff { blamed, until: Millis(until) });
+        TaskEvent::Ended { id: TaskId(id), ending, back_off }
+    }
+
+    #[test]
+    fn a_task_is_created_only_where_nothing_is_in_its_way() {
+        let mut book = book();
+        create(&mut book, new_task(1, "a.mpg")).unwrap();
+        let of = |id, file: &str| NewTask { source_cap: 2, ..new_task(id, file) };
+        let refused = [
+            (of(1, "b.mpg"), TaskRefusal::IdTaken(TaskId(1))),
+            (new_task(2, "b.mpg"), TaskRefusal::SourceBusy(host(1))),
+            (
+                NewTask { source: host(2), ..of(2, "a.mpg") },
+                TaskRefusal::FileBusy { name: name("a.mpg"), by: TaskId(1) },
+            ),
+            (NewTask { destination: host(1), ..of(2, "b.mpg") }, TaskRefusal::SameHost(host(1))),
+            (
+                NewTask { source: host(21), destination: host(1), ..of(2, "b.mpg") },
+                TaskRefusal::UnknownHost(host(21)),
+            ),
+            (NewTask { destination: host(2), ..of(2, "b.mpg") }, TaskRefusal::UnknownHost(host(2))),
+            (NewTask { destination: host(9), ..of(2, "b.mpg") }, TaskRefusal::UnknownHost(host(9))),
+        ];
+        for (task, refusal) in refused {
+            assert_eq!(create(&mut book, task), Err(refusal));
+        }
+        assert_eq!(book.open().len(), 1);
+        create(&mut book, of(2, "b.mpg")).unwrap();
+    }
+
+    #[test]
+    fn a_completed_task_places_its_file_and_clears_who_had_a_part_in_it() {
+        let mut book = book();
+        let others = Blamed::Destination(host(1));
+        let blamed = [Blamed::Source(host(1)), Blamed::File(name("a.mpg")), others.clone()];
+        for (id, blamed) in (1..).zip(blamed) {
+            create(&mut book, new_task(id, "a.mpg")).unwrap();
+            book.apply(Millis(1), &fail(id, blamed, 50)).unwrap();
+        }
+        create(&mut book, new_task(9, "a.mpg")).unwrap();
+        let done = TaskEvent::Completed { id: TaskId(9), size: Some(5), hash: None };
+        assert_eq!(book.apply(Millis(2), &done), Ok(Applied));
+        assert_eq!(book.apply(Millis(3), &done), Ok(AlreadySo));
+        let task = book.task(TaskId(9)).unwrap();
+        assert_eq!((task.state, task.size, task.changed), (TaskState::Done, 5, Millis(2)));
+        let file = book.file(&name("a.mpg"));
+        assert!(book.placement(host(21)).unwrap().files.contains(file.0));
+        assert!(!book.placement(host(21)).unwrap().complete);
+        assert_eq!(book.back_offs().keys().collect::<Vec<_>>(), [&others]);
+    }
+
+    #[test]
+    fn failures_in_a_row_are_counted() {
+        let mut book = book();
+        let blamed = Blamed::File(name("a.mpg"));
+        for id in 1..4 {
+            create(&mut book, new_task(id, "a.mpg")).unwrap();
+            book.apply(Millis(id), &fail(id, blamed.clone(), 100 + id)).unwrap();
+        }
+        let held = book.held_back(&blamed, Millis(102)).unwrap();
+        assert_eq!((held.failures, held.since, held.until), (3, Millis(3), Millis(103)));
+        assert!(book.held_back(&blamed, Millis(103)).is_none());
+    }
+
+    #[test]
+    fn what_has_ended_cannot_fail_or_begin() {
+        let mut book = book();
+        create(&mut book, new_task(1, "a.mpg")).unwrap();
+        let done = TaskEvent::Completed { id: TaskId(1), size: None, hash: None };
+        book.apply(Millis(1), &done).unwrap();
+        let refused = Err(TaskRefusal::Transition { id: TaskId(1), from: TaskState::Done });
+        let failing = fail(1, Blamed::Source(host(1)), 9);
+        assert_eq!(book.apply(Millis(2), &failing), refused);
+        assert_eq!(book.apply(Millis(2), &TaskEvent::Began { id: TaskId(1) }), refused);
+        assert!(book.back_offs().is_empty());
+    }
+
+    #[test]
+    fn a_host_that_leaves_takes_what_is_known_of_it_along() {
+        let mut book = book();
+        let placed = TaskEvent::Placed { host: host(21), name: name("a.mpg") };
+        book.apply(Millis(1), &placed).unwrap();
+        let hosts = vec![(host(1), HostRole::Both)];
+        book.apply(Millis(2), &TaskEvent::HostsConfigured { hosts }).unwrap();
+        assert!(book.placement(host(21)).is_none());
+        assert_eq!(book.apply(Millis(3), &placed), Err(TaskRefusal::UnknownHost(host(21))));
+    }
+}

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
+
 use super::settings::HostSetting;
 use crate::cfw_worker::{DiskFigures, HostObserved, Inventory};
 use crate::clock::Millis;
@@ -119,10 +121,12 @@ impl HostTable {
         true
     }
 
-    /// Takes what was seen of a host. Answers the files whose place changed by it.
-    pub fn observe(&mut self, seen: &HostObserved) -> Vec<FileId> {
+    /// Takes what was seen of a host. Answers which files it holds now and did not before, as far
+    /// as this process has seen, and which the other way round.
+    pub fn observe(&mut self, seen: &HostObserved) -> (RoaringBitmap, RoaringBitmap) {
+        let mut changed = Default::default();
         let Some(host) = self.hosts.get_mut(&seen.host) else {
-            return Vec::new();
+            return changed;
         };
         host.kind = seen.kind;
         if let Some(disk) = seen.disk
@@ -130,13 +134,12 @@ impl HostTable {
         {
             host.disk = Some((disk, seen.at));
         }
-        let mut changed = Vec::new();
         if let Some(inventory) = &seen.inventory
             && host.observed.as_ref().is_none_or(|known| known.at <= inventory.at)
         {
             changed = match &host.observed {
-                Some(known) => (&known.files ^ &inventory.files).iter().map(FileId).collect(),
-                None => inventory.files.iter().map(FileId).collect(),
+                Some(known) => (&inventory.files - &known.files, &known.files - &inventory.files),
+                None => (inventory.files.clone(), RoaringBitmap::new()),
             };
             host.observed = Some(Arc::clone(inventory));
             host.differs = true;

@@ -6,6 +6,7 @@ use super::TaskManager;
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
 use crate::cfw_worker::HostObserved;
 use crate::heartbeat::{Health, HealthChanged};
+use crate::names::FileId;
 
 impl Handler<RankingChanged> for TaskManager {
     type Result = ();
@@ -53,8 +54,9 @@ impl Handler<HostObserved> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, seen: HostObserved, ctx: &mut Context<Self>) {
-        let moved = self.hosts.observe(&seen);
-        self.planner.moved(moved, self.seat.piece(), &self.hosts);
+        let (came, left) = self.hosts.observe(&seen);
+        self.planner.came(came.iter().map(FileId));
+        self.planner.left(left.iter().map(FileId), self.seat.piece(), &self.hosts);
         self.soon(ctx);
     }
 }

@@ -9,7 +9,6 @@ use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, Occasion, Order};
 use crate::names::{FileId, FileName};
-use crate::wire::worker::TaskId;
 
 use super::TaskBook;
 
@@ -63,19 +62,19 @@ impl TaskManager {
                 return false;
             }
         }
+        // What a node applies before it leads is old: it is neither counted nor told again.
+        if self.seat.epoch().is_some() {
+            self.tell(&applied.event);
+        }
         match &applied.event {
-            TaskEvent::Created(_) => self.counters.created += 1,
             TaskEvent::Completed { id, .. } => {
-                self.completed(*id, at);
+                if let Some(task) = self.seat.piece().task(*id).cloned() {
+                    self.signs.ended(&task, at);
+                    self.arrived(task.destination, &task.name, Some(task.size), at);
+                }
                 return true;
             }
-            TaskEvent::Ended { id, ending, .. } => {
-                match ending.how {
-                    GivenUp::Failed => self.counters.failed += 1,
-                    GivenUp::Timeout => self.counters.timed_out += 1,
-                    GivenUp::Cancelled => self.counters.cancelled += 1,
-                }
-                tracing::info!(%id, how = ?ending.how, blame = ?ending.blame, reason = ending.reason, "copy given up");
+            TaskEvent::Ended { id, .. } => {
                 if let Some(task) = self.seat.piece().task(*id) {
                     self.signs.ended(task, at);
                 }
@@ -84,29 +83,48 @@ impl TaskManager {
             TaskEvent::Placed { host, name } => self.arrived(*host, name, None, at),
             TaskEvent::InventoryDiffered { host, added, removed, .. } => {
                 let names = self.seat.piece().names();
-                let files: Vec<FileId> =
-                    added.iter().chain(removed).map(|name| names.intern(name)).collect();
-                self.planner.moved(files, self.seat.piece(), &self.hosts);
+                let ids = |names_of: &[FileName]| -> Vec<FileId> {
+                    names_of.iter().map(|name| names.intern(name)).collect()
+                };
+                let (added, removed) = (ids(added), ids(removed));
+                self.planner.came(added);
+                self.planner.left(removed, self.seat.piece(), &self.hosts);
                 self.hosts.set_differs(*host, true);
             }
             TaskEvent::HostsConfigured { .. } => {
                 self.planner.set_stale();
                 self.hosts.all_differ();
             }
-            TaskEvent::Began { .. } | TaskEvent::Claimed { .. } | TaskEvent::Forgot { .. } => {}
+            TaskEvent::Created(_)
+            | TaskEvent::Began { .. }
+            | TaskEvent::Claimed { .. }
+            | TaskEvent::Forgot { .. } => {}
         }
         false
     }
 
-    fn completed(&mut self, id: TaskId, at: Millis) {
-        let Some(task) = self.seat.piece().task(id).cloned() else {
-            return;
-        };
-        self.counters.completed += 1;
-        self.signs.ended(&task, at);
-        let (file, destination) = (&task.name, task.destination);
-        tracing::info!(%id, %file, %destination, size = task.size, "copy in place");
-        self.arrived(destination, file, Some(task.size), at);
+    /// Counts an event and tells the operator of it.
+    fn tell(&mut self, event: &TaskEvent) {
+        match event {
+            TaskEvent::Created(_) => self.counters.created += 1,
+            TaskEvent::Completed { id, .. } => {
+                self.counters.completed += 1;
+                if let Some(task) = self.seat.piece().task(*id) {
+                    let (file, destination) = (&task.name, task.destination);
+                    tracing::info!(%id, %file, %destination, size = task.size, "copy in place");
+                }
+            }
+            TaskEvent::Ended { id, ending, .. } => {
+                match ending.how {
+                    GivenUp::Failed => self.counters.failed += 1,
+                    GivenUp::Timeout => self.counters.timed_out += 1,
+                    GivenUp::Cancelled => self.counters.cancelled += 1,
+                }
+                let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
+                tracing::info!(%id, ?how, ?blame, reason, "copy given up");
+            }
+            _ => {}
+        }
     }
 
     /// A copy is on a host: it takes room until the disk is read again, and the host's CfwWorker
@@ -115,7 +133,7 @@ impl TaskManager {
     fn arrived(&mut self, host: HostAddr, name: &FileName, size: Option<u64>, at: Millis) {
         let file = self.seat.piece().names().intern(name);
         self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
-        self.planner.moved([file], self.seat.piece(), &self.hosts);
+        self.planner.came([file]);
         if self.seat.epoch().is_some()
             && let Some(worker) = self.collaborators.arrived.get(&host)
         {

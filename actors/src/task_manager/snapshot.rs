@@ -130,3 +130,81 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Piece;
+    use crate::task_manager::back_off::BackingOff;
+    use crate::task_manager::event::{Ending, GivenUp, TaskEvent};
+    use crate::task_manager::samples::{host, name, new_task};
+    use crate::wire::worker::TaskId;
+
+    fn rows(book: &TaskBook) -> Vec<Vec<u8>> {
+        let mut rows = Vec::new();
+        book.freeze().write(&mut |row| rows.push(row.to_vec()));
+        rows
+    }
+
+    /// A book with something of everything; its table has met other names before.
+    fn book() -> TaskBook {
+        let names = NameTable::new();
+        names.intern(&name("met before"));
+        let mut book = TaskBook::new(names);
+        let mut apply = |event| book.apply(Millis(7), &event).unwrap();
+        let hosts = vec![(host(1), HostRole::Source), (host(21), HostRole::Both)];
+        apply(TaskEvent::HostsConfigured { hosts });
+        apply(TaskEvent::Created(new_task(1, "a.mpg")));
+        let blamed = Blamed::Pair(host(1), host(21));
+        let ending = Ending { how: GivenUp::Failed, reason: "torn".to_owned(), blame: None };
+        let back_off = Some(BackingOff { blamed, until: Millis(99) });
+        apply(TaskEvent::Ended { id: TaskId(1), ending, back_off });
+        apply(TaskEvent::Created(new_task(2, "b.mpg")));
+        let added = (0..5000).map(|i| name(&format!("{i:0>40}"))).collect();
+        let removed = Vec::new();
+        apply(TaskEvent::InventoryDiffered { host: host(21), added, removed, complete: true });
+        book
+    }
+
+    #[test]
+    fn a_book_comes_back_from_its_rows_in_another_process() {
+        let book = book();
+        let rows = rows(&book);
+        assert!(rows.len() > 5 && rows.iter().all(|row| row.len() < 1 << 20));
+        let mut thawed = TaskBook::new(NameTable::new());
+        for row in &rows {
+            thawed.thaw(row).unwrap();
+        }
+        assert_eq!((thawed.hosts(), thawed.open()), (book.hosts(), book.open()));
+        assert_eq!((thawed.ended(), thawed.back_offs()), (book.ended(), book.back_offs()));
+        assert_eq!(thawed.open_for(thawed.file(&name("b.mpg"))), Some(TaskId(2)));
+        let named = |book: &TaskBook| {
+            let files = &book.placement(host(21)).unwrap().files;
+            let mut names: Vec<FileName> =
+                files.iter().map(|file| book.names.name(FileId(file))).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(named(&thawed).len(), 5000);
+        assert_eq!(named(&thawed), named(&book));
+        assert!(thawed.placement(host(21)).unwrap().complete);
+    }
+
+    #[test]
+    fn a_frozen_book_stays_as_it_was() {
+        let mut book = book();
+        let frozen = book.freeze();
+        let before = rows(&book);
+        book.apply(Millis(8), &TaskEvent::Began { id: TaskId(2) }).unwrap();
+        book.apply(Millis(8), &TaskEvent::Placed { host: host(21), name: name("z") }).unwrap();
+        let mut after = Vec::new();
+        frozen.write(&mut |row| after.push(row.to_vec()));
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn a_row_of_another_version_is_told() {
+        let told = TaskBook::default().thaw(&[9, 0]);
+        assert!(matches!(told, Err(UnreadableEvent::Version { version: 9, .. })));
+    }
+}

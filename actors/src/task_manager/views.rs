@@ -83,7 +83,7 @@ pub struct TaskManagerView {
     pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
     /// The planner.
     pub plan: PlanView,
-    /// Counts since the process started.
+    /// Counts of what this node did while it led, since the process started.
     pub counters: TaskCounters,
 }
 
@@ -168,7 +168,7 @@ pub struct SkippedFile {
     pub why: Skip,
 }
 
-/// Counts since the process started.
+/// Counts of what this node did while it led, since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskCounters {
     /// Rounds of planning.

@@ -28,7 +28,7 @@ use reelyard_actors::task_manager::{
     ChangeRefused, ChangeTask, CheckNow, Collaborators, HostSetting, OldState, TakeReports, Task,
     TaskBoard, TaskManager, TaskManagerView, TaskSettings, TaskState,
 };
-use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said};
+use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
 use reelyard_integration_tests::running::eventually;
 
 pub const GIB: u64 = 1 << 30;
@@ -299,6 +299,16 @@ impl Yard {
     pub async fn pass(&self, time: Duration) {
         self.clock.advance(time);
         self.manager.send(CheckNow).await.unwrap();
+    }
+
+    /// Waits until everything decided so far is applied: one more commit goes behind it.
+    pub async fn settle(&self) {
+        let host = *self.world.lock().unwrap().hosts.keys().next().unwrap();
+        let name = Yard::name(&format!("behind-{}", self.names.len()));
+        let said = Said::Done { size: 0, hash: ContentHash([0; 32]) };
+        let report = Report { task: TaskId(-1), name, at: self.clock.now(), said };
+        let reports = TakeReports { host, reports: vec![report] };
+        self.manager.send(reports).await.unwrap().unwrap();
     }
 
     /// Waits until the view shows something.

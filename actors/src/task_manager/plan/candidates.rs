@@ -144,20 +144,26 @@ impl Candidates {
         }
     }
 
-    /// Takes note that these files came to a host or left one.
-    pub fn moved(
+    /// Takes note that these files came to a host.
+    pub fn came(&mut self, files: impl IntoIterator<Item = FileId>) {
+        for file in files {
+            self.placed.insert(file.0);
+            self.judge(file);
+        }
+    }
+
+    /// Takes note that these files left a host, or may have; others may still hold them.
+    pub fn left(
         &mut self,
         files: impl IntoIterator<Item = FileId>,
         book: &TaskBook,
         hosts: &HostTable,
     ) {
         for file in files {
-            if is_held(file, book, hosts) {
-                self.placed.insert(file.0);
-            } else {
+            if !is_held(file, book, hosts) {
                 self.placed.remove(file.0);
+                self.judge(file);
             }
-            self.judge(file);
         }
     }
 

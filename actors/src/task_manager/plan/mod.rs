@@ -1,5 +1,4 @@
-//! The planner: which copies to make now. Pure; the algorithm and its invariants are in
-//! `README.md` beside this file.
+#![doc = include_str!("README.md")]
 
 mod candidates;
 mod looks;
@@ -162,14 +161,19 @@ impl Planner {
         self.looks.learn(looks, now, settings.look_fresh_for, settings.ask_again_after);
     }
 
-    /// Takes note that these files came to a host or left one.
-    pub fn moved(
+    /// Takes note that these files came to a host.
+    pub fn came(&mut self, files: impl IntoIterator<Item = FileId>) {
+        self.candidates.came(files);
+    }
+
+    /// Takes note that these files left a host, or may have.
+    pub fn left(
         &mut self,
         files: impl IntoIterator<Item = FileId>,
         book: &TaskBook,
         hosts: &HostTable,
     ) {
-        self.candidates.moved(files, book, hosts);
+        self.candidates.left(files, book, hosts);
     }
 
     /// Looks at everything again before the next round: the book or the hosts were replaced.
@@ -187,8 +191,7 @@ impl Planner {
         self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
         let mut pairing = Pairing::new(yard);
         self.candidates.unpark(pairing.largest_room());
-        let mut round = Round::default();
-        round.waiting = self.waits(yard, &pairing);
+        let mut round = Round { waiting: self.waits(yard, &pairing), ..Round::default() };
         if matches!(round.waiting, None | Some(Waiting::Source)) {
             self.walk(yard, &mut pairing, &mut round);
         }

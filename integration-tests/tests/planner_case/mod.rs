@@ -1,0 +1,209 @@
+//! Drawn yards for the property tests of the planner.
+#![allow(clippy::unwrap_used, dead_code)]
+
+pub mod oracle;
+pub mod world;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use reelyard_actors::clock::Millis;
+use reelyard_actors::host::{HostAddr, HostKind};
+use reelyard_actors::names::FileName;
+use reelyard_actors::task_manager::{NewTask, TaskSettings};
+use reelyard_actors::wire::worker::TaskId;
+use std::time::Duration;
+
+pub const NOW: Millis = Millis(1_800_000_000_000);
+
+#[derive(Clone, Debug)]
+pub struct File {
+    pub graded: bool,
+    pub hits: u32,
+    pub size: u64,
+    pub master: bool,
+    pub master_found: bool,
+    pub ignored: bool,
+    pub uncarried: bool,
+    pub backs_off: bool,
+    pub placed_on: Option<usize>,
+    pub listed_on: Option<usize>,
+    /// From which source to which destination it is being copied, and whether that is applied.
+    pub under_way: Option<(usize, usize, bool)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Host {
+    pub up: bool,
+    pub ours: bool,
+    pub kind_known: bool,
+    pub backs_off: bool,
+    pub asked: bool,
+    pub room: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub files: Vec<File>,
+    pub sources: Vec<Host>,
+    pub destinations: Vec<Host>,
+    /// Whether the first source is the first destination too.
+    pub both: bool,
+    pub held_pairs: Vec<(usize, usize)>,
+    pub cap: usize,
+    pub ungraded_hot: bool,
+}
+
+fn likely(percent: u8) -> impl Strategy<Value = bool> {
+    (0..100u8).prop_map(move |drawn| drawn < percent)
+}
+
+fn file() -> impl Strategy<Value = File> {
+    let flags = (likely(85), likely(90), likely(90), likely(15), likely(15), likely(15));
+    let places = (
+        option::weighted(0.2, 0..4usize),
+        option::weighted(0.2, 0..4usize),
+        option::weighted(0.2, (0..4usize, 0..4usize, any::<bool>())),
+    );
+    let hits = prop_oneof![2 => Just(0u32), 1 => 1..4u32];
+    (flags, places, hits, 1..60u64).prop_map(|(flags, places, hits, size)| {
+        let (graded, master, master_found, ignored, uncarried, backs_off) = flags;
+        let (placed_on, listed_on, under_way) = places;
+        File {
+            graded,
+            hits,
+            size,
+            master,
+            master_found,
+            ignored,
+            uncarried,
+            backs_off,
+            placed_on,
+            listed_on,
+            under_way,
+        }
+    })
+}
+
+fn host() -> impl Strategy<Value = Host> {
+    let flags = (likely(80), any::<bool>(), likely(90), likely(15), likely(85));
+    (flags, option::weighted(0.9, 0..150u64)).prop_map(|(flags, room)| {
+        let (up, ours, kind_known, backs_off, asked) = flags;
+        Host { up, ours, kind_known, backs_off, asked, room }
+    })
+}
+
+prop_compose! {
+    /// A yard with hosts and files in all states.
+    pub fn case()(
+        files in vec(file(), 0..14),
+        sources in vec(host(), 1..5),
+        destinations in vec(host(), 1..5),
+        both in likely(30),
+        held_pairs in vec((0..4usize, 0..4usize), 0..3),
+        cap in 1..3usize,
+        ungraded_hot in any::<bool>(),
+    ) -> Case {
+        let mut case = Case { files, sources, destinations, both, held_pairs, cap, ungraded_hot };
+        case.make_consistent();
+        case
+    }
+}
+
+fn addr(kind: &str, number: usize) -> HostAddr {
+    let net = if kind == "source" { 1 } else { 2 };
+    format!("10.0.{net}.{}:8888", number + 1).parse().unwrap()
+}
+
+pub fn kind_of(host: &Host) -> HostKind {
+    match (host.kind_known, host.ours) {
+        (false, _) => HostKind::Unknown,
+        (true, true) => HostKind::Reelyard { data_addr: "10.0.0.1:8889".parse().unwrap() },
+        (true, false) => HostKind::Cfw,
+    }
+}
+
+impl Case {
+    /// Takes out of the drawn case what no yard can be in: two hosts under one address that
+    /// differ, a task from a host to itself, a source that serves more than it may.
+    fn make_consistent(&mut self) {
+        if self.both {
+            let (up, ours, known) =
+                (self.sources[0].up, self.sources[0].ours, self.sources[0].kind_known);
+            let destination = &mut self.destinations[0];
+            (destination.up, destination.ours, destination.kind_known) = (up, ours, known);
+        }
+        let (sources, destinations) = (self.sources.len(), self.destinations.len());
+        let mut served = vec![0; sources];
+        for file in &mut self.files {
+            for place in [&mut file.placed_on, &mut file.listed_on] {
+                *place = place.map(|place| place % destinations);
+            }
+            // What was never asked is not known to hold anything.
+            file.placed_on = file.placed_on.filter(|&place| self.destinations[place].asked);
+            file.under_way = file
+                .under_way
+                .map(|(source, destination, applied)| {
+                    (source % sources, destination % destinations, applied)
+                })
+                .filter(|(source, destination, _)| {
+                    !(self.both && (*source, *destination) == (0, 0))
+                })
+                .filter(|(source, _, _)| {
+                    served[*source] += 1;
+                    served[*source] <= self.cap
+                });
+        }
+        for pair in &mut self.held_pairs {
+            *pair = (pair.0 % sources, pair.1 % destinations);
+        }
+    }
+
+    pub fn source(&self, number: usize) -> HostAddr {
+        addr(if self.both && number == 0 { "destination" } else { "source" }, number)
+    }
+
+    pub fn destination(&self, number: usize) -> HostAddr {
+        addr("destination", number)
+    }
+
+    pub fn name(&self, number: usize) -> FileName {
+        let file = &self.files[number];
+        let prefix = if file.ignored { "AD" } else { "" };
+        let suffix = if file.uncarried { "\n" } else { "" };
+        FileName::new(format!("{prefix}{number:02}.mpg{suffix}")).unwrap()
+    }
+
+    pub fn settings(&self) -> TaskSettings {
+        TaskSettings {
+            copies_per_source: self.cap,
+            ungraded_hot: self.ungraded_hot,
+            ignore_prefixes: vec![b"AD".to_vec()],
+            storage_limit_percent: 100,
+            first_look: Duration::ZERO,
+            ..TaskSettings::default()
+        }
+    }
+
+    /// Files by priority: hot ones first, most hits, best grade, then by name.
+    pub fn priority(&self, number: usize) -> (std::cmp::Reverse<u32>, usize) {
+        let file = &self.files[number];
+        let grade = if file.graded { number } else { usize::MAX - self.files.len() + number };
+        (std::cmp::Reverse(file.hits), grade)
+    }
+
+    pub fn new_task(&self, id: i64, file: usize, source: usize, destination: usize) -> NewTask {
+        NewTask {
+            id: TaskId(id),
+            name: self.name(file),
+            dir: "/data".to_owned(),
+            source: self.source(source),
+            destination: self.destination(destination),
+            grade: 1,
+            hits: 0,
+            size: self.files[file].size,
+            copy_speed: None,
+            source_cap: 9,
+        }
+    }
+}

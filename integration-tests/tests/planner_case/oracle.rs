@@ -1,0 +1,88 @@
+//! The rules of planning, written down once more and naively, from the drawn yard alone.
+
+use std::collections::BTreeSet;
+
+use super::Case;
+
+/// The rules once more: what is left of a yard as copies are planned one after the other.
+pub struct Oracle<'a> {
+    case: &'a Case,
+    served: Vec<usize>,
+    pub load: Vec<usize>,
+    pub room: Vec<Option<u64>>,
+    pub planned: BTreeSet<usize>,
+}
+
+impl<'a> Oracle<'a> {
+    pub fn new(case: &'a Case) -> Self {
+        let mut oracle = Oracle {
+            case,
+            served: vec![0; case.sources.len()],
+            load: vec![0; case.destinations.len()],
+            room: case.destinations.iter().map(|host| host.room).collect(),
+            planned: BTreeSet::new(),
+        };
+        for file in &case.files {
+            if let Some((source, destination, _)) = file.under_way {
+                oracle.occupy(source, destination, file.size);
+            }
+        }
+        oracle
+    }
+
+    pub fn occupy(&mut self, source: usize, destination: usize, size: u64) {
+        self.served[source] += 1;
+        self.load[destination] += 1;
+        let room = &mut self.room[destination];
+        *room = room.map(|room| room.saturating_sub(size));
+    }
+
+    fn wants_copy(&self, number: usize) -> bool {
+        let file = &self.case.files[number];
+        let listed =
+            file.graded && file.listed_on.is_some_and(|host| !self.case.destinations[host].asked);
+        (file.graded || (file.hits > 0 && self.case.ungraded_hot))
+            && file.master
+            && file.master_found
+            && !file.ignored
+            && !file.backs_off
+            && file.placed_on.is_none()
+            && !listed
+            && file.under_way.is_none()
+            && !self.planned.contains(&number)
+    }
+
+    fn may_pair(&self, number: usize, source: usize, destination: usize) -> bool {
+        let (file, case) = (&self.case.files[number], self.case);
+        let (from, to) = (&case.sources[source], &case.destinations[destination]);
+        let (from_ours, to_ours) = (from.ours && from.kind_known, to.ours && to.kind_known);
+        case.source(source) != case.destination(destination)
+            && !case.held_pairs.contains(&(source, destination))
+            && from.up
+            && !from.backs_off
+            && self.served[source] < case.cap
+            && to.up
+            && to.kind_known
+            && to.asked
+            && !to.backs_off
+            && self.room[destination].is_some_and(|room| file.size <= room)
+            && (from_ours || !to_ours)
+            && (to_ours || !file.uncarried)
+    }
+
+    pub fn pairs(&self, number: usize) -> Vec<(usize, usize)> {
+        let sources = 0..self.case.sources.len();
+        sources
+            .flat_map(|source| (0..self.case.destinations.len()).map(move |to| (source, to)))
+            .filter(|&(source, destination)| self.may_pair(number, source, destination))
+            .collect()
+    }
+
+    pub fn eligible(&self) -> Vec<usize> {
+        let mut files: Vec<usize> = (0..self.case.files.len())
+            .filter(|&file| self.wants_copy(file) && !self.pairs(file).is_empty())
+            .collect();
+        files.sort_by_key(|&file| self.case.priority(file));
+        files
+    }
+}

@@ -1,0 +1,217 @@
+//! The real planner, brought into the state of a drawn yard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::catalog::MasterLook;
+use reelyard_actors::catalog::masters::Masters;
+use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
+use reelyard_actors::catalog::rising::RisingHits;
+use reelyard_actors::cfw_worker::{DiskFigures, HostObserved, Inventory};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::heartbeat::{Health, HealthChanged};
+use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::journal::{InFlight, Piece};
+use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::task_manager::plan::{Planner, Round, Yard};
+use reelyard_actors::task_manager::{
+    BackingOff, Blamed, Ending, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskEvent,
+    TaskSettings,
+};
+use reelyard_actors::wire::worker::TaskId;
+
+use super::{Case, Host, NOW, kind_of};
+
+/// The real thing, brought into the state of the case.
+pub struct World {
+    names: NameTable,
+    pub book: TaskBook,
+    pub in_flight: InFlight<TaskEvent>,
+    hosts: HostTable,
+    planner: Planner,
+    settings: TaskSettings,
+}
+
+impl World {
+    pub fn of(case: &Case) -> Self {
+        let names = NameTable::new();
+        let mut book = TaskBook::new(names.clone());
+        let mut settings: Vec<HostSetting> = Vec::new();
+        for number in 0..case.destinations.len() {
+            let both = case.both && number == 0;
+            let role = if both { HostRole::Both } else { HostRole::Destination };
+            settings.push(HostSetting { addr: case.destination(number), role });
+        }
+        for number in usize::from(case.both)..case.sources.len() {
+            settings.push(HostSetting { addr: case.source(number), role: HostRole::Source });
+        }
+        let mut roles: Vec<_> = settings.iter().map(|host| (host.addr, host.role)).collect();
+        let (from, to) = ("10.9.9.1:1".parse().unwrap(), "10.9.9.2:1".parse().unwrap());
+        roles.extend([(from, HostRole::Source), (to, HostRole::Destination)]);
+        apply(&mut book, TaskEvent::HostsConfigured { hosts: roles });
+        let world = World {
+            names,
+            book,
+            in_flight: InFlight::default(),
+            hosts: HostTable::new(&settings),
+            planner: Planner::default(),
+            settings: case.settings(),
+        };
+        world.with_hosts(case).with_tasks(case).with_back_offs(case, from, to).with_inputs(case)
+    }
+
+    fn with_hosts(mut self, case: &Case) -> Self {
+        let sources = case.sources.iter().enumerate();
+        for (number, source) in sources.filter(|(number, _)| !(case.both && *number == 0)) {
+            self.see(case.source(number), source, None);
+        }
+        for (number, destination) in case.destinations.iter().enumerate() {
+            let held = (0..case.files.len())
+                .filter(|&file| case.files[file].placed_on == Some(number))
+                .map(|file| self.names.intern(&case.name(file)).0);
+            let inventory = destination.asked.then(|| Inventory {
+                files: held.collect(),
+                unreadable_names: 0,
+                at: NOW,
+            });
+            self.see(case.destination(number), destination, inventory);
+        }
+        self
+    }
+
+    fn see(&mut self, addr: HostAddr, host: &Host, inventory: Option<Inventory>) {
+        let to = if host.up { Health::Up } else { Health::Suspect };
+        let from = Health::Unknown;
+        self.hosts.health_changed(&HealthChanged { host: addr, from, to, at: NOW });
+        let disk = host.room.map(|room| DiskFigures { avail: room, ..DiskFigures::default() });
+        let inventory = inventory.map(Arc::new);
+        self.hosts.observe(&HostObserved {
+            host: addr,
+            kind: kind_of(host),
+            inventory,
+            disk,
+            at: NOW,
+        });
+    }
+
+    fn with_tasks(mut self, case: &Case) -> Self {
+        for (number, file) in case.files.iter().enumerate() {
+            if let Some((source, destination, applied)) = file.under_way {
+                let id = 1 + i64::try_from(number).unwrap();
+                let event = TaskEvent::Created(case.new_task(id, number, source, destination));
+                if applied {
+                    apply(&mut self.book, event);
+                } else {
+                    self.in_flight.begin(RequestId(u128::try_from(number).unwrap()), vec![event]);
+                }
+            }
+        }
+        self
+    }
+
+    fn with_back_offs(mut self, case: &Case, from: HostAddr, to: HostAddr) -> Self {
+        let mut blamed: Vec<Blamed> = Vec::new();
+        let files = (0..case.files.len()).filter(|&file| case.files[file].backs_off);
+        blamed.extend(files.map(|file| Blamed::File(case.name(file))));
+        let sources = (0..case.sources.len()).filter(|&host| case.sources[host].backs_off);
+        blamed.extend(sources.map(|host| Blamed::Source(case.source(host))));
+        let hosts = (0..case.destinations.len()).filter(|&host| case.destinations[host].backs_off);
+        blamed.extend(hosts.map(|host| Blamed::Destination(case.destination(host))));
+        let pairs = case.held_pairs.iter();
+        blamed
+            .extend(pairs.map(|pair| Blamed::Pair(case.source(pair.0), case.destination(pair.1))));
+        for (id, blamed) in (1000..).zip(blamed) {
+            let failed = NewTask {
+                id: TaskId(id),
+                name: FileName::new("failed").unwrap(),
+                dir: String::new(),
+                source: from,
+                destination: to,
+                grade: 0,
+                hits: 0,
+                size: 0,
+                copy_speed: None,
+                source_cap: 1,
+            };
+            apply(&mut self.book, TaskEvent::Created(failed));
+            let ending = Ending { how: GivenUp::Failed, reason: String::new(), blame: None };
+            let back_off = Some(BackingOff { blamed, until: NOW.after(Duration::from_secs(1)) });
+            apply(&mut self.book, TaskEvent::Ended { id: TaskId(id), ending, back_off });
+        }
+        self
+    }
+
+    /// Gives the planner everything anew, so that it makes up its mind from nothing.
+    pub fn with_fresh_planner(mut self, case: &Case) -> Self {
+        self.planner = Planner::default();
+        self.with_inputs(case)
+    }
+
+    /// Every planned copy arrives.
+    pub fn complete(&mut self, planned: &[NewTask]) {
+        for task in planned {
+            apply(&mut self.book, TaskEvent::Created(task.clone()));
+            let id = task.id;
+            apply(&mut self.book, TaskEvent::Completed { id, size: None, hash: None });
+            self.planner.came([self.names.intern(&task.name)]);
+        }
+    }
+
+    /// Everything on this destination is gone, as it says itself.
+    pub fn empty(&mut self, case: &Case, number: usize) {
+        let (host, destination) = (case.destination(number), &case.destinations[number]);
+        let at = NOW.after(Duration::from_secs(1));
+        let held = self.book.placement(host).map(|placement| placement.files.clone());
+        let names = |id: u32| self.names.name(FileId(id));
+        let removed = held.iter().flat_map(|held| held.iter()).map(names).collect::<Vec<_>>();
+        let kind = kind_of(destination);
+        let inventory = Some(Arc::new(Inventory { at, ..Inventory::default() }));
+        let seen = HostObserved { host, kind, inventory, disk: None, at };
+        let (_, left) = self.hosts.observe(&seen);
+        let added = Vec::new();
+        let event = TaskEvent::InventoryDiffered { host, added, removed, complete: true };
+        apply(&mut self.book, event);
+        let held = held.iter().flat_map(|held| held.iter());
+        let left: Vec<FileId> = left.iter().chain(held).map(FileId).collect();
+        self.planner.left(left, &self.book, &self.hosts);
+    }
+
+    fn with_inputs(mut self, case: &Case) -> Self {
+        let ids: Vec<_> =
+            (0..case.files.len()).map(|file| self.names.intern(&case.name(file))).collect();
+        let files = || ids.iter().copied().zip(&case.files);
+        let ranked = files().filter(|(_, file)| file.graded).map(|(id, file)| {
+            let listed = file.listed_on.map(|host| case.destination(host).ip());
+            RankedFile { file: id, size: None, listed_on: listed.into_iter().collect() }
+        });
+        self.planner.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        let hot = files().filter(|(_, file)| file.hits > 0).map(|(id, file)| (id, file.hits));
+        self.planner.set_rising(&RisingHits::new(hot, &self.names));
+        let masters = files().filter(|(_, file)| file.master).map(|(id, _)| id.0).collect();
+        self.planner.set_masters(Arc::new(Masters { files: masters, ..Masters::default() }));
+        let looks = files().map(|(id, file)| {
+            let (dir, size, modified) = ("/data".into(), file.size, Millis(0));
+            let found = MasterLook::Found { dir, size, modified };
+            (id, if file.master_found { found } else { MasterLook::Absent })
+        });
+        self.planner.learn(looks.collect::<Vec<_>>(), &self.settings, NOW);
+        self
+    }
+
+    pub fn round(&mut self) -> Round {
+        self.planner.round(&Yard {
+            book: &self.book,
+            in_flight: &self.in_flight,
+            hosts: &self.hosts,
+            settings: &self.settings,
+            leading_since: NOW,
+            now: NOW,
+        })
+    }
+}
+
+/// Applies an event that must hold.
+pub fn apply(book: &mut TaskBook, event: TaskEvent) {
+    book.apply(NOW, &event).unwrap();
+}

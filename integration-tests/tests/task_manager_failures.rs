@@ -1,0 +1,288 @@
+//! The TaskManager and what goes wrong: failures, silence, hosts that go, claims that are not so.
+#![allow(clippy::unwrap_used)]
+
+mod task_manager_yard;
+
+use std::time::Duration;
+
+use reelyard_actors::event::RequestId;
+use reelyard_actors::heartbeat::Health;
+use reelyard_actors::host::BitsPerSecond;
+use reelyard_actors::task_manager::{
+    BackOffSettings, Blamed, CancelTask, OldState, TakeReports, Task, TaskManagerView,
+    TaskSettings, TaskState,
+};
+use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
+use reelyard_integration_tests::running::on_a_system;
+use task_manager_yard::{Plot, SIZE, Yard, destination, source};
+
+const START: i64 = 1_800_000_000_000;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn plot(sources: u8, destinations: u8) -> Plot {
+    let settings = TaskSettings {
+        timeout: 30 * MINUTE,
+        pickup_timeout: 5 * MINUTE,
+        back_off: BackOffSettings { base: MINUTE, cap: 60 * MINUTE },
+        copy_speed: Some(BitsPerSecond(1_000_000_000)),
+        ..TaskSettings::default()
+    };
+    Plot { settings, ..Plot::of(sources, destinations) }
+}
+
+fn old_plot(sources: u8, destinations: u8) -> Plot {
+    Plot { old: true, ..plot(sources, destinations) }
+}
+
+fn holds(view: &TaskManagerView, blamed: &Blamed) -> bool {
+    view.back_offs.iter().any(|held| held.holds && held.blamed == *blamed)
+}
+
+fn file(task: &Task) -> Blamed {
+    Blamed::File(task.name.clone())
+}
+
+#[test]
+fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["bad.mpg", "a.mpg", "b.mpg", "c.mpg"]).await;
+        for (next, back_off) in [("a.mpg", MINUTE), ("b.mpg", 2 * MINUTE), ("c.mpg", 4 * MINUTE)] {
+            let bad = yard.open_task("bad.mpg").await;
+            yard.fail(&bad, Blame::File).await;
+            let ended = yard.ended(&bad, TaskState::Failed).await;
+            assert_eq!(ended.blame, Some(Blame::File));
+            let good = yard.open_task(next).await;
+            let view = yard.board.view();
+            assert_eq!(view.open.len(), 1);
+            let held = view.back_offs.iter().find(|held| held.blamed == file(&bad)).unwrap();
+            assert_eq!(held.back_off.until.since(yard.clock.now()), back_off);
+            yard.pass(back_off).await;
+            yard.finish(&good).await;
+        }
+        let bad = yard.open_task("bad.mpg").await;
+        yard.finish(&bad).await;
+        yard.until("success clears it", |view| view.back_offs.is_empty().then_some(())).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_bad_source_backs_off_and_the_other_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(2, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.fail(&task, Blame::Source).await;
+        yard.ended(&task, TaskState::Failed).await;
+        let again = yard.open_task("a.mpg").await;
+        assert_ne!(again.source, task.source);
+        assert!(holds(&yard.board.view(), &Blamed::Source(task.source)));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_bad_pair_leaves_both_to_others() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.fail(&task, Blame::Pair).await;
+        yard.ended(&task, TaskState::Failed).await;
+        let again = yard.open_task("a.mpg").await;
+        assert_ne!(again.destination, task.destination);
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn one_of_ours_is_given_up_after_its_last_sign_of_life_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.report(&task, Said::Working).await;
+        for bytes in 1..4 {
+            yard.pass(29 * MINUTE).await;
+            let taken = yard.report(&task, Said::Progress { bytes }).await;
+            assert!(taken.cancelled.is_empty());
+        }
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(task.id).unwrap().state, TaskState::Working);
+        yard.pass(30 * MINUTE).await;
+        yard.ended(&task, TaskState::Timeout).await;
+        let again = yard.open_task("a.mpg").await;
+        assert_ne!(again.destination, task.destination, "the silent one backs off");
+        let taken = yard.report(&task, Said::Progress { bytes: 5 }).await;
+        assert_eq!(taken.cancelled, [task.id], "it is told to give up");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_task_nobody_begins_ends_and_goes_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.pass(5 * MINUTE).await;
+        let ended = yard.ended(&task, TaskState::Timeout).await;
+        assert_eq!(ended.blame, Some(Blame::Destination));
+        assert_ne!(yard.open_task("a.mpg").await.destination, task.destination);
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn an_old_cfw_gets_twice_the_time_its_size_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let mut plot = old_plot(1, 2);
+        // 1 GiB at 2 Mbit/s takes 71 minutes.
+        plot.settings.copy_speed = Some(BitsPerSecond(2_000_000));
+        let needed = BitsPerSecond(2_000_000).time_for(SIZE);
+        let yard = plot.open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.patch(&task, OldState::Working).await.unwrap();
+        yard.pass(2 * needed - MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(task.id).unwrap().state, TaskState::Working);
+        yard.pass(2 * MINUTE).await;
+        yard.ended(&task, TaskState::Timeout).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn an_old_done_counts_once_the_host_lists_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = old_plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
+        let good = yard.open_task("a.mpg").await;
+        yard.patch(&good, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.land(&good);
+        yard.patch(&good, OldState::Done).await.unwrap();
+        yard.ended(&good, TaskState::Done).await;
+
+        // This one says done and has nothing (spec D1).
+        let bad = yard.open_task("b.mpg").await;
+        yard.patch(&bad, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.patch(&bad, OldState::Done).await.unwrap();
+        let ended = yard.ended(&bad, TaskState::Failed).await;
+        assert_eq!(ended.blame, Some(Blame::File));
+        yard.open_task("c.mpg").await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_claim_that_cannot_be_checked_waits_and_is_shown_as_done() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = old_plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.patch(&task, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.alter(destination(1), |host| host.silent = true);
+        let before = yard.world.lock().unwrap().hosts[&destination(1)].refreshes;
+        yard.patch(&task, OldState::Done).await.unwrap();
+        let refreshes = || yard.world.lock().unwrap().hosts[&destination(1)].refreshes;
+        yard.until("it was asked", |_| (refreshes() > before).then_some(())).await;
+        let claimed = yard.board.view().open[&task.id].clone();
+        assert_eq!(claimed.old_state(), Some(OldState::Done));
+        assert!(claimed.state.is_open());
+        yard.land(&task);
+        yard.alter(destination(1), |host| host.silent = false);
+        yard.pass(MINUTE).await;
+        yard.ended(&task, TaskState::Done).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_done_that_was_lost_is_learnt_from_the_inventory() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = old_plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.patch(&task, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.land(&task);
+        yard.look(destination(1)).await;
+        yard.ended(&task, TaskState::Done).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn what_a_host_had_under_way_fails_when_it_is_down_and_goes_on_while_it_is_suspect() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.health(task.destination, Health::Suspect).await;
+        yard.pass(MINUTE).await;
+        yard.settle().await;
+        assert!(yard.board.view().open.contains_key(&task.id));
+        yard.health(task.destination, Health::Down).await;
+        let ended = yard.ended(&task, TaskState::Failed).await;
+        assert_eq!(ended.blame, Some(Blame::Destination));
+        assert_ne!(yard.open_task("a.mpg").await.destination, task.destination);
+        yard.health(source(1), Health::Down).await;
+        yard.until("nothing is open", |view| view.open.is_empty().then_some(())).await;
+        assert!(holds(&yard.board.view(), &Blamed::Source(source(1))));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_cancelled_task_ends_at_once_and_repeating_the_request_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        let request = RequestId::random();
+        let cancel = || CancelTask { id: task.id, asked_by: "operator".to_owned(), request };
+        yard.manager.send(cancel()).await.unwrap().unwrap();
+        let ended = yard.ended(&task, TaskState::Cancelled).await;
+        assert_eq!(ended.reason.as_deref(), Some("cancelled by operator"));
+        yard.manager.send(cancel()).await.unwrap().unwrap();
+        assert!(yard.board.view().ended.contains_key(&task.id), "a repetition drops nothing");
+        yard.open_task("b.mpg").await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_stranger_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        let said = Said::Done { size: 5, hash: ContentHash([1; 32]) };
+        let (task, at) = (TaskId(42), yard.clock.now());
+        let report = Report { task, name: Yard::name("a.mpg"), at, said };
+        let reports = |host| TakeReports { host, reports: vec![report.clone()] };
+        assert!(yard.manager.send(reports(source(1))).await.unwrap().is_err());
+        assert!(yard.manager.send(reports(destination(9))).await.unwrap().is_err());
+        yard.manager.send(reports(destination(2))).await.unwrap().unwrap();
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        yard.open_task("b.mpg").await;
+        assert_eq!(yard.board.view().open.len(), 1, "a.mpg is there already");
+        yard.journal.stop().await;
+    });
+}
