@@ -127,7 +127,7 @@ impl Ground {
     /// Writes a master of `size` bytes that depend on its name.
     pub fn master(&self, name: &[u8], size: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; size];
-        let seed = name.iter().fold(7, |seed, byte| seed * 31 + u64::from(*byte));
+        let seed = name.iter().fold(7_u64, |seed, byte| seed.wrapping_mul(31) ^ u64::from(*byte));
         fastrand::Rng::with_seed(seed).fill(&mut bytes);
         std::fs::write(self.path("masters").join(OsStr::from_bytes(name)), &bytes)?;
         Ok(bytes)

@@ -18,7 +18,7 @@ use reelyard_actors::token::SharedToken;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::stand_in_subscriber::LONGEST_WAIT;
 
-const TOKEN: &str = "Bearer of-the-yard";
+const TOKEN: &str = "Bearer of-the-yard-and-long";
 
 /// What a Reelyard worker answers, as `wire/worker.rs` has it, and what it was asked.
 #[derive(Clone)]
@@ -95,7 +95,7 @@ fn worker_of(host: HostAddr) -> CfwWorker {
 }
 
 async fn probe(worker: &Addr<CfwWorker>) {
-    worker.send(Probe { timeout: LONGEST_WAIT }).await.unwrap();
+    worker.send(Probe { timeout: LONGEST_WAIT }).await.unwrap().unwrap();
 }
 
 fn delete(epoch: u64) -> DeleteCopy {
@@ -110,7 +110,7 @@ async fn a_reelyard_worker_is_recognised_listed_and_fenced() {
     let view = worker.view();
     let worker = worker.start();
     probe(&worker).await;
-    let inventory = worker.send(Refresh).await.unwrap();
+    let inventory = worker.send(Refresh).await.unwrap().unwrap();
     assert_eq!((inventory.files.len(), inventory.unreadable_names), (2, 0));
     let data_addr = "127.0.0.1:99".parse().unwrap();
     assert_eq!(view.load().kind, HostKind::Reelyard { data_addr });
@@ -131,7 +131,7 @@ async fn a_torn_inventory_means_nothing() {
     let view = worker.view();
     let worker = worker.start();
     probe(&worker).await;
-    worker.send(Refresh).await.unwrap();
+    worker.send(Refresh).await.unwrap().unwrap();
     for torn in ["", "9 1 a%20b\n", "9 1 a%20b\nend 2\n"] {
         *script.inventory.lock().unwrap() = torn;
         let refreshed = worker.send(Refresh).await.unwrap();
@@ -160,9 +160,11 @@ async fn an_old_cfw_never_sees_the_token() {
     let host = StandInCfw::start(dir.path()).unwrap();
     let worker = worker_of(host.addr()).start();
     probe(&worker).await;
-    worker.send(Refresh).await.unwrap();
+    worker.send(Refresh).await.unwrap().unwrap();
     assert_eq!(worker.send(delete(1)).await.unwrap(), Ok(Deleted::Removed));
     assert!(!dir.path().join("a b").exists());
     assert_eq!(host.calls_with_authorization(), 0);
-    assert!(!format!("{:?}", SharedToken::new("of-the-yard-and-long").unwrap()).contains("of-the-yard"));
+    assert!(
+        !format!("{:?}", SharedToken::new("of-the-yard-and-long").unwrap()).contains("of-the-yard")
+    );
 }

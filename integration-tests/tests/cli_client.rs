@@ -18,7 +18,7 @@ use reelyard_actors::wire::api::{
 use reelyard_integration_tests::binary::{Ended, run};
 use serde_json::{Value, json};
 
-const TOKEN: &str = "sesame";
+const TOKEN: &str = "open-sesame-open-now";
 
 /// How many files the node lists, over pages of two.
 const FILES: usize = 5;

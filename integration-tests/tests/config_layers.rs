@@ -100,14 +100,14 @@ fn a_file_that_is_missing_or_broken_is_told() {
 fn a_token_is_shown_nowhere() {
     let dir = tempfile::tempdir().unwrap();
     let token = dir.path().join("token");
-    fs::write(&token, "open-sesame\n").unwrap();
+    fs::write(&token, "open-sesame-open-now\n").unwrap();
     let from_file = format!("token_file={}", token.display());
     for arguments in [
-        &["config", "show", "--set", "token=open-sesame"][..],
-        &["config", "show", "--json", "--set", "token=open-sesame"],
+        &["config", "show", "--set", "token=open-sesame-open-now"][..],
+        &["config", "show", "--json", "--set", "token=open-sesame-open-now"],
         &["config", "show", "--set", &from_file],
-        &["config", "show", "--set", "token=open-sesame", "--set", &from_file],
-        &["config", "show", "--set", "token=open-sesame\u{1}"],
+        &["config", "show", "--set", "token=open-sesame-open-now", "--set", &from_file],
+        &["config", "show", "--set", "token=open-sesame-open-now\u{1}"],
     ] {
         let ended = run(arguments);
         assert!(!format!("{ended:?}").contains("sesame"), "{arguments:?}: {ended:?}");

@@ -263,12 +263,12 @@ mod tests {
 
     #[test]
     fn a_secret_is_told_nowhere() {
-        let set = ["token=sesame-open-now", "token_file=/nowhere"];
+        let set = ["token=sesame-open-now-please", "token_file=/nowhere"];
         let told = faults(&layers(None, &[], &set)).join("\n");
         assert!(told.contains("token_file") && !told.contains("sesame"), "{told}");
         let (config, effective) = load::<NodeConfig>(&layers(None, &[], &set[..1])).unwrap();
         assert!(!format!("{config:?} {effective:?}").contains("sesame"));
-        assert_eq!(config.token.unwrap().reveal(), "sesame-open-now");
+        assert_eq!(config.token.unwrap().reveal(), "sesame-open-now-please");
     }
 
     #[test]
