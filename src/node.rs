@@ -3,7 +3,6 @@
 mod settings;
 mod wiring;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -13,6 +12,8 @@ use reelyard_actors::clock::Clock;
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, NoPeers, OpenError};
 use reelyard_actors::names::NameTable;
+
+use tokio::sync::watch;
 
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
@@ -40,6 +41,7 @@ pub struct Node {
     journal: Journal,
     actors: Arc<Wiring>,
     server: ServerHandle,
+    stopping: watch::Sender<bool>,
 }
 
 impl Node {
@@ -55,6 +57,7 @@ impl Node {
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
         let actors = Wiring::start(&config, &journal, calls, &names, &clock);
+        let stopping = watch::Sender::new(false);
         let state = NodeState {
             started: clock.now(),
             clock,
@@ -64,14 +67,14 @@ impl Node {
             ignore_prefixes: settings::tasks(&config).ignore_prefixes,
             journal: journal.clone(),
             actors: Arc::clone(&actors),
-            roles: config.yard().into_iter().collect::<BTreeMap<_, _>>(),
+            stopping: stopping.subscribe(),
             storage_limit_percent: config.storage.limit_percent.get(),
             ungraded_hot: config.catalog.ungraded_hot,
         };
         let server = http::serve(listener, &config.http, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         tracing::info!(listen = %config.listen, node_id = config.node_id, "node started");
-        Ok(Node { journal, actors, server })
+        Ok(Node { journal, actors, server, stopping })
     }
 
     /// Waits until the node cannot go on, and says why.
@@ -82,6 +85,7 @@ impl Node {
     /// Stops in order: no more requests, no more decisions, everything committed applied and
     /// durable.
     pub async fn stop(self) {
+        self.stopping.send_replace(true);
         self.server.stop(true).await;
         self.actors.stop().await;
         self.journal.stop().await;

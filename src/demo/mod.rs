@@ -81,6 +81,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
             _ = interrupted.recv() => Ok(ExitCode::from(130)),
             _ = terminated.recv() => Ok(ExitCode::from(143)),
         };
+        println!("stopping, and removing everything");
         let stopped = yard.stop().await;
         let code = ended?;
         stopped?;

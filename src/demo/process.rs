@@ -1,5 +1,6 @@
 //! The processes of the demo: this same program in its roles, each with its own log file.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,20 +17,34 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 pub struct Process {
     name: String,
     arguments: Vec<String>,
+    token: String,
     log: PathBuf,
     running: Option<(Child, ChildStdin)>,
 }
 
 impl Process {
     /// Starts `reelyard <role> --set ...`; what it logs goes to `<logs>/<name>.log`.
-    pub fn start(name: &str, role: &str, settings: &[(&str, String)], logs: &Path) -> Result<Self> {
+    /// The token goes through the environment, where other users do not see it.
+    pub fn start(
+        name: &str,
+        role: &str,
+        settings: &[(&str, String)],
+        token: &str,
+        logs: &Path,
+    ) -> Result<Self> {
         let mut arguments = vec![role.to_owned(), "--until-stdin-closes".to_owned()];
         for (key, value) in settings {
             arguments.push("--set".to_owned());
             arguments.push(format!("{key}={value}"));
         }
         let log = logs.join(format!("{name}.log"));
-        let mut process = Process { name: name.to_owned(), arguments, log, running: None };
+        let mut process = Process {
+            name: name.to_owned(),
+            arguments,
+            token: token.to_owned(),
+            log,
+            running: None,
+        };
         process.start_again()?;
         Ok(process)
     }
@@ -42,7 +57,8 @@ impl Process {
             .args(&self.arguments)
             // The demo's own surroundings must not reconfigure its parts.
             .env_clear()
-            .envs(std::env::vars().filter(|(key, _)| !key.starts_with("REELYARD_")))
+            .envs(std::env::vars_os().filter(|(key, _)| !is_a_setting(key)))
+            .env("REELYARD_TOKEN", &self.token)
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -98,4 +114,9 @@ impl Process {
             }
         }
     }
+}
+
+/// Whether a variable of the environment would set something of `reelyard`.
+fn is_a_setting(key: &OsStr) -> bool {
+    key.as_encoded_bytes().starts_with(b"REELYARD_")
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use futures::future::join_all;
 use reelyard_actors::host::{BitsPerSecond, HostAddr};
 use tempfile::TempDir;
 
@@ -129,7 +130,6 @@ impl Ground {
         let settings = [
             ("listen", listen.to_string()),
             ("data_dir", toml_text(&path.join("node"))),
-            ("token", token.to_owned()),
             ("source_dirs", format!("[{}]", toml_text(&self.masters()))),
             ("hosts.sources", addresses(sources)),
             ("hosts.destinations", addresses(destinations)),
@@ -147,7 +147,7 @@ impl Ground {
             ("task.back_off_base", "500ms".to_owned()),
             ("task.back_off_cap", "2s".to_owned()),
         ];
-        Process::start("node", "node", &settings, &path.join("logs"))
+        Process::start("node", "node", &settings, token, &path.join("logs"))
     }
 }
 
@@ -165,12 +165,11 @@ impl Yard {
 
     /// Stops every part in order, node first, and removes everything.
     pub async fn stop(mut self) -> Result<()> {
-        let mut result = self.node.stop().await;
-        for host in self.sources.iter_mut().chain(&mut self.destinations) {
-            result = result.and(host.process.stop().await);
-        }
+        let node = self.node.stop().await;
+        let hosts = self.sources.iter_mut().chain(&mut self.destinations);
+        let hosts = join_all(hosts.map(|host| host.process.stop())).await;
         self.dir.close().context("cannot remove the demo's directory")?;
-        result
+        hosts.into_iter().fold(node, Result::and)
     }
 }
 
@@ -190,14 +189,13 @@ fn start_worker(
         ("data_listen", free_addr(ip)?.to_string()),
         ("node", node.to_string()),
         ("state_dir", toml_text(&path.join(format!("state-{name}")))),
-        ("token", token.to_owned()),
     ];
     if source {
         settings.push(("source_dirs", format!("[{}]", toml_text(&dir))));
     } else {
         settings.push(("base_dir", toml_text(&dir)));
     }
-    let process = Process::start(&name, "worker", &settings, &path.join("logs"))?;
+    let process = Process::start(&name, "worker", &settings, token, &path.join("logs"))?;
     Ok(Host { addr: HostAddr::from(addr), dir, process })
 }
 

@@ -1,6 +1,5 @@
 //! The HTTP of a node: the API, cfm's wire, and whether it is well.
 
-use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +9,10 @@ use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
 use actix_web::middleware::{self, Next};
 use actix_web::{App, HttpServer, web};
 use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
 use reelyard_actors::token::SharedToken;
+use tokio::sync::watch;
 
 use super::compat::{self, CompatState};
 use super::file_table::RankedFiles;
@@ -51,8 +50,8 @@ pub struct NodeState {
     pub journal: Journal,
     /// The actors, for their views and mailboxes.
     pub actors: Arc<Wiring>,
-    /// The hosts as configured.
-    pub roles: BTreeMap<HostAddr, HostRole>,
+    /// True once the node is stopping: whoever is kept waiting is answered at once.
+    pub stopping: watch::Receiver<bool>,
 }
 
 impl NodeState {

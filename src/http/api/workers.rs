@@ -10,7 +10,7 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::task_manager::TakeReports;
 use reelyard_actors::wire::worker::{Reports, ReportsTaken, TaskId, TaskOrders};
 use serde::Deserialize;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
@@ -39,13 +39,20 @@ pub async fn tasks(
     let known = known_tasks(&query.known)?;
     let until = Instant::now() + query.wait.unwrap_or_default().min(LONGEST_WAIT);
     let mut changes = state.actors.task_board.changes();
+    let mut stopping = state.stopping.clone();
     loop {
         changes.mark_unchanged();
         let view = state.actors.task_board.view();
         let orders = view.orders_for(host).ok_or_else(|| not_leader(&state))?;
         let ordered: HashSet<TaskId> = orders.tasks.iter().map(|order| order.id).collect();
-        if ordered != known || timeout_at(until, changes.changed()).await.is_err() {
+        if ordered != known || *stopping.borrow() {
             return Ok(web::Json(orders));
+        }
+        tokio::select! {
+            // Either way the orders are looked at once more; a board that is gone changes nothing.
+            _ = changes.changed() => {}
+            _ = stopping.changed() => {}
+            () = sleep_until(until) => return Ok(web::Json(orders)),
         }
     }
 }
