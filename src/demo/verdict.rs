@@ -158,3 +158,41 @@ fn hash_file(path: &Path) -> Result<(u64, ContentHash)> {
     }
     Ok((hasher.count(), ContentHash(*hasher.finalize().as_bytes())))
 }
+
+#[cfg(test)]
+mod tests {
+    use reelyard_actors::names::FileName;
+
+    use super::*;
+
+    /// A yard of one destination that holds a copy of a master with these bytes.
+    fn verdict(ignored: bool, copies: &[&[u8]]) -> bool {
+        let master = Master {
+            name: FileName::new("m.mpg").unwrap(),
+            size: 3,
+            hash: ContentHash(*blake3::hash(b"abc").as_bytes()),
+            ignored,
+        };
+        let dirs: Vec<_> = copies.iter().map(|_| tempfile::tempdir().unwrap()).collect();
+        let mut destinations = Vec::new();
+        for (i, (dir, bytes)) in dirs.iter().zip(copies).enumerate() {
+            std::fs::write(dir.path().join("m.mpg"), bytes).unwrap();
+            destinations.push((format!("127.0.0.{}:1", i + 1).parse().unwrap(), dir.path()));
+        }
+        Verdict::reach(&[master], &[], &destinations).unwrap().is_good()
+    }
+
+    #[test]
+    fn only_one_copy_with_the_right_bytes_is_good() {
+        assert!(verdict(false, &[b"abc"]));
+        assert!(!verdict(false, &[]), "it is missing");
+        assert!(!verdict(false, &[b"abd"]), "its bytes are wrong");
+        assert!(!verdict(false, &[b"abc", b"abc"]), "it is there twice");
+    }
+
+    #[test]
+    fn an_advertisement_is_to_be_nowhere() {
+        assert!(verdict(true, &[]));
+        assert!(!verdict(true, &[b"abc"]));
+    }
+}

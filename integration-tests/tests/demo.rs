@@ -1,0 +1,87 @@
+//! `reelyard demo`: it proves what it says, takes a real log, and leaves nothing behind.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Result;
+use reelyard_integration_tests::binary;
+use reelyard_integration_tests::yard::wait_for;
+
+/// The demo, small and quick, with its files below `dir`.
+fn demo(dir: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(binary::path());
+    command
+        .args(["demo", "--files", "10", "--size", "300KiB", "--megabits", "20"])
+        .args(more)
+        .env("TMPDIR", dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn is_empty(dir: &Path) -> Result<bool> {
+    Ok(std::fs::read_dir(dir)?.next().is_none())
+}
+
+fn interrupt(child: &Child) -> Result<()> {
+    let pid = rustix::process::Pid::from_child(child);
+    Ok(rustix::process::kill_process(pid, rustix::process::Signal::INT)?)
+}
+
+#[test]
+fn once_places_and_verifies_everything_and_leaves_nothing() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let ended = demo(dir.path(), &["--once"]).output()?;
+    let out = String::from_utf8(ended.stdout)?;
+    assert!(ended.status.success(), "{out}\n{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(out.contains("placed and verified  9 of 9 files"), "{out}");
+    assert!(out.contains("killing source") && out.contains("again"), "{out}");
+    assert!(out.contains("left alone"), "the advertisement: {out}");
+    assert!(is_empty(dir.path())?);
+    Ok(())
+}
+
+#[test]
+fn a_recorded_log_becomes_the_catalogue_and_its_hot_files_are_told() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let log = tempfile::NamedTempFile::new()?;
+    let mut rows = String::new();
+    for i in 0..120 {
+        // One name in three is asked for at the watched server; a torn row in between.
+        let (server, name) = match i % 3 {
+            0 => ("10.9.9.9", format!("missed-{}.mpg", i % 2)),
+            other => ("10.0.0.7", format!("served {}-{other}.mpg", i % 5)),
+        };
+        let time = 1_527_951_600 + i;
+        rows.push_str(&format!(
+            "0x40ffff,1,{time},Server {server} Selected for Client StreamID : x, ClientID : 0, GLB \
+             IP : 10.0.0.1's file({name}) Request\n"
+        ));
+    }
+    rows.push_str("0x40ffff,1");
+    std::fs::write(log.path(), rows)?;
+    let log_path = log.path().display().to_string();
+    let arguments = ["--once", "--event-log", &log_path, "--watch-address", "10.9.9.9"];
+    let ended = demo(dir.path(), &arguments).output()?;
+    let out = String::from_utf8(ended.stdout)?;
+    assert!(ended.status.success(), "{out}\n{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(out.contains("placed and verified  10 of 10 files"), "{out}");
+    assert!(out.contains("missed-0.mpg") && out.contains("served 0-1.mpg"), "{out}");
+    Ok(())
+}
+
+#[test]
+fn an_interrupt_ends_it_and_everything_it_started() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let mut child = demo(dir.path(), &[]).spawn()?;
+    wait_for("the yard's directories", &[], || (!is_empty(dir.path()).ok()?).then_some(()))?;
+    interrupt(&child)?;
+    let status = child.wait()?;
+    let mut out = String::new();
+    // The pipe ends only once every process that has it has ended.
+    child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut out)).transpose()?;
+    assert_eq!(status.code(), Some(130), "{out}");
+    assert!(is_empty(dir.path())?, "{out}");
+    Ok(())
+}
