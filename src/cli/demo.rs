@@ -24,13 +24,13 @@ pub struct DemoArgs {
     #[arg(long, value_name = "IP", requires = "event_log")]
     watch_address: Option<IpAddr>,
     /// How many files there are
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(8..))]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(8..))]
     files: u16,
     /// Their mean size
-    #[arg(long, default_value = "6MiB")]
+    #[arg(long, default_value = "12MiB")]
     size: ByteSize,
     /// How many megabits a second one copy may take
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     megabits: u64,
     /// Where the node listens; a free port of 127.0.0.1 when not given
     #[arg(long, value_name = "IP:PORT")]

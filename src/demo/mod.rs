@@ -66,18 +66,21 @@ const HIT_BASE: u32 = 3;
 const REPLAY_AT: f64 = 0.1;
 const BREAK_AT: f64 = 0.4;
 
-/// Runs the demo to its end, or until Ctrl-C or SIGTERM.
+/// Runs the demo to its end, or until Ctrl-C, SIGTERM or the end of its terminal.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut interrupted = signal(SignalKind::interrupt())?;
         let mut terminated = signal(SignalKind::terminate())?;
+        let mut hung_up = signal(SignalKind::hangup())?;
         let ground = Ground::new()?;
         let (script, plan) = prepare(options, &ground)?;
         let log_dir = ground.event_log();
         let mut yard = ground.build(&plan)?;
         let ended = tokio::select! {
             ended = perform(options, script, &log_dir, &mut yard) => ended,
+            // As the shell shows a process that a signal ended: 128 and the signal's number.
+            _ = hung_up.recv() => Ok(ExitCode::from(129)),
             _ = interrupted.recv() => Ok(ExitCode::from(130)),
             _ = terminated.recv() => Ok(ExitCode::from(143)),
         };

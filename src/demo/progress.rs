@@ -16,11 +16,11 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bars for `files` files of `bytes` bytes in all.
+    /// Bars for a catalogue of `bytes` bytes in all.
     pub fn new(bytes: u64) -> Self {
         let bars = MultiProgress::new();
         let whole = bars.add(ProgressBar::new(bytes).with_style(style(
-            "{prefix:>12} [{bar:40}] {bytes:>10}/{total_bytes:<10} {binary_bytes_per_sec:>12}",
+            "{prefix:>8} [{bar:30}] {bytes:>10}/{total_bytes:<10} {binary_bytes_per_sec}",
         )));
         whole.set_prefix("placed");
         Progress { bars, whole, copies: HashMap::new() }
@@ -62,14 +62,16 @@ impl Progress {
             bar.finish_and_clear();
         }
         self.whole.finish_and_clear();
+        // A terminal that cannot be cleared keeps a bar: nothing worth failing for.
+        let _ = self.bars.clear();
     }
 }
 
 fn copy_bar(bars: &MultiProgress, task: &TaskView) -> ProgressBar {
-    let what = "{prefix:>12} [{bar:40}] {bytes:>10}/{total_bytes:<10} {msg}";
+    let what = "{prefix:>8} [{bar:30}] {bytes:>10}/{total_bytes:<10} {wide_msg}";
     let bar = bars.add(ProgressBar::new(task.size).with_style(style(what)));
     bar.set_prefix(if task.hits > 0 { "hot" } else { "copying" });
-    bar.set_message(format!("{} -> {}  {}", task.source, task.destination, task.name.name));
+    bar.set_message(format!("{}  {} -> {}", task.name.name, task.source, task.destination));
     bar
 }
 
