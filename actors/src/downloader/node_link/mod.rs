@@ -34,7 +34,7 @@ const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
 /// At most so many reports go into one call.
 const MOST_REPORTS: usize = 256;
 
-/// A long poll that answers sooner than this without anything new is not asked again at once.
+/// A long poll that answers sooner than this without anything new is not asked the same again at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
 
 /// What the line is run with.
@@ -200,7 +200,10 @@ async fn ask_for_orders(
                 if speaks == Speaks::Cfm {
                     pause_between_polls(&line, &mut work).await;
                 } else if nothing_new && asked.elapsed() < TOO_SOON {
-                    tokio::time::sleep(TOO_SOON).await;
+                    // Mostly the node already knows of an end whose report is just being taken
+                    // here: once it is, there is a new question to ask, and no reason to wait.
+                    let is_new = |work: &LinkWork| work.known != known;
+                    let _ = tokio::time::timeout(TOO_SOON, work.wait_for(is_new)).await;
                 }
             }
             Err(LinkError::NotReelyard) => {
