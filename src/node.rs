@@ -23,16 +23,16 @@ pub use wiring::{Host, Wiring};
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The directory of everything durable cannot be made.
-    #[error("cannot make data_dir {0}: {1}")]
+    #[error("cannot make data_dir {0}")]
     DataDir(String, #[source] std::io::Error),
     /// The journal does not open.
     #[error(transparent)]
     Journal(#[from] OpenError),
     /// The client for calls to hosts cannot be made.
-    #[error("no calls to hosts can be made: {0}")]
+    #[error("no calls to hosts can be made")]
     Client(#[from] reqwest::Error),
     /// The address cannot be listened on.
-    #[error("cannot listen on {0}: {1}; is another node or cfm running there?")]
+    #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] std::io::Error),
 }
 
@@ -50,6 +50,8 @@ impl Node {
     pub async fn start(config: NodeConfig, clock: Clock) -> Result<Node, NodeError> {
         let listener = std::net::TcpListener::bind(config.listen)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
+        let listen =
+            listener.local_addr().map_err(|error| NodeError::Listen(config.listen, error))?;
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let calls = http_client(&settings::calls(&config))?;
@@ -73,7 +75,7 @@ impl Node {
         };
         let server = http::serve(listener, &config.http, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
-        tracing::info!(listen = %config.listen, node_id = config.node_id, "node started");
+        tracing::info!(%listen, node_id = config.node_id, "node started");
         Ok(Node { journal, actors, server, stopping })
     }
 

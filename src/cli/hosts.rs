@@ -44,7 +44,7 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
             Cell::new(kind(host.kind)),
             Cell::new(format!("{:?}", host.health).to_lowercase()),
             maybe(host.health_since, |since| Cell::new(age(since, now))),
-            maybe(host.latency_us, |us| number(format!("{:.1}ms", us as f64 / 1000.0))),
+            maybe(host.latency_ms, |ms| number(format!("{ms}ms"))),
             maybe(host.files, number),
             maybe(host.disk, |disk| number(format!("{}%", disk.used_percent))),
             maybe(host.room, size),

@@ -43,13 +43,13 @@ fn print_planned(planned: &[PlannedCopy], out: &mut dyn Write) -> io::Result<()>
     if planned.is_empty() {
         return writeln!(out, "it planned no copies");
     }
-    let header = ["TASK", "FILE", "GRADE", "HITS", "SIZE", "SOURCE", "DESTINATION"];
+    let header = ["TASK", "FILE", "RANK", "HITS", "SIZE", "SOURCE", "DESTINATION"];
     let mut table = output::table(&header);
     for copy in planned {
         table.add_row([
             Cell::new(copy.task),
             Cell::new(name(&copy.name)),
-            maybe(copy.grade, number),
+            maybe(copy.rank, number),
             number(copy.hits),
             size(copy.size),
             Cell::new(copy.source),

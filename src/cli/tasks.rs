@@ -6,8 +6,7 @@ use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::TaskState;
-use reelyard_actors::wire::api::TaskView;
+use reelyard_actors::wire::api::{StateFilter, TaskView};
 use reelyard_actors::wire::worker::TaskId;
 
 use super::client::{Client, NodeArgs, PageArgs};
@@ -42,9 +41,9 @@ enum TasksCommand {
 
 #[derive(Debug, Default, Args)]
 struct ListArgs {
-    /// Only tasks in this state: ready, working, done, failed, timeout or cancelled
+    /// Only tasks in this state: open (not ended), ready, working, done, failed, timeout or cancelled
     #[arg(long, value_parser = task_state)]
-    state: Option<TaskState>,
+    state: Option<StateFilter>,
     /// Only tasks from or to this host (ip:port)
     #[arg(long)]
     host: Option<HostAddr>,
@@ -57,11 +56,11 @@ fn task_id(text: &str) -> Result<TaskId, std::num::ParseIntError> {
 }
 
 /// A state as JSON writes it.
-fn task_state(text: &str) -> Result<TaskState, serde_json::Error> {
+fn task_state(text: &str) -> Result<StateFilter, serde_json::Error> {
     serde_json::from_value(text.into())
 }
 
-fn state_word(state: TaskState) -> String {
+fn state_word(state: impl std::fmt::Debug) -> String {
     format!("{state:?}").to_lowercase()
 }
 
@@ -76,7 +75,7 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), Failure> {
             for id in ids {
                 client.delete(&["tasks", &id.to_string()])?;
                 if !args.node.json {
-                    writeln!(out, "task {id} is cancelled")?;
+                    writeln!(out, "task {id} is cancelled, or dropped if it had ended")?;
                 }
             }
             Ok(())
@@ -99,7 +98,7 @@ fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Res
         "FILE",
         "SOURCE",
         "DESTINATION",
-        "GRADE",
+        "RANK",
         "HITS",
         "SIZE",
         "COPIED",
@@ -113,7 +112,7 @@ fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Res
             Cell::new(name(&task.name)),
             Cell::new(task.source),
             Cell::new(task.destination),
-            maybe(task.grade, number),
+            maybe(task.rank, number),
             number(task.hits),
             size(task.size),
             maybe(copied_percent(task), |percent| number(format!("{percent}%"))),
@@ -139,7 +138,7 @@ fn show(client: &Client, id: TaskId, json: bool, out: &mut dyn Write) -> Result<
         ("file", Some(name(&task.name))),
         ("from", Some(format!("{} in {}", task.source, plain(&task.dir)))),
         ("to", Some(task.destination.to_string())),
-        ("grade", task.grade.map(|grade| grade.to_string())),
+        ("rank", task.rank.map(|rank| rank.to_string())),
         ("hits", Some(task.hits.to_string())),
         ("size", Some(format!("{} bytes", task.size))),
         ("copied", task.copied.map(|bytes| format!("{bytes} bytes"))),

@@ -85,8 +85,8 @@ pub fn serve(
         App::new()
             .app_data(state.clone())
             .wrap(middleware::from_fn(compat::paths::clean))
-            .route("/healthz", web::get().to(health::healthz))
-            .route("/readyz", web::get().to(health::readyz))
+            .service(web::resource("/healthz").route(api::read().to(health::healthz)))
+            .service(web::resource("/readyz").route(api::read().to(health::readyz)))
             .service(
                 web::scope("/api/v1")
                     .wrap(middleware::from_fn(with_token))

@@ -10,6 +10,10 @@
 //! | `GET /api/v1/plan` | [`PlanView`] |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //!
+//! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
+//! `limit` says otherwise, and at most 1000. What may be read with GET may be asked for with HEAD.
+//! A parameter that a call does not know is refused.
+//!
 //! Whatever goes wrong is answered with a [`Problem`]. Instants are Unix milliseconds, durations
 //! whole milliseconds or microseconds (their names say which), sizes bytes. A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
@@ -26,4 +30,4 @@ pub use host::{BackOffView, HostView};
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
-pub use task::TaskView;
+pub use task::{StateFilter, TaskView};

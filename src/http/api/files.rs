@@ -19,10 +19,11 @@ const LOOKED_AT: usize = 100_000;
 
 /// Which files are asked for.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FileQuery {
     /// What their names begin with.
     prefix: Option<String>,
-    limit: Option<usize>,
+    limit: Option<String>,
     cursor: Option<String>,
 }
 

@@ -39,7 +39,7 @@ fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) ->
         kind: called.kind,
         health: beats.map(|beats| beats.health).unwrap_or_default(),
         health_since: beats.and_then(|beats| beats.changed),
-        latency_us: called.latency_ms.map(|ms| ms * 1000),
+        latency_ms: called.latency_ms,
         failure: missed.and_then(|beats| beats.last_miss.clone()),
         files: called.inventory.as_ref().map(|inventory| inventory.files),
         disk: called.disk,

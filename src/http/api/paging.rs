@@ -1,5 +1,7 @@
 //! Pages of lists: how long one is, and where the next begins.
 
+use std::num::NonZeroUsize;
+
 use reelyard_actors::wire::api::{Cursor, Page};
 use serde::Deserialize;
 
@@ -12,9 +14,10 @@ const MOST: usize = 1000;
 
 /// The part of a query that asks for a page.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PageQuery {
-    /// How many items at most.
-    pub limit: Option<usize>,
+    /// How many items at most; above 1000 counts as 1000. Text, so that a refusal can name it.
+    pub limit: Option<String>,
     /// Where to begin: the `next` of the page before.
     pub cursor: Option<String>,
 }
@@ -22,10 +25,12 @@ pub struct PageQuery {
 impl PageQuery {
     /// How many items the page takes.
     pub fn limit(&self) -> Result<usize, Refusal> {
-        match self.limit {
-            None => Ok(USUAL),
-            Some(0) => Err(Refusal::bad_request("limit is 0: a page of 1 to 1000 items is wanted")),
-            Some(limit) => Ok(limit.min(MOST)),
+        let Some(text) = &self.limit else { return Ok(USUAL) };
+        match text.parse::<NonZeroUsize>() {
+            Ok(limit) => Ok(limit.get().min(MOST)),
+            Err(_) => Err(Refusal::bad_request(format!(
+                "limit: a number of items from 1 on is wanted, not \"{text}\""
+            ))),
         }
     }
 
@@ -33,7 +38,7 @@ impl PageQuery {
     pub fn position<K: std::str::FromStr>(&self) -> Result<Option<K>, Refusal> {
         let read = |cursor: &String| {
             let unknown =
-                || Refusal::bad_request(format!("\"{cursor}\" is no cursor of this list"));
+                || Refusal::bad_request(format!("cursor: \"{cursor}\" is no cursor of this list"));
             cursor.parse().map_err(|_| unknown())
         };
         self.cursor.as_ref().map(read).transpose()

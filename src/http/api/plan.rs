@@ -5,10 +5,11 @@ use reelyard_actors::task_manager::plan::{Skip, Waiting};
 use reelyard_actors::task_manager::{BackOffView as HeldBack, Blamed, RoundView, Task};
 use reelyard_actors::wire::api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
 
+use super::NoQuery;
 use crate::http::node::NodeState;
 
 /// `GET /plan`.
-pub async fn show(state: web::Data<NodeState>) -> web::Json<PlanView> {
+pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
     let view = state.actors.task_board.view();
     let round = view.plan.last.as_ref();
     let mut open: Vec<_> = view.open.values().collect();
@@ -37,7 +38,7 @@ fn planned(task: &Task) -> PlannedCopy {
     PlannedCopy {
         task: task.id,
         name: task.name.shown(),
-        grade: Some(task.grade).filter(|grade| *grade > 0),
+        rank: Some(task.grade).filter(|grade| *grade > 0),
         hits: task.hits,
         source: task.source,
         destination: task.destination,

@@ -13,10 +13,11 @@ use reelyard_actors::wire::api::{
 };
 use serde_json::Value;
 
+use super::NoQuery;
 use crate::http::node::NodeState;
 
 /// `GET /status`.
-pub async fn show(state: web::Data<NodeState>) -> web::Json<StatusView> {
+pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<StatusView> {
     let not_ready = state.not_ready();
     web::Json(StatusView {
         version: env!("CARGO_PKG_VERSION").to_owned(),

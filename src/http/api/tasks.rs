@@ -5,50 +5,26 @@ use std::str::FromStr;
 use actix_web::{HttpResponse, web};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::{CancelTask, Task, TaskManagerView, TaskState};
-use reelyard_actors::wire::api::{Page, TaskView};
+use reelyard_actors::task_manager::{CancelTask, Task, TaskManagerView};
+use reelyard_actors::wire::api::{Page, StateFilter, TaskView};
 use reelyard_actors::wire::worker::TaskId;
 use serde::Deserialize;
 
+use super::NoQuery;
 use super::paging::{PageQuery, page};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
 /// Which tasks are asked for.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TaskQuery {
     /// A state, or `open` for those that have not ended.
     state: Option<StateFilter>,
     /// Only those from or to this host.
     host: Option<HostAddr>,
-    limit: Option<usize>,
+    limit: Option<String>,
     cursor: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum StateFilter {
-    Open,
-    Ready,
-    Working,
-    Done,
-    Failed,
-    Timeout,
-    Cancelled,
-}
-
-impl StateFilter {
-    fn takes(self, state: TaskState) -> bool {
-        match self {
-            StateFilter::Open => state.is_open(),
-            StateFilter::Ready => state == TaskState::Ready,
-            StateFilter::Working => state == TaskState::Working,
-            StateFilter::Done => state == TaskState::Done,
-            StateFilter::Failed => state == TaskState::Failed,
-            StateFilter::Timeout => state == TaskState::Timeout,
-            StateFilter::Cancelled => state == TaskState::Cancelled,
-        }
-    }
 }
 
 /// `GET /tasks`: newest first.
@@ -75,6 +51,7 @@ pub async fn list(
 pub async fn one(
     state: web::Data<NodeState>,
     id: web::Path<String>,
+    _: web::Query<NoQuery>,
 ) -> Result<web::Json<TaskView>, Refusal> {
     let id = task_id(&id)?;
     let view = state.actors.task_board.view();
@@ -86,6 +63,7 @@ pub async fn one(
 pub async fn cancel(
     state: web::Data<NodeState>,
     id: web::Path<String>,
+    _: web::Query<NoQuery>,
 ) -> Result<HttpResponse, Refusal> {
     let cancel =
         CancelTask { id: task_id(&id)?, asked_by: "api".to_owned(), request: RequestId::random() };

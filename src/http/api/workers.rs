@@ -20,6 +20,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What a worker knows already, and how long it waits for anything else.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TasksQuery {
     /// The tasks it has, separated by commas.
     #[serde(default)]

@@ -21,9 +21,9 @@ pub struct HostView {
     /// Since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_since: Option<Millis>,
-    /// How long its last good probe took, in microseconds.
+    /// How long its last good probe took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_us: Option<u64>,
+    pub latency_ms: Option<u64>,
     /// Why it could not be asked, the last time it could not, while that still holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

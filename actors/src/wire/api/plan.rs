@@ -42,7 +42,7 @@ pub struct PlannedCopy {
     pub name: ShownName,
     /// Its rank, 1 = best. Missing for a hot file without a grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grade: Option<u32>,
+    pub rank: Option<u32>,
     /// Its rising hits; 0 when it was planned by its grade.
     pub hits: u32,
     /// Where it comes from.

@@ -27,7 +27,7 @@ pub struct TaskView {
     pub destination: HostAddr,
     /// Rank when planned, 1 = best. Missing for a hot file without a grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grade: Option<u32>,
+    pub rank: Option<u32>,
     /// Rising hits when planned; 0 for a file planned by its grade.
     pub hits: u32,
     /// The master's size when planned, in bytes.
@@ -63,7 +63,7 @@ impl TaskView {
             source: task.source,
             dir: task.dir.clone(),
             destination: task.destination,
-            grade: Some(task.grade).filter(|grade| *grade != 0),
+            rank: Some(task.grade).filter(|rank| *rank != 0),
             hits: task.hits,
             size: task.size,
             copied,
@@ -73,6 +73,41 @@ impl TaskView {
             reason: task.reason.clone(),
             blame: task.blame,
             hash: task.hash,
+        }
+    }
+}
+
+/// The tasks that a list is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StateFilter {
+    /// Those that have not ended.
+    Open,
+    /// Planned, and not yet picked up.
+    Ready,
+    /// Being copied.
+    Working,
+    /// Copied.
+    Done,
+    /// Ended by a failure.
+    Failed,
+    /// Ended because nothing was heard of them.
+    Timeout,
+    /// Cancelled.
+    Cancelled,
+}
+
+impl StateFilter {
+    /// Whether a task in this state is asked for.
+    pub fn takes(self, state: TaskState) -> bool {
+        match self {
+            StateFilter::Open => state.is_open(),
+            StateFilter::Ready => state == TaskState::Ready,
+            StateFilter::Working => state == TaskState::Working,
+            StateFilter::Done => state == TaskState::Done,
+            StateFilter::Failed => state == TaskState::Failed,
+            StateFilter::Timeout => state == TaskState::Timeout,
+            StateFilter::Cancelled => state == TaskState::Cancelled,
         }
     }
 }
@@ -146,7 +181,7 @@ mod tests {
         assert_eq!(json["name"], "%FF.mpg");
         assert_eq!(json["percent_encoded"], true);
         assert_eq!(json["state"], "working");
-        assert!(json.get("grade").is_none() && json.get("reason").is_none());
+        assert!(json.get("rank").is_none() && json.get("reason").is_none());
         assert_eq!(serde_json::from_value::<TaskView>(json).unwrap(), view);
     }
 }

@@ -1,0 +1,73 @@
+//! The roles as an operator starts and stops them, and the client commands against a real yard.
+
+use anyhow::{Context, Result};
+use reelyard_integration_tests::binary::{Ended, run};
+use reelyard_integration_tests::yard::{Ground, wait_for};
+use serde_json::Value;
+
+#[test]
+fn a_wrong_configuration_ends_a_role_with_2_and_every_fault() {
+    for role in ["node", "worker"] {
+        let wrong = ["--set", "listen=nowhere", "--set", "log.level=loud", "--set", "such.key=1"];
+        let ended = run(&[&[role], &wrong[..]].concat());
+        assert_eq!(ended.code, Some(2), "{}", ended.err);
+        for key in ["--set listen: ", "--set log.level: ", "--set such.key: is no setting"] {
+            assert!(ended.err.contains(key), "{role}: {}", ended.err);
+        }
+    }
+}
+
+#[test]
+fn a_second_node_is_refused_in_words_and_the_first_stops_in_order() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let mut node = ground.start_node(&[])?;
+    wait_for("the node answers", &[&node], || ground.get("/api/v1/status"))?;
+    let data_dir = format!("data_dir={}", ground.path("node").display());
+    let second = run(&["node", "--set", &data_dir, "--set", "listen=127.0.0.1:0"]);
+    assert_eq!(second.code, Some(1), "{}", second.err);
+    assert!(second.err.contains("in use"), "{}", second.err);
+    let listen = format!("listen={}", ground.node);
+    let other = format!("data_dir={}", ground.path("other").display());
+    let third = run(&["node", "--set", &other, "--set", &listen]);
+    assert_eq!(third.code, Some(1), "{}", third.err);
+    let words = format!("cannot listen on {}: Address already in use (os error 98)\n", ground.node);
+    assert!(third.err.ends_with(&words), "{}", third.err);
+    assert_eq!(node.terminate()?.code(), Some(0), "{}", node.log_text());
+    Ok(())
+}
+
+#[test]
+fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    ground.master(b"placed.mpg", 10_000)?;
+    ground.grade(&[b"placed.mpg", b"nowhere.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    let destination = ground.start_destination(0, &[])?;
+    let node = ground.start_node(&[])?;
+    let url = format!("http://{}", ground.node);
+    let ask = |arguments: &[&str]| -> Ended { run(&[arguments, &["--url", &url]].concat()) };
+    let json = |arguments: &[&str]| -> Option<Value> {
+        let ended = ask(&[arguments, &["--json"]].concat());
+        serde_json::from_str(&ended.out).ok()
+    };
+    let task = wait_for("the copy is done", &[&node, &source, &destination], || {
+        let tasks = json(&["tasks", "list", "--state", "done"])?;
+        Some(tasks["items"].get(0)?["id"].as_str()?.to_owned())
+    })?;
+    let files = ask(&["files"]).out;
+    assert!(files.contains("placed.mpg") && files.contains("no master"), "{files}");
+    let hosts = ask(&["hosts"]).out;
+    assert!(hosts.contains(&ground.destination(0).to_string()), "{hosts}");
+    let plan = ask(&["plan"]);
+    assert!(plan.out.starts_with("last round "), "{}{}", plan.out, plan.err);
+    let shown = json(&["tasks", "show", &task]).context("the task is shown")?;
+    assert_eq!((&shown["state"], &shown["rank"]), (&"done".into(), &1.into()), "{shown}");
+    let open = json(&["tasks", "list", "--state", "open"]).context("open tasks are listed")?;
+    assert_eq!(open["items"], Value::Array(Vec::new()));
+    let cancelled = ask(&["tasks", "cancel", &task]);
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.err);
+    let gone = ask(&["tasks", "show", &task]);
+    assert_eq!(gone.code, Some(4), "{}", gone.out);
+    assert!(gone.err.contains(&format!("there is no task {task}")), "{}", gone.err);
+    Ok(())
+}
