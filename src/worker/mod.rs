@@ -105,7 +105,7 @@ impl Worker {
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let (settings, opened) = blocking(move || open(settings)).await??;
         let Opened { store, epochs, base } = opened;
-        let hashes = HashDesk::new(Arc::clone(&store));
+        let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
         let http = Arc::new(http::worker::WorkerHttp {
             base: base.clone(),
