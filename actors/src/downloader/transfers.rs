@@ -89,6 +89,11 @@ impl Transfers {
         }
     }
 
+    /// The same, counting on from an earlier incarnation's figures.
+    pub fn counting_on(self, counters: TransferCounters) -> Self {
+        Transfers { counters, ..self }
+    }
+
     /// Takes the whole list of what is to be done, best first. What is under way and not in it is
     /// given up. A task that is listed twice is one task.
     pub fn order(&mut self, orders: Vec<CopyOrder>, now: Millis) -> Vec<Act> {
