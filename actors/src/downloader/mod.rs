@@ -11,6 +11,7 @@ pub mod base_dir;
 pub mod cancel;
 pub mod data_port;
 pub mod epoch_guard;
+pub mod fault;
 pub mod fetch;
 pub mod file_identity;
 pub mod hash_desk;
@@ -42,7 +43,8 @@ pub use messages::{
 
 use crate::clock::Clock;
 use crate::downloader::cancel::Cancel;
-use crate::downloader::fetch::{Fault, Fetcher};
+use crate::downloader::fault::Fault;
+use crate::downloader::fetch::Fetcher;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::state_store::StateStore;
 use crate::downloader::transfers::{Act, Transfers};
