@@ -14,6 +14,8 @@ pub enum Trouble {
     WrongHash,
     /// It closes the connection in the middle of the bytes.
     BreaksOff,
+    /// It cannot read the file behind the middle, whoever asks and as often as it is asked.
+    CannotRead,
     /// It sends half of the bytes and then nothing more.
     FallsSilent,
     /// By the time of the hash the file is another one.
@@ -45,7 +47,10 @@ fn serve(stream: &TcpStream, trouble: Trouble, contents: &[u8]) -> std::io::Resu
     let mut lines = BufReader::new(stream).lines();
     let mut answer = stream;
     while let Some(request) = lines.next().transpose()? {
-        while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+        let mut is_for_a_range = false;
+        while let Some(line) = lines.next().transpose()?.filter(|line| !line.is_empty()) {
+            is_for_a_range |= line.starts_with("Range: ");
+        }
         let length = contents.len();
         if request.contains("/hashes/") {
             let hash = if trouble == Trouble::WrongHash {
@@ -65,7 +70,12 @@ fn serve(stream: &TcpStream, trouble: Trouble, contents: &[u8]) -> std::io::Resu
         }
         let head = format!("HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: {length}\r\n\r\n");
         match trouble {
-            Trouble::BreaksOff => {
+            Trouble::CannotRead if is_for_a_range => {
+                let promise = "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\n";
+                answer.write_all(promise.as_bytes())?;
+                return Ok(());
+            }
+            Trouble::BreaksOff | Trouble::CannotRead => {
                 answer.write_all(head.as_bytes())?;
                 answer.write_all(&contents[..length / 2])?;
                 return Ok(());

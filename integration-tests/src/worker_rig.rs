@@ -48,6 +48,13 @@ pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// The settings of a worker at `host` that serves files at the port after.
+pub fn settings_at(host: HostAddr, state_dir: PathBuf) -> WorkerSettings {
+    let mut data_listen = host.socket();
+    data_listen.set_port(data_listen.port() + 1);
+    WorkerSettings::new(host, data_listen, state_dir)
+}
+
 /// A worker with directories of its own: `data` for masters, `copies`, `state`.
 pub struct Rig {
     /// Who it is.
@@ -78,14 +85,14 @@ impl Rig {
 
     /// Settings of a pure source.
     pub fn source(&self) -> WorkerSettings {
-        let mut settings = WorkerSettings::new(self.host, self.place.path().join("state"));
+        let mut settings = settings_at(self.host, self.place.path().join("state"));
         settings.source_dirs = vec![self.data()];
         settings
     }
 
     /// Settings of a pure destination that asks `node`.
     pub fn destination(&self, node: &str) -> WorkerSettings {
-        let mut settings = WorkerSettings::new(self.host, self.place.path().join("state"));
+        let mut settings = settings_at(self.host, self.place.path().join("state"));
         settings.base_dir = Some(self.copies());
         settings.storage_limit_percent = 100;
         settings.nodes = vec![node.parse().expect("the address of a node")];

@@ -186,3 +186,28 @@ fn a_commit_of_another_epoch_than_its_entry_changes_nothing() {
         journal.stop().await;
     });
 }
+
+#[test]
+fn an_actor_whose_arbiter_is_gone_has_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(&dir).await;
+        let start = |arbiter: &Arbiter| {
+            let own = journal.clone();
+            Supervised::start_on(&arbiter.handle(), patient(), move || ProbeActor::new(own.clone()))
+        };
+        let arbiter = Arbiter::new();
+        let probe = start(&arbiter);
+        leading(&probe).await;
+        arbiter.stop();
+        tokio::time::timeout(Duration::from_secs(30), probe.stop())
+            .await
+            .expect("it has ended with its arbiter");
+        assert!(!probe.status().running);
+        let late = start(&arbiter);
+        tokio::time::timeout(Duration::from_secs(30), late.stop())
+            .await
+            .expect("it was never started");
+        journal.stop().await;
+    });
+}

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use reelyard::worker::Worker;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::file_identity::FileIdentity;
 use reelyard_actors::downloader::state_store::StateStore;
@@ -186,7 +187,9 @@ async fn a_restarted_source_knows_its_hashes_without_reading_again() {
         let answer = reqwest::get(url).await.unwrap().bytes().await.unwrap();
         serde_json::from_slice::<FileHash>(&answer).unwrap().blake3
     };
-    let first = started(rig.source()).await;
+    // Long after the master was written.
+    let later = || Clock::manual(Clock::system().now().after(Duration::from_secs(3600)));
+    let first = Worker::start(rig.source(), later()).await.unwrap();
     let known = ContentHash(*blake3::hash(&contents).as_bytes());
     assert_eq!(hash(first.view().data_listen).await, known);
     first.stop().await;

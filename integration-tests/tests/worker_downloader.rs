@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use actix::{Actor, Addr};
+use actix::{Context, Handler, Message};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::downloader::base_dir::BaseDir;
 use reelyard_actors::downloader::fetch::Fetcher;
@@ -11,9 +11,10 @@ use reelyard_actors::downloader::order::CopyOrder;
 use reelyard_actors::downloader::source_link::SourceTimeouts;
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::downloader::{
-    Downloader, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
+    Downloader, Downloads, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
 };
 use reelyard_actors::names::FileName;
+use reelyard_actors::supervision::Supervision;
 use reelyard_actors::wire::worker::{Report, Said, TaskId};
 use reelyard_integration_tests::worker_fake_source::{self, Trouble};
 use reelyard_integration_tests::worker_rig::Rig;
@@ -22,7 +23,7 @@ use tokio::sync::watch;
 struct Bench {
     rig: Rig,
     store: Arc<StateStore>,
-    downloader: Addr<Downloader>,
+    downloads: Downloads,
     work: watch::Receiver<LinkWork>,
 }
 
@@ -40,9 +41,10 @@ impl Bench {
             timeouts: SourceTimeouts::default(),
             clock: clock.clone(),
         };
-        let downloader = Downloader::new(fetcher, Arc::clone(&store), clock, 1).unwrap();
-        let work = downloader.work();
-        Bench { rig, store, downloader: downloader.start(), work }
+        let supervision = Supervision::of("downloader");
+        let downloads = Downloads::start(supervision, fetcher, Arc::clone(&store), clock, 1);
+        let work = downloads.work();
+        Bench { rig, store, downloads, work }
     }
 
     /// An order to fetch from a source with `trouble`.
@@ -71,7 +73,7 @@ fn ends(work: &LinkWork) -> usize {
 async fn an_end_is_durable_before_it_is_told_and_kept_until_it_is_taken() {
     let mut bench = Bench::new();
     let orders = vec![bench.order(1, Trouble::Errs), bench.order(2, Trouble::WrongHash)];
-    bench.downloader.send(TakeOrders { orders }).await.unwrap();
+    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
 
     let reports = bench.reports_until(|work| ends(work) == 2).await;
 
@@ -83,7 +85,7 @@ async fn an_end_is_durable_before_it_is_told_and_kept_until_it_is_taken() {
     assert_eq!(bench.work.borrow().known, [TaskId(1), TaskId(2)]);
 
     let taken = ReportsDelivered { sent: reports, cancelled: vec![] };
-    bench.downloader.send(taken).await.unwrap();
+    bench.downloads.addr().send(taken).await.unwrap();
     assert_eq!(*bench.work.borrow(), LinkWork::default());
 }
 
@@ -91,10 +93,10 @@ async fn an_end_is_durable_before_it_is_told_and_kept_until_it_is_taken() {
 async fn stopping_is_answered_when_the_last_copy_has_ended() {
     let mut bench = Bench::new();
     let orders = vec![bench.order(1, Trouble::FallsSilent), bench.order(2, Trouble::Errs)];
-    bench.downloader.send(TakeOrders { orders }).await.unwrap();
+    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
     bench.reports_until(|work| work.reports.iter().any(|r| r.said == Said::Working)).await;
 
-    bench.downloader.send(StopTransfers).await.unwrap();
+    bench.downloads.addr().send(StopTransfers).await.unwrap();
 
     assert_eq!(*bench.work.borrow(), LinkWork::default());
     assert_eq!(bench.store.reports().unwrap(), []);
@@ -106,12 +108,49 @@ async fn stopping_is_answered_when_the_last_copy_has_ended() {
 async fn what_the_node_cancels_is_given_up() {
     let mut bench = Bench::new();
     let orders = vec![bench.order(1, Trouble::FallsSilent), bench.order(2, Trouble::Errs)];
-    bench.downloader.send(TakeOrders { orders }).await.unwrap();
+    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
     let sent = bench.reports_until(|work| !work.reports.is_empty()).await;
 
     let cancelled = vec![TaskId(1)];
-    bench.downloader.send(ReportsDelivered { sent, cancelled }).await.unwrap();
+    bench.downloads.addr().send(ReportsDelivered { sent, cancelled }).await.unwrap();
 
     let reports = bench.reports_until(|work| ends(work) == 1).await;
     assert!(reports.iter().all(|report| report.task == TaskId(2)), "the next one had its turn");
+}
+
+/// Makes a downloader panic.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Stumble;
+
+impl Handler<Stumble> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, _: Stumble, _: &mut Context<Self>) {
+        panic!("the downloader was asked to panic");
+    }
+}
+
+#[actix::test]
+async fn a_downloader_that_panics_keeps_its_reports_and_begins_its_copies_again() {
+    let mut bench = Bench::new();
+    let orders = vec![bench.order(1, Trouble::Errs), bench.order(2, Trouble::FallsSilent)];
+    bench.downloads.addr().send(TakeOrders { orders: orders.clone() }).await.unwrap();
+    let works_on_2 = |work: &LinkWork| {
+        work.reports.iter().any(|report| (report.task, &report.said) == (TaskId(2), &Said::Working))
+    };
+    bench.reports_until(works_on_2).await;
+    let begun = bench.downloads.view().counters.begun;
+
+    bench.downloads.addr().send(Stumble).await.unwrap_err();
+
+    let kept = bench.reports_until(|work| !works_on_2(work)).await;
+    assert_eq!(kept, bench.store.reports().unwrap());
+    assert_eq!(bench.work.borrow().known, [TaskId(1)], "the copy was given up, the end kept");
+    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+    bench.reports_until(works_on_2).await;
+    assert_eq!(bench.downloads.view().counters.begun, begun + 1);
+    bench.downloads.stop().await;
+    let temp = bench.rig.copies().join("temp.downloaded");
+    assert_eq!(std::fs::read_dir(temp).unwrap().count(), 0);
 }

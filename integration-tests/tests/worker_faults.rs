@@ -39,6 +39,7 @@ async fn a_source_that_misbehaves_is_blamed_for_it() {
     for (trouble, blamed, why) in [
         (Trouble::WrongHash, Blame::Pair, "other than they were sent"),
         (Trouble::BreaksOff, Blame::Source, "after 50000 of 100000 bytes"),
+        (Trouble::CannotRead, Blame::File, "cannot read the master behind byte 50000 of 100000"),
         (Trouble::FallsSilent, Blame::Source, "nothing came for too long"),
         (Trouble::FileChanges, Blame::File, "changed while it was copied"),
         (Trouble::Errs, Blame::Source, "500 for the master: disk on fire"),

@@ -28,7 +28,6 @@ pub fn run(args: RunArgs) -> Result<(), Failure> {
 fn settings(config: &WorkerConfig) -> Result<WorkerSettings, Failure> {
     let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
     Ok(WorkerSettings {
-        data_listen: Some(config.data_addr()),
         nodes: config.node.iter().map(node).collect::<Result<_, _>>()?,
         base_dir: config.base_dir.clone(),
         source_dirs: config.source_dirs.clone(),
@@ -36,6 +35,6 @@ fn settings(config: &WorkerConfig) -> Result<WorkerSettings, Failure> {
         storage_limit_percent: config.storage.limit_percent.get(),
         copies_at_once: config.copies_at_once.get() as usize,
         poll_interval: config.poll_interval,
-        ..WorkerSettings::new(config.listen, config.state_dir.clone())
+        ..WorkerSettings::new(config.listen, config.data_addr(), config.state_dir.clone())
     })
 }

@@ -3,15 +3,13 @@
 
 mod settings;
 
-pub use settings::{SettingFault, WorkerSettings};
+pub use settings::WorkerSettings;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use actix::{Actor, Addr};
 use actix_web::dev::ServerHandle;
-use arc_swap::ArcSwap;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
 use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, Shelf};
@@ -21,21 +19,18 @@ use reelyard_actors::downloader::hash_desk::HashDesk;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
 use reelyard_actors::downloader::ticket::TicketKey;
-use reelyard_actors::downloader::{Downloader, DownloaderView, LinkWork, StopTransfers};
+use reelyard_actors::downloader::{DownloaderView, Downloads};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::supervision::Supervision;
 use reelyard_actors::wire::worker::WorkerInfo;
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
 
 use crate::http;
 
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// Its settings are wrong, in these points.
-    #[error("the worker's settings are wrong:{}", .0.iter().map(|f| format!("\n  {f}")).collect::<String>())]
-    Settings(Vec<SettingFault>),
     /// Its state store cannot be used.
     #[error(transparent)]
     Store(#[from] StateStoreError),
@@ -86,9 +81,7 @@ pub struct Worker {
 
 /// What only a destination has.
 struct Destination {
-    downloader: Addr<Downloader>,
-    view: Arc<ArcSwap<DownloaderView>>,
-    work: watch::Receiver<LinkWork>,
+    downloads: Downloads,
     link: Option<NodeLink>,
 }
 
@@ -105,7 +98,7 @@ impl Worker {
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let (settings, opened) = blocking(move || open(settings)).await??;
         let Opened { store, epochs, base } = opened;
-        let hashes = HashDesk::new(Arc::clone(&store));
+        let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
         let http = Arc::new(http::worker::WorkerHttp {
             base: base.clone(),
@@ -114,10 +107,7 @@ impl Worker {
             info: info(&settings, data_port.addr()),
             unlistable_names: AtomicU64::new(0),
         });
-        let mut destination = match base {
-            Some(base) => Some(make_destination(&settings, base, &store, &clock).await?),
-            None => None,
-        };
+        let mut destination = base.map(|base| make_destination(&settings, base, &store, &clock));
         let listen = settings.listen.socket();
         let server = http::worker::start(listen, Arc::clone(&http))
             .map_err(|error| WorkerError::Listen(listen, error))?;
@@ -142,7 +132,7 @@ impl Worker {
             data_listen: self.data_port.addr(),
             epoch: self.epochs.highest(),
             node: link.map(|link| NodeLinkView::clone(&link.view())),
-            downloads: destination.map(|d| DownloaderView::clone(&d.view.load())),
+            downloads: destination.map(|d| DownloaderView::clone(&d.downloads.view())),
             data_port: self.data_port.counters(),
             unlistable_names: self.http.unlistable_names(),
         }
@@ -152,10 +142,9 @@ impl Worker {
     /// written durable. Copies given up leave nothing behind and are begun again at the next start
     /// if they are still wanted.
     pub async fn stop(mut self) {
-        if let Some(Destination { downloader, link, .. }) = self.destination.take() {
+        if let Some(Destination { downloads, link }) = self.destination.take() {
             drop(link);
-            // An error means that the actor is gone already, and its copies with it.
-            let _ = downloader.send(StopTransfers).await;
+            downloads.stop().await;
         }
         self.server.stop(true).await;
         let (host, store, hashes, mut data_port) =
@@ -183,10 +172,6 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn open(settings: WorkerSettings) -> Result<(WorkerSettings, Opened), WorkerError> {
-    let faults = settings.faults();
-    if !faults.is_empty() {
-        return Err(WorkerError::Settings(faults));
-    }
     let store = Arc::new(StateStore::open(&settings.state_dir)?);
     let epochs = EpochGuard::open(Arc::clone(&store))?;
     let base = settings.base_dir.as_deref().map(BaseDir::open).transpose();
@@ -200,8 +185,7 @@ fn start_data_port(
     hashes: &HashDesk,
     clock: &Clock,
 ) -> Result<DataPort, WorkerError> {
-    // `faults` has refused settings without one.
-    let addr = settings.data_addr().ok_or_else(|| WorkerError::Settings(settings.faults()))?;
+    let addr = settings.data_listen;
     let shelf = Shelf::new(settings.source_dirs.clone(), base.clone());
     let tickets = settings.token.as_ref().map(TicketKey::of);
     let limits = settings.data_port.clone();
@@ -223,12 +207,12 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
     }
 }
 
-async fn make_destination(
+fn make_destination(
     settings: &WorkerSettings,
     base: Arc<BaseDir>,
     store: &Arc<StateStore>,
     clock: &Clock,
-) -> Result<Destination, WorkerError> {
+) -> Destination {
     let fetcher = Fetcher {
         base,
         storage_limit_percent: settings.storage_limit_percent,
@@ -236,10 +220,10 @@ async fn make_destination(
         timeouts: settings.source_timeouts,
         clock: clock.clone(),
     };
-    let (store, clock, copies) = (Arc::clone(store), clock.clone(), settings.copies_at_once);
-    let downloader = blocking(move || Downloader::new(fetcher, store, clock, copies)).await??;
-    let (view, work) = (downloader.view(), downloader.work());
-    Ok(Destination { downloader: downloader.start(), view, work, link: None })
+    let supervision = Supervision::of("downloader");
+    let (store, copies) = (Arc::clone(store), settings.copies_at_once);
+    let downloads = Downloads::start(supervision, fetcher, store, clock.clone(), copies);
+    Destination { downloads, link: None }
 }
 
 impl Destination {
@@ -260,8 +244,7 @@ impl Destination {
             wait: settings.long_poll,
             poll_interval: settings.poll_interval,
         };
-        let (downloader, work) = (self.downloader.clone(), self.work.clone());
-        let link = NodeLink::start(line, epochs.clone(), clock, downloader, work)
+        let link = NodeLink::start(line, epochs.clone(), clock, self.downloads.clone())
             .map_err(|error| WorkerError::Client(error.to_string()))?;
         self.link = Some(link);
         Ok(())

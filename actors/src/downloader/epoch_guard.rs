@@ -1,6 +1,7 @@
 //! The highest epoch a worker has seen: what an older leader says is refused from then on, also
 //! after a restart.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::downloader::state_store::{StateStore, StateStoreError};
@@ -10,7 +11,10 @@ use crate::event::Epoch;
 #[derive(Clone)]
 pub struct EpochGuard {
     store: Arc<StateStore>,
-    highest: Arc<Mutex<Epoch>>,
+    /// Held while a leader's word is taken and acted on. Only its holder raises `highest`.
+    hearing: Arc<Mutex<()>>,
+    /// Readable at any time: the holder of `hearing` may be waiting for the disk.
+    highest: Arc<AtomicU64>,
 }
 
 /// A leader of an older epoch than this worker has seen.
@@ -26,28 +30,39 @@ pub struct Deposed {
 impl EpochGuard {
     /// A guard that begins with what `store` remembers.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
-        let highest = Arc::new(Mutex::new(store.epoch()?));
-        Ok(EpochGuard { store, highest })
+        let highest = Arc::new(AtomicU64::new(store.epoch()?.0));
+        Ok(EpochGuard { store, hearing: Arc::default(), highest })
     }
 
-    /// The highest epoch seen.
+    /// The highest epoch seen. Never waits.
     pub fn highest(&self) -> Epoch {
-        *self.highest.lock().unwrap_or_else(PoisonError::into_inner)
+        Epoch(self.highest.load(Ordering::Acquire))
     }
 
     /// A leader of `epoch` has spoken. A higher one than ever before is durable when this returns;
     /// blocks on the disk then.
     pub fn hear(&self, epoch: Epoch) -> Result<Result<(), Deposed>, StateStoreError> {
-        // Held over the write: nobody may act on an epoch that is not durable yet.
-        let mut highest = self.highest.lock().unwrap_or_else(PoisonError::into_inner);
-        if epoch < *highest {
-            return Ok(Err(Deposed { given: epoch, highest: *highest }));
+        self.obey(epoch, || ())
+    }
+
+    /// Does what a leader of `epoch` decided, unless a later one was heard. None is heard until it
+    /// is done: whoever leads next finds it done or refused, never still to come.
+    pub fn obey<T>(
+        &self,
+        epoch: Epoch,
+        act: impl FnOnce() -> T,
+    ) -> Result<Result<T, Deposed>, StateStoreError> {
+        let _hearing = self.hearing.lock().unwrap_or_else(PoisonError::into_inner);
+        let highest = self.highest();
+        if epoch < highest {
+            return Ok(Err(Deposed { given: epoch, highest }));
         }
-        if epoch > *highest {
+        if epoch > highest {
+            // Durable first: a restart must not forget whom this worker has obeyed.
             self.store.raise_epoch(epoch)?;
-            *highest = epoch;
+            self.highest.store(epoch.0, Ordering::Release);
         }
-        Ok(Ok(()))
+        Ok(Ok(act()))
     }
 }
 
@@ -68,5 +83,28 @@ mod tests {
         let deposed = Deposed { given: Epoch(2), highest: Epoch(3) };
         assert_eq!(guard.hear(Epoch(2)).unwrap(), Err(deposed));
         assert_eq!(guard.highest(), Epoch(3));
+    }
+
+    #[test]
+    fn a_later_leader_is_heard_only_after_what_an_earlier_one_decided_is_done() {
+        let dir = tempfile::tempdir().unwrap();
+        let guard = EpochGuard::open(Arc::new(StateStore::open(dir.path()).unwrap())).unwrap();
+        let done = Arc::new(AtomicU64::new(0));
+        let (later, seen) = (guard.clone(), Arc::clone(&done));
+        let (about_to_speak, speaks) = std::sync::mpsc::channel();
+        let hearing = guard.obey(Epoch(3), || {
+            let hearing = std::thread::spawn(move || {
+                about_to_speak.send(()).unwrap();
+                assert_eq!(later.hear(Epoch(4)).unwrap(), Ok(()));
+                seen.load(Ordering::SeqCst)
+            });
+            speaks.recv().unwrap();
+            assert_eq!(guard.highest(), Epoch(3), "the highest is read without waiting");
+            done.store(1, Ordering::SeqCst);
+            hearing
+        });
+        assert_eq!(hearing.unwrap().unwrap().join().unwrap(), 1);
+        let deposed = Deposed { given: Epoch(3), highest: Epoch(4) };
+        assert_eq!(guard.obey(Epoch(3), || ()).unwrap(), Err(deposed));
     }
 }

@@ -5,12 +5,11 @@ use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-
 use crate::clock::Clock;
 use crate::downloader::base_dir::{BaseDir, TempFile};
 use crate::downloader::cancel::Cancel;
 use crate::downloader::data_port::master_path;
+use crate::downloader::fault::{Fault, changed, in_words, local, publishing, refused, remote};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::pacer::Pacer;
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
@@ -68,15 +67,6 @@ pub struct Copied {
     pub hash: ContentHash,
 }
 
-/// Why a copy was given up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// It was cancelled: nobody is to blame.
-    Cancelled,
-    /// Somebody is to blame.
-    Blamed(Blame, String),
-}
-
 impl Fetcher {
     /// Makes the copy that `order` asks for. `progress` is told the bytes written, at least each
     /// second while bytes come. Whatever fails leaves nothing behind.
@@ -107,13 +97,19 @@ impl Fetcher {
         };
         let mut link = self.connect(addr, cancel)?;
         let path = master_path(&order.dir, &order.name, false);
-        let head = self.ask(&mut link, addr, &path)?;
+        let head = self.ask(&mut link, addr, &path, None)?;
         if head.status != 200 {
             return Err(refused(&mut link, &head, "the master"));
         }
         let temp = self.base.create_temp(order.id).map_err(local)?;
         temp.preallocate(head.length).map_err(local)?;
-        let hash = self.stream(order, &mut link, &temp, head.length, cancel, progress)?;
+        let hash = match self.stream(order, &mut link, &temp, head.length, cancel, progress) {
+            Err(Broken::Off(error, arrived)) => {
+                return Err(self.broke_off(&error, addr, &path, (arrived, head.length), cancel));
+            }
+            Err(Broken::Fault(fault)) => return Err(fault),
+            Ok(hash) => hash,
+        };
         let copied = Copied { size: head.length, hash };
         self.compare(order, link, addr, &head, copied, cancel)?;
         if cancel.is_cancelled() {
@@ -144,12 +140,15 @@ impl Fetcher {
         link: &mut SourceLink,
         addr: SocketAddr,
         path: &str,
+        range: Option<&str>,
     ) -> Result<AnswerHead, Fault> {
         let ticket = self.token.as_ref().map(|token| {
             TicketKey::of(token).sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
         });
-        let header = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
-        link.get(addr, path, header)
+        let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
+        let headers: Vec<_> =
+            ticket.into_iter().chain(range.map(|range| ("Range", range))).collect();
+        link.get(addr, path, &headers)
             .map_err(|error| remote(format_args!("the data port {addr} did not answer"), &error))
     }
 
@@ -186,7 +185,7 @@ impl Fetcher {
         let mut link = SourceLink::connect(host, self.timeouts, cancel)?;
         let bearer = token.map(SharedToken::bearer);
         let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
-        let head = link.get(host, "/info", header)?;
+        let head = link.get(host, "/info", header.as_slice())?;
         Ok((head.status, link.read_text(&head)?))
     }
 
@@ -199,7 +198,7 @@ impl Fetcher {
         size: u64,
         cancel: &Cancel,
         progress: &dyn Fn(u64),
-    ) -> Result<ContentHash, Fault> {
+    ) -> Result<ContentHash, Broken> {
         if order.copy_speed.is_some_and(|speed| speed < SLOW) {
             link.limit_ahead(SLOW_AHEAD).map_err(|error| remote("its connection", &error))?;
         }
@@ -215,7 +214,7 @@ impl Fetcher {
         while written < size {
             let left = usize::try_from(size - written).map_or(step, |left| left.min(step));
             let filled = fill(link, &mut buffer[..left])
-                .map_err(|(filled, error)| broke_off(&error, written + filled as u64, size))?;
+                .map_err(|(filled, error)| Broken::Off(error, written + filled as u64))?;
             hasher.update(&buffer[..filled]);
             let mut file = temp.file();
             file.write_all(&buffer[..filled]).map_err(local)?;
@@ -226,10 +225,45 @@ impl Fetcher {
             }
             let wait = pacer.as_mut().map(|pacer| pacer.take(filled as u64, began.elapsed()));
             if cancel.sleep(wait.unwrap_or_default()) {
-                return Err(Fault::Cancelled);
+                return Err(Fault::Cancelled.into());
             }
         }
         Ok(ContentHash(*hasher.finalize().as_bytes()))
+    }
+
+    /// Whom to blame for bytes that stopped coming. A source that is there, and again closes the
+    /// connection at the same byte, cannot read the file there: then the file backs off, and the
+    /// source is free for others.
+    fn broke_off(
+        &self,
+        error: &std::io::Error,
+        addr: SocketAddr,
+        path: &str,
+        (arrived, size): (u64, u64),
+        cancel: &Cancel,
+    ) -> Fault {
+        let closed = error.kind() == ErrorKind::UnexpectedEof && !cancel.is_cancelled();
+        if closed && self.cannot_read(addr, path, arrived, cancel) {
+            let reason =
+                format!("the source cannot read the master behind byte {arrived} of {size}");
+            return Fault::Blamed(Blame::File, reason);
+        }
+        let reason =
+            format!("the source broke off after {arrived} of {size} bytes: {}", in_words(error));
+        Fault::Blamed(Blame::Source, reason)
+    }
+
+    /// Whether a source promises the byte at `position` and then does not send it, or has none.
+    fn cannot_read(&self, addr: SocketAddr, path: &str, position: u64, cancel: &Cancel) -> bool {
+        let Ok(mut link) = self.connect(addr, cancel) else { return false };
+        let range = format!("bytes={position}-{position}");
+        match self.ask(&mut link, addr, path, Some(&range)) {
+            Ok(head) if head.status == 206 => link
+                .read_body(&mut [0])
+                .is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof),
+            Ok(head) => head.status == 416,
+            Err(_) => false,
+        }
     }
 
     /// Compares what arrived with what the source says it has.
@@ -249,7 +283,7 @@ impl Fetcher {
             link = self.connect(addr, cancel)?;
         }
         loop {
-            let head = self.ask(&mut link, addr, &path)?;
+            let head = self.ask(&mut link, addr, &path, None)?;
             match head.status {
                 200 => {
                     let text = link.read_text(&head);
@@ -270,6 +304,19 @@ impl Fetcher {
                 _ => return Err(refused(&mut link, &head, "the master's hash")),
             }
         }
+    }
+}
+
+/// Why the bytes did not all arrive.
+enum Broken {
+    /// The source sent no more, after so many.
+    Off(std::io::Error, u64),
+    Fault(Fault),
+}
+
+impl From<Fault> for Broken {
+    fn from(fault: Fault) -> Self {
+        Broken::Fault(fault)
     }
 }
 
@@ -304,57 +351,4 @@ fn verdict(sent: &AnswerHead, head: &AnswerHead, text: &[u8], copied: Copied) ->
         return Err(Fault::Blamed(Blame::Pair, reason));
     }
     Ok(())
-}
-
-fn changed() -> Fault {
-    Fault::Blamed(Blame::File, "the master was changed while it was copied".to_owned())
-}
-
-/// A source that answered something else than what it was asked for.
-fn refused(link: &mut SourceLink, head: &AnswerHead, what: &str) -> Fault {
-    // The reason in words is a courtesy: without it the status must do.
-    let text = link.read_text(head).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let reason = match text.trim() {
-        "" => format!("the source answered {} for {what}", head.status),
-        text => {
-            let text: String = text.chars().take(200).collect();
-            format!("the source answered {} for {what}: {text}", head.status)
-        }
-    };
-    let blame = if head.status == 404 { Blame::File } else { Blame::Source };
-    Fault::Blamed(blame, reason)
-}
-
-fn remote(what: impl std::fmt::Display, error: &std::io::Error) -> Fault {
-    Fault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
-}
-
-fn broke_off(error: &std::io::Error, arrived: u64, size: u64) -> Fault {
-    let reason =
-        format!("the source broke off after {arrived} of {size} bytes: {}", in_words(error));
-    Fault::Blamed(Blame::Source, reason)
-}
-
-fn in_words(error: &std::io::Error) -> String {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => "nothing came for too long".to_owned(),
-        ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
-fn local(error: std::io::Error) -> Fault {
-    Fault::Blamed(Blame::Destination, format!("the destination's disk: {error}"))
-}
-
-/// A name that the destination has no room for (a directory stands there) is the file's own
-/// trouble; everything else is the disk's.
-fn publishing(error: std::io::Error) -> Fault {
-    match Errno::from_io_error(&error) {
-        Some(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST | Errno::NAMETOOLONG | Errno::INVAL) => {
-            Fault::Blamed(Blame::File, format!("it cannot stand under its name: {error}"))
-        }
-        _ => local(error),
-    }
 }

@@ -4,8 +4,14 @@
 use std::fmt;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+
+/// The coarsest that a file system keeps time (FAT): two changes within it can look like one.
+const COARSEST_TIME: Duration = Duration::from_secs(2);
 
 /// Device, inode, size and times of a file. Any write to the file changes it (as finely as the
 /// file system keeps time).
@@ -21,6 +27,15 @@ pub struct FileIdentity {
     pub modified: (i64, i64),
     /// When the inode last changed: catches a modification time that was set back.
     pub changed: (i64, i64),
+}
+
+impl FileIdentity {
+    /// Whether every change from `now` on changes the identity: the last one is long enough ago
+    /// not to share its time stamp with another.
+    pub fn is_settled(&self, now: Millis) -> bool {
+        let changed = Millis(self.changed.0.saturating_mul(1000) + self.changed.1 / 1_000_000);
+        now >= changed.after(COARSEST_TIME)
+    }
 }
 
 impl From<&Metadata> for FileIdentity {

@@ -5,9 +5,11 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::clock::Clock;
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::state_store::StateStore;
 use crate::wire::worker::ContentHash;
@@ -15,10 +17,15 @@ use crate::wire::worker::ContentHash;
 /// How much is hashed in one step.
 const STEP: usize = 1 << 20;
 
+/// How long an asker that was answered "under way" is expected to ask again: until then its file
+/// goes on being hashed.
+const ASKS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
+
 /// All hashing of one worker. Cheap to clone.
 #[derive(Clone)]
 pub struct HashDesk {
     store: Arc<StateStore>,
+    clock: Clock,
     jobs: Arc<Jobs>,
 }
 
@@ -51,6 +58,8 @@ struct Lead {
     senders: usize,
     /// Connections that wait for the hash: with one of them the job need not stay behind.
     askers: usize,
+    /// Until when one that left is expected back.
+    expected_back: Option<Instant>,
     outcome: Option<Hashed>,
 }
 
@@ -74,8 +83,8 @@ pub struct Following {
 
 impl HashDesk {
     /// A desk that remembers hashes in `store`.
-    pub fn new(store: Arc<StateStore>) -> Self {
-        HashDesk { store, jobs: Arc::default() }
+    pub fn new(store: Arc<StateStore>, clock: Clock) -> Self {
+        HashDesk { store, clock, jobs: Arc::default() }
     }
 
     /// To be called when sending of `file` begins: its hashing begins too, unless it is known.
@@ -100,6 +109,7 @@ impl HashDesk {
         while lead.outcome.is_none() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
+                lead.expected_back = Some(Instant::now() + ASKS_AGAIN_WITHIN);
                 break;
             }
             let waited = job.moved.wait_timeout(lead, left);
@@ -167,12 +177,8 @@ impl HashDesk {
     }
 
     fn run(&self, file: &File, identity: FileIdentity, job: &Arc<Job>) {
-        let outcome = hash_behind(file, &identity, job);
-        if let Hashed::Known(hash) = outcome
-            && let Err(error) = self.store.remember_hash(&identity, hash)
-        {
-            tracing::warn!(%error, "a hash cannot be remembered; the file will be read again");
-        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.hash(file, &identity, job)))
+            .unwrap_or_else(|_panic| Hashed::Failed("hashing panicked; see the log".to_owned()));
         let mut table = self.jobs.table();
         // A job that was given up may have been replaced by a new one meanwhile.
         if table.under_way.get(&identity).is_some_and(|current| Arc::ptr_eq(current, job)) {
@@ -181,6 +187,20 @@ impl HashDesk {
         job.lead().outcome.get_or_insert(outcome);
         job.moved.notify_all();
         self.jobs.ended.notify_all();
+    }
+
+    fn hash(&self, file: &File, identity: &FileIdentity, job: &Job) -> Hashed {
+        // Before the first byte is read. A file that was changed just now could be changed once
+        // more without its identity telling: its hash is good for those who ask for it now.
+        let is_settled = identity.is_settled(self.clock.now());
+        let outcome = hash_behind(file, identity, job);
+        if let Hashed::Known(hash) = outcome
+            && is_settled
+            && let Err(error) = self.store.remember_hash(identity, hash)
+        {
+            tracing::warn!(%error, "a hash cannot be remembered; the file will be read again");
+        }
+        outcome
     }
 }
 
@@ -226,7 +246,8 @@ impl Job {
             if lead.outcome.is_some() {
                 return None;
             }
-            if lead.askers > 0 {
+            let is_expected_back = |until| Instant::now() < until;
+            if lead.askers > 0 || lead.expected_back.is_some_and(is_expected_back) {
                 return Some(size);
             }
             if lead.sent > at {
@@ -279,8 +300,10 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("file");
             std::fs::write(&path, contents).unwrap();
-            let store = StateStore::open(&dir.path().join("state")).unwrap();
-            Bench { _dir: dir, path, desk: HashDesk::new(Arc::new(store)) }
+            let store = Arc::new(StateStore::open(&dir.path().join("state")).unwrap());
+            // Long after the file was written.
+            let clock = Clock::manual(Clock::system().now().after(Duration::from_secs(3600)));
+            Bench { _dir: dir, path, desk: HashDesk::new(store, clock) }
         }
 
         fn open(&self) -> (File, FileIdentity) {
@@ -330,6 +353,30 @@ mod tests {
         std::fs::OpenOptions::new().write(true).open(&bench.path).unwrap().set_len(60).unwrap();
         following.sent(100);
         assert_eq!(bench.desk.hash_of(&file, identity, LONG), Hashed::Changed);
+    }
+
+    #[test]
+    fn the_hash_of_a_file_that_changed_just_now_is_not_remembered() {
+        let mut bench = Bench::new(&[1; 100]);
+        bench.desk.clock = Clock::system();
+        let (file, identity) = bench.open();
+        assert_eq!(bench.desk.hash_of(&file, identity, LONG), known(&[1; 100]));
+        assert_eq!(bench.desk.known(&identity), None);
+        assert!(identity.is_settled(Clock::system().now().after(Duration::from_secs(3))));
+    }
+
+    #[test]
+    fn hashing_goes_on_for_an_asker_that_will_ask_again() {
+        let contents = vec![3; 8 * STEP];
+        let bench = Bench::new(&contents);
+        let (file, identity) = bench.open();
+        assert_eq!(bench.desk.hash_of(&file, identity, Duration::ZERO), Hashed::UnderWay);
+        let job = Arc::clone(&bench.desk.jobs.table().under_way[&identity]);
+        let mut lead = job.lead();
+        while lead.outcome.is_none() {
+            lead = job.moved.wait_timeout(lead, LONG).unwrap().0;
+        }
+        assert_eq!(lead.outcome, Some(known(&contents)));
     }
 
     #[test]

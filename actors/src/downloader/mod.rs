@@ -3,12 +3,15 @@
 //! port.
 //!
 //! The actor owns which copies are under way. Each copy runs on a thread of its own, and the link
-//! to the node in tasks of its own: the mailbox waits for neither disk nor network.
+//! to the node in tasks of its own: the mailbox waits for neither disk nor network. After a panic
+//! the next incarnation begins with the reports in the store; the node's next answer names the
+//! copies to begin again.
 
 pub mod base_dir;
 pub mod cancel;
 pub mod data_port;
 pub mod epoch_guard;
+pub mod fault;
 pub mod fetch;
 pub mod file_identity;
 pub mod hash_desk;
@@ -25,8 +28,11 @@ pub mod transfers;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, ResponseFuture};
+use actix::{
+    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WrapFuture,
+};
 use arc_swap::ArcSwap;
 use tokio::sync::{oneshot, watch};
 
@@ -37,62 +43,131 @@ pub use messages::{
 
 use crate::clock::Clock;
 use crate::downloader::cancel::Cancel;
-use crate::downloader::fetch::{Fault, Fetcher};
+use crate::downloader::fault::Fault;
+use crate::downloader::fetch::Fetcher;
 use crate::downloader::order::CopyOrder;
-use crate::downloader::state_store::{StateStore, StateStoreError};
+use crate::downloader::state_store::StateStore;
 use crate::downloader::transfers::{Act, Transfers};
+use crate::supervision::{Supervised, Supervision};
 use crate::wire::worker::{Blame, Report, Said, TaskId};
 
 /// Longer reasons are cut, in characters: a report must fit the store and be read by people.
 const LONGEST_REASON: usize = 1000;
 
+/// How long a store that cannot be read is left alone.
+const STORE_REST: Duration = Duration::from_secs(1);
+
+/// A running downloader, supervised. Cheap to clone.
+#[derive(Clone)]
+pub struct Downloads {
+    actor: Supervised<Downloader>,
+    lasting: Arc<Lasting>,
+}
+
+/// What outlives an incarnation of the actor.
+struct Lasting {
+    fetcher: Fetcher,
+    store: Arc<StateStore>,
+    clock: Clock,
+    copies_at_once: usize,
+    /// How many threads make copies, of whichever incarnation.
+    threads: watch::Sender<usize>,
+    /// What the link reads.
+    work: watch::Sender<LinkWork>,
+    view: ArcSwap<DownloaderView>,
+}
+
+impl Downloads {
+    /// Starts a downloader that makes up to `copies_at_once` copies, on the present arbiter. It
+    /// begins with the reports in `store`, which an earlier run could not deliver.
+    pub fn start(
+        supervision: Supervision,
+        fetcher: Fetcher,
+        store: Arc<StateStore>,
+        clock: Clock,
+        copies_at_once: usize,
+    ) -> Self {
+        let lasting = Arc::new(Lasting {
+            fetcher,
+            store,
+            clock,
+            copies_at_once,
+            threads: watch::Sender::new(0),
+            work: watch::Sender::default(),
+            view: ArcSwap::default(),
+        });
+        let of_actor = Arc::clone(&lasting);
+        let actor = Supervised::start(supervision, move || Downloader::new(Arc::clone(&of_actor)));
+        Downloads { actor, lasting }
+    }
+
+    /// The present incarnation. Not to be kept: it is another one after a panic.
+    pub fn addr(&self) -> Addr<Downloader> {
+        self.actor.addr()
+    }
+
+    /// What the link to the node needs to know, renewed on each change.
+    pub fn work(&self) -> watch::Receiver<LinkWork> {
+        self.lasting.work.subscribe()
+    }
+
+    /// The observable state, renewed on each change.
+    pub fn view(&self) -> Arc<DownloaderView> {
+        self.lasting.view.load_full()
+    }
+
+    /// Gives every copy up and stops for good; returns when the last thread is done.
+    pub async fn stop(&self) {
+        // An error means that the actor is gone already; its copies are given up with it.
+        let _ = self.addr().send(StopTransfers).await;
+        self.actor.stop().await;
+        self.lasting.no_copy_under_way().await;
+    }
+}
+
+impl Lasting {
+    async fn no_copy_under_way(&self) {
+        // The sender lives as long as this.
+        let _ = self.threads.subscribe().wait_for(|threads| *threads == 0).await;
+    }
+
+    /// What an earlier run, or an earlier incarnation, could not deliver. Copies of the latter are
+    /// waited for: they may still end with a report, and would share their temporary files with
+    /// whoever begins the same task.
+    async fn reports_of_earlier(&self) -> Vec<Report> {
+        self.no_copy_under_way().await;
+        loop {
+            let store = Arc::clone(&self.store);
+            match tokio::task::spawn_blocking(move || store.reports()).await {
+                Ok(Ok(reports)) => return reports,
+                Ok(Err(error)) => tracing::error!(%error, "kept reports cannot be read"),
+                Err(error) => tracing::error!(%error, "kept reports cannot be read"),
+            }
+            tokio::time::sleep(STORE_REST).await;
+        }
+    }
+}
+
 /// The actor.
 pub struct Downloader {
     transfers: Transfers,
-    fetcher: Arc<Fetcher>,
-    store: Arc<StateStore>,
-    clock: Clock,
+    lasting: Arc<Lasting>,
     /// What ends each copy under way.
     cancels: HashMap<TaskId, Cancel>,
-    /// What the link reads.
-    work: watch::Sender<LinkWork>,
-    view: Arc<ArcSwap<DownloaderView>>,
     /// Who waits for the last copy to end.
     stopping: Vec<oneshot::Sender<()>>,
 }
 
 impl Downloader {
-    /// A downloader that makes up to `copies_at_once` copies. Reads the reports that an earlier
-    /// run could not deliver from `store`: blocks on the disk.
-    pub fn new(
-        fetcher: Fetcher,
-        store: Arc<StateStore>,
-        clock: Clock,
-        copies_at_once: usize,
-    ) -> Result<Self, StateStoreError> {
-        let transfers = Transfers::new(copies_at_once, store.reports()?);
-        let downloader = Downloader {
-            transfers,
-            fetcher: Arc::new(fetcher),
-            store,
-            clock,
-            cancels: HashMap::new(),
-            work: watch::Sender::default(),
-            view: Arc::default(),
-            stopping: Vec::new(),
-        };
-        downloader.publish();
-        Ok(downloader)
+    fn new(lasting: Arc<Lasting>) -> Self {
+        let transfers = Transfers::new(lasting.copies_at_once, Vec::new());
+        Downloader { transfers, lasting, cancels: HashMap::new(), stopping: Vec::new() }
     }
 
-    /// What the link to the node needs to know, renewed on each change.
-    pub fn work(&self) -> watch::Receiver<LinkWork> {
-        self.work.subscribe()
-    }
-
-    /// The observable state, renewed on each change.
-    pub fn view(&self) -> Arc<ArcSwap<DownloaderView>> {
-        Arc::clone(&self.view)
+    fn take_up(&mut self, kept: Vec<Report>) {
+        let counters = self.lasting.view.load().counters;
+        self.transfers = Transfers::new(self.lasting.copies_at_once, kept).counting_on(counters);
+        self.publish();
     }
 
     fn carry_out(&mut self, acts: Vec<Act>, addr: &Addr<Self>) {
@@ -115,14 +190,8 @@ impl Downloader {
         let cancel = Cancel::default();
         self.cancels.insert(order.id, cancel.clone());
         let task = order.id;
-        let copy = CopyThread {
-            order,
-            cancel,
-            fetcher: Arc::clone(&self.fetcher),
-            store: Arc::clone(&self.store),
-            clock: self.clock.clone(),
-            downloader: addr.clone(),
-        };
+        let under_way = UnderWay::begin(&self.lasting);
+        let copy = CopyThread { order, cancel, under_way, downloader: addr.clone() };
         let begun = std::thread::Builder::new().name(format!("copy-{task}")).spawn(|| copy.run());
         if let Err(error) = begun {
             // Without a report: the task is still ordered and is begun again by the next answer.
@@ -133,14 +202,14 @@ impl Downloader {
 
     fn publish(&self) {
         let reports = self.transfers.reports();
-        self.view.store(Arc::new(DownloaderView {
+        self.lasting.view.store(Arc::new(DownloaderView {
             under_way: self.transfers.under_way().cloned().collect(),
             waiting: self.transfers.waiting(),
             unacknowledged: reports.iter().filter(|report| report.is_end()).count(),
             counters: self.transfers.counters(),
         }));
         let work = LinkWork { known: self.transfers.known(), reports: reports.to_vec() };
-        self.work.send_if_modified(|current| {
+        self.lasting.work.send_if_modified(|current| {
             let changed = *current != work;
             *current = work;
             changed
@@ -152,17 +221,32 @@ impl Downloader {
 struct CopyThread {
     order: CopyOrder,
     cancel: Cancel,
-    fetcher: Arc<Fetcher>,
-    store: Arc<StateStore>,
-    clock: Clock,
+    under_way: UnderWay,
     downloader: Addr<Downloader>,
+}
+
+/// Counts one copy as under way for as long as it lives.
+struct UnderWay(Arc<Lasting>);
+
+impl UnderWay {
+    fn begin(lasting: &Arc<Lasting>) -> Self {
+        lasting.threads.send_modify(|threads| *threads += 1);
+        UnderWay(Arc::clone(lasting))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.threads.send_modify(|threads| *threads -= 1);
+    }
 }
 
 impl CopyThread {
     fn run(self) {
         let task = self.order.id;
         let progress = |bytes| self.downloader.do_send(TransferMoved { task, bytes });
-        let fetching = || self.fetcher.fetch(&self.order, &self.cancel, &progress);
+        let lasting = &self.under_way.0;
+        let fetching = || lasting.fetcher.fetch(&self.order, &self.cancel, &progress);
         let said = match catch_unwind(AssertUnwindSafe(fetching)) {
             Ok(Ok(copied)) => Some(Said::Done { size: copied.size, hash: copied.hash }),
             Ok(Err(Fault::Blamed(blame, reason))) => Some(failed(blame, reason)),
@@ -172,10 +256,10 @@ impl CopyThread {
             }
         };
         let name = self.order.name.clone();
-        let report = said.map(|said| Report { task, name, at: self.clock.now(), said });
+        let report = said.map(|said| Report { task, name, at: lasting.clock.now(), said });
         if let Some(report) = &report {
             self.tell(report);
-            if let Err(error) = self.store.keep_report(report) {
+            if let Err(error) = lasting.store.keep_report(report) {
                 tracing::error!(%task, %error, "a report is not durable: a restart would lose it");
             }
         }
@@ -202,13 +286,28 @@ fn failed(blame: Blame, reason: String) -> Said {
 
 impl Actor for Downloader {
     type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let lasting = Arc::clone(&self.lasting);
+        let kept = async move { lasting.reports_of_earlier().await };
+        // Nothing else is handled before: an order that came first could be for a task whose end
+        // is among the reports.
+        ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
+    }
+}
+
+impl Drop for Downloader {
+    /// What a panic leaves behind is begun anew by the next incarnation.
+    fn drop(&mut self) {
+        self.cancels.values().for_each(Cancel::cancel);
+    }
 }
 
 impl Handler<TakeOrders> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TakeOrders, ctx: &mut Context<Self>) {
-        let acts = self.transfers.order(message.orders, self.clock.now());
+        let acts = self.transfers.order(message.orders, self.lasting.clock.now());
         self.carry_out(acts, &ctx.address());
     }
 }
@@ -217,10 +316,10 @@ impl Handler<ReportsDelivered> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: ReportsDelivered, ctx: &mut Context<Self>) {
-        let now = self.clock.now();
+        let now = self.lasting.clock.now();
         let (settled, acts) = self.transfers.taken(&message.sent, &message.cancelled, now);
         if !settled.is_empty() {
-            let store = Arc::clone(&self.store);
+            let store = Arc::clone(&self.lasting.store);
             tokio::task::spawn_blocking(move || {
                 for task in settled {
                     if let Err(error) = store.forget_report(task) {
@@ -237,7 +336,7 @@ impl Handler<TransferMoved> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TransferMoved, _: &mut Context<Self>) {
-        self.transfers.moved(message.task, message.bytes, self.clock.now());
+        self.transfers.moved(message.task, message.bytes, self.lasting.clock.now());
         self.publish();
     }
 }
@@ -247,7 +346,7 @@ impl Handler<TransferEnded> for Downloader {
 
     fn handle(&mut self, message: TransferEnded, ctx: &mut Context<Self>) {
         self.cancels.remove(&message.task);
-        let acts = self.transfers.ended(message.task, message.report, self.clock.now());
+        let acts = self.transfers.ended(message.task, message.report, self.lasting.clock.now());
         self.carry_out(acts, &ctx.address());
         if self.cancels.is_empty() {
             for waiter in self.stopping.drain(..) {

@@ -68,16 +68,16 @@ impl SourceLink {
         Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&self.stream, bytes)?)
     }
 
-    /// Sends a GET with one further header, if any, and reads the head of the answer. Its body
+    /// Sends a GET with further headers, if any, and reads the head of the answer. Its body
     /// must be read to the end before the next request.
     pub fn get(
         &mut self,
         host: SocketAddr,
         path: &str,
-        header: Option<(&str, &str)>,
+        headers: &[(&str, &str)],
     ) -> io::Result<AnswerHead> {
         let mut request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n");
-        if let Some((name, value)) = header {
+        for (name, value) in headers {
             request += &format!("{name}: {value}\r\n");
         }
         request += "\r\n";

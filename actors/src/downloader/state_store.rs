@@ -64,6 +64,8 @@ impl StateStore {
         let file = File::open(dir.join("db"))?;
         let store = StateStore { db, file: Mutex::new(file) };
         store.sync()?;
+        // What cannot be read is told now, while there is somebody to tell.
+        store.reports()?;
         // The entries of sled's files in their directory must be durable too.
         File::open(dir)?.sync_all()?;
         Ok(store)

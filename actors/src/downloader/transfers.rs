@@ -1,6 +1,6 @@
 //! Which copies a worker makes when: pure. The actor tells it what happened and does what it says.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -89,15 +89,22 @@ impl Transfers {
         }
     }
 
+    /// The same, counting on from an earlier incarnation's figures.
+    pub fn counting_on(self, counters: TransferCounters) -> Self {
+        Transfers { counters, ..self }
+    }
+
     /// Takes the whole list of what is to be done, best first. What is under way and not in it is
-    /// given up.
+    /// given up. A task that is listed twice is one task.
     pub fn order(&mut self, orders: Vec<CopyOrder>, now: Millis) -> Vec<Act> {
         let wanted = |task: &TaskId| orders.iter().any(|order| order.id == *task);
         let gone: Vec<TaskId> =
             self.under_way.keys().filter(|task| !wanted(task)).copied().collect();
         let mut acts: Vec<Act> = gone.into_iter().filter_map(|task| self.give_up(task)).collect();
+        let mut listed = HashSet::new();
         let fresh = |order: &CopyOrder| {
-            !self.under_way.contains_key(&order.id)
+            listed.insert(order.id)
+                && !self.under_way.contains_key(&order.id)
                 && !self.settled.contains(&order.id)
                 && !self.outbox.ended().any(|ended| ended == order.id)
         };
@@ -278,6 +285,13 @@ mod tests {
         assert!(transfers.reports().iter().all(|report| report.task == TaskId(2)));
         let (_, acts) = transfers.taken(&[], &ids(&[2]), NOW);
         assert_eq!(acts, [Act::GiveUp(TaskId(2))]);
+    }
+
+    #[test]
+    fn a_task_that_is_listed_twice_is_begun_once() {
+        let mut transfers = Transfers::new(2, vec![]);
+        assert_eq!(transfers.order(vec![order(1), order(1)], NOW), [Act::Begin(order(1))]);
+        assert_eq!(transfers.waiting(), 0);
     }
 
     #[test]

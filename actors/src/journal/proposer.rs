@@ -165,10 +165,11 @@ struct Joiner {
 impl Joiner {
     async fn run(mut self) {
         while let Some(first) = self.next().await {
-            let entry = self.fill(first);
+            let session = *self.session.borrow_and_update();
+            let entry = self.fill(first, session);
             if !entry.is_empty() {
                 let started = Instant::now();
-                self.propose(entry).await;
+                self.propose(entry, session).await;
                 let took = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
                 self.last_entry.store(took, Ordering::Relaxed);
             }
@@ -187,8 +188,7 @@ impl Joiner {
     }
 
     /// The commits of the next entry: those that wait and may still be proposed, until it is full.
-    fn fill(&mut self, first: Proposal) -> Vec<Proposal> {
-        let session = *self.session.borrow_and_update();
+    fn fill(&mut self, first: Proposal, session: Session) -> Vec<Proposal> {
         let mut fill = Fill::default();
         let mut entry = Vec::new();
         let mut next = Some(first);
@@ -219,14 +219,16 @@ impl Joiner {
         self.counters.queued_bytes.fetch_sub(proposal.encoded.len() as u64, Ordering::Relaxed);
     }
 
-    /// Writes the entry and answers each of its commits. Without a quorum that takes until this
-    /// node stops leading or deciding begins anew: then what becomes of it is not waited for.
-    async fn propose(&mut self, entry: Vec<Proposal>) {
+    /// Writes the entry, filled in `session`, and answers each of its commits. Without a quorum that
+    /// takes until this node stops leading or deciding begins anew: then what becomes of it is not
+    /// waited for.
+    async fn propose(&mut self, entry: Vec<Proposal>, session: Session) {
         let bytes = batch::join(entry.iter().map(|proposal| proposal.encoded.as_slice()));
-        let before = *self.session.borrow();
         let written = tokio::select! {
+            // First, so that an entry of a session that is over already is not written at all.
+            biased;
+            _ = self.session.wait_for(|now| *now != session) => None,
             written = self.node.write(bytes) => written.ok(),
-            _ = self.session.wait_for(|now| *now != before) => None,
         };
         let Some(answers) = written else {
             self.counters.unknown.fetch_add(entry.len() as u64, Ordering::Relaxed);

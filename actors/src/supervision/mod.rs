@@ -112,8 +112,8 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
     /// Starts an actor on the present arbiter.
     pub fn start(supervision: Supervision, factory: impl FnMut() -> A + 'static) -> Self {
         let (supervised, mailbox) = Self::prepare(&supervision);
-        let shared = supervised.shared.clone();
-        actix_rt::spawn(Keeper { supervision, shared }.keep(mailbox, factory));
+        let keeper = Keeper { supervision, shared: supervised.shared.clone() };
+        actix_rt::spawn(keeper.keep(mailbox, factory));
         supervised
     }
 
@@ -124,9 +124,9 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         factory: impl FnMut() -> A + Send + 'static,
     ) -> Self {
         let (supervised, mailbox) = Self::prepare(&supervision);
-        let shared = supervised.shared.clone();
+        let keeper = Keeper { supervision, shared: supervised.shared.clone() };
         arbiter.spawn_fn(move || {
-            actix_rt::spawn(Keeper { supervision, shared }.keep(mailbox, factory));
+            actix_rt::spawn(keeper.keep(mailbox, factory));
         });
         supervised
     }
@@ -240,10 +240,27 @@ where
     }
 }
 
+impl<A: Actor> Shared<A> {
+    /// Called by the keeper alone.
+    fn change_status(&self, change: impl FnOnce(&mut SupervisionStatus)) {
+        let mut status = SupervisionStatus::clone(&self.status.load());
+        change(&mut status);
+        self.status.store(Arc::new(status));
+    }
+}
+
 /// The task that keeps an actor running.
 struct Keeper<A: Actor> {
     supervision: Supervision,
     shared: Arc<Shared<A>>,
+}
+
+impl<A: Actor> Drop for Keeper<A> {
+    /// However the keeping ends, also with its arbiter: whoever waits for the end is told.
+    fn drop(&mut self) {
+        self.shared.change_status(|status| status.running = false);
+        self.shared.ended.send_replace(true);
+    }
 }
 
 /// How one incarnation ended.
@@ -257,7 +274,7 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
         let factory = Rc::new(RefCell::new(factory));
         let mut failures = Failures::default();
         loop {
-            self.change_status(|status| {
+            self.shared.change_status(|status| {
                 status.running = true;
                 status.starts += 1;
             });
@@ -273,7 +290,7 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
             };
             let name = &*self.supervision.name;
             tracing::error!(actor = name, why, "an actor failed");
-            self.change_status(|status| {
+            self.shared.change_status(|status| {
                 status.running = false;
                 status.failures += 1;
                 status.last_failure = Some(why);
@@ -293,8 +310,6 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
                 }
             }
         }
-        self.change_status(|status| status.running = false);
-        self.shared.ended.send_replace(true);
     }
 
     /// Runs one incarnation to its end.
@@ -323,12 +338,6 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
                 Err(_) => End::AsTold,
             },
         }
-    }
-
-    fn change_status(&self, change: impl FnOnce(&mut SupervisionStatus)) {
-        let mut status = SupervisionStatus::clone(&self.shared.status.load());
-        change(&mut status);
-        self.shared.status.store(Arc::new(status));
     }
 }
 

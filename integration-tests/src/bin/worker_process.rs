@@ -2,14 +2,15 @@
 //! `worker_process LISTEN NODE BASE_DIR STATE_DIR`.
 
 use anyhow::Context;
-use reelyard::worker::{Worker, WorkerSettings};
+use reelyard::worker::Worker;
 use reelyard_actors::clock::Clock;
+use reelyard_integration_tests::worker_rig::settings_at;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut next = || arguments.next().context("LISTEN NODE BASE_DIR STATE_DIR are wanted");
     let (listen, node, base_dir, state_dir) = (next()?, next()?, next()?, next()?);
-    let mut settings = WorkerSettings::new(listen.parse()?, state_dir.into());
+    let mut settings = settings_at(listen.parse()?, state_dir.into());
     settings.nodes = vec![node.parse()?];
     settings.base_dir = Some(base_dir.into());
     settings.storage_limit_percent = 100;

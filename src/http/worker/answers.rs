@@ -124,48 +124,45 @@ async fn delete(
     http: &WorkerHttp,
     name: Result<FileName, BadFileName>,
 ) -> HttpResponse {
-    let status = match heard(request, http).await {
-        Err(status) => status,
-        Ok(()) => match name {
-            Ok(name) => delete_file(http, name).await,
-            // As cfw, whose file system refuses such a name.
-            Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        },
+    let status = match (epoch_of(request), name) {
+        (Err(status), _) => status,
+        (Ok(epoch), Ok(name)) => delete_file(http, epoch, name).await,
+        // As cfw, whose file system refuses such a name.
+        (Ok(_), Err(_)) => StatusCode::INTERNAL_SERVER_ERROR,
     };
     HttpResponse::build(status).content_type(JSON).finish()
 }
 
-/// Whether the leader that decided this deletion still leads, as far as this worker has heard. A
-/// call without an epoch is an old cfm's.
-async fn heard(request: &HttpRequest, http: &WorkerHttp) -> Result<(), StatusCode> {
-    let Some(header) = request.headers().get(EPOCH_HEADER) else { return Ok(()) };
+/// The epoch of the leader that decided this call; none on a call of an old cfm.
+fn epoch_of(request: &HttpRequest) -> Result<Option<Epoch>, StatusCode> {
+    let Some(header) = request.headers().get(EPOCH_HEADER) else { return Ok(None) };
     let epoch = header.to_str().ok().and_then(|text| text.parse().ok());
-    let epoch = Epoch(epoch.ok_or(StatusCode::BAD_REQUEST)?);
-    let epochs = http.epochs.clone();
-    match web::block(move || epochs.hear(epoch)).await {
-        Ok(Ok(Ok(()))) => Ok(()),
-        Ok(Ok(Err(deposed))) => {
-            tracing::warn!(%deposed, "a deletion was refused");
-            Err(StatusCode::PRECONDITION_FAILED)
-        }
-        Ok(Err(error)) => {
-            tracing::error!(%error, "a deletion was refused: its epoch cannot be remembered");
-            Err(StatusCode::INTERNAL_SERVER_ERROR)
-        }
-        Err(_) => Err(StatusCode::INTERNAL_SERVER_ERROR),
-    }
+    epoch.map(|epoch| Some(Epoch(epoch))).ok_or(StatusCode::BAD_REQUEST)
 }
 
-async fn delete_file(http: &WorkerHttp, name: FileName) -> StatusCode {
-    let shown = name.clone();
-    match from_disk(http, "DELETE", move |base| base.unlink(&name)).await {
+async fn delete_file(http: &WorkerHttp, epoch: Option<Epoch>, name: FileName) -> StatusCode {
+    let (epochs, shown) = (http.epochs.clone(), name.clone());
+    let deleted = from_disk(http, "DELETE", move |base| match epoch {
+        None => base.unlink(&name),
+        // Whether that leader still leads, as far as this worker has heard.
+        Some(epoch) => match epochs.obey(epoch, || base.unlink(&name)) {
+            Ok(Ok(deleted)) => deleted,
+            Ok(Err(deposed)) => {
+                tracing::warn!(file = %name, %deposed, "a deletion was refused");
+                Ok(Deleted::Deposed)
+            }
+            Err(error) => Err(std::io::Error::other(error)),
+        },
+    });
+    match deleted.await {
         Some(Deleted::Removed) => {
             tracing::info!(file = %shown, "copy deleted");
             StatusCode::OK
         }
         Some(Deleted::Absent) => StatusCode::NOT_FOUND,
         Some(Deleted::Directory) => StatusCode::NOT_ACCEPTABLE,
-        Some(Deleted::Deposed) | None => StatusCode::INTERNAL_SERVER_ERROR,
+        Some(Deleted::Deposed) => StatusCode::PRECONDITION_FAILED,
+        None => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

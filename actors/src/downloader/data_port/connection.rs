@@ -39,7 +39,13 @@ pub(super) fn serve(stream: TcpStream, shared: &Shared) {
         let kept = match reader.next(&stream, shared.limits.request_timeout) {
             Ok(request) => {
                 shared.requests.fetch_add(1, Ordering::Relaxed);
-                answer(&stream, shared, &request).is_ok() && request.keep_alive
+                let answered = answer(&stream, shared, &request);
+                if let Err(error) = &answered
+                    && !is_of_the_client(error)
+                {
+                    tracing::warn!(path = request.path, %error, "a file cannot be read to its end");
+                }
+                answered.is_ok() && request.keep_alive
             }
             Err(NoRequest::Gone) => false,
             Err(why) => {
@@ -53,6 +59,13 @@ pub(super) fn serve(stream: TcpStream, shared: &Shared) {
             return;
         }
     }
+}
+
+/// Whether an answer broke off because its client left or took nothing more, and not for want of
+/// the file.
+fn is_of_the_client(error: &io::Error) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, WouldBlock};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | TimedOut | WouldBlock)
 }
 
 fn refuse_unread(stream: &TcpStream, why: NoRequest) -> io::Result<()> {
@@ -236,5 +249,20 @@ impl Head<'_> {
             answer.extend_from_slice(body);
         }
         stream.write_all(&answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_disk_is_told_apart_from_a_client_that_left() {
+        for errno in [Errno::PIPE, Errno::CONNRESET, Errno::AGAIN, Errno::TIMEDOUT] {
+            assert!(is_of_the_client(&errno.into()), "{errno}");
+        }
+        for errno in [Errno::IO, Errno::STALE] {
+            assert!(!is_of_the_client(&errno.into()), "{errno}");
+        }
     }
 }

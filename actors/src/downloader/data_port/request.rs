@@ -99,9 +99,12 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, NoRequest> {
         let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
         found.map(|header| header.value)
     };
-    // A body that is not read would be taken for the next request.
-    let has_body = header("transfer-encoding").is_some()
-        || header("content-length").is_some_and(|length| length != b"0");
+    // A body that is not read would be taken for the next request: each such header counts, also
+    // one behind another that denies it.
+    let has_body = head.headers.iter().any(|header| {
+        header.name.eq_ignore_ascii_case("transfer-encoding")
+            || header.name.eq_ignore_ascii_case("content-length") && header.value != b"0"
+    });
     if has_body {
         return Err(NoRequest::Garbled);
     }
@@ -157,6 +160,10 @@ mod tests {
         assert_eq!(refusal("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"), NoRequest::Garbled);
         assert_eq!(
             refusal("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            NoRequest::Garbled
+        );
+        assert_eq!(
+            refusal("GET / HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n"),
             NoRequest::Garbled
         );
         let many = "a: b\r\n".repeat(MOST_HEADERS + 1);

@@ -75,15 +75,21 @@ impl Shelf {
                 }
             }
         };
-        opened.map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::NOENT) => NotServed::Absent("no such file"),
-            // What opening a symlink, a socket or a device without following it answers.
-            Some(Errno::LOOP | Errno::NXIO) => NotServed::Absent("it is no regular file"),
-            None if error.kind() == io::ErrorKind::InvalidInput => {
-                NotServed::Absent("it is no regular file")
-            }
-            _ => NotServed::Failed(error),
-        })
+        opened.map_err(why_not)
+    }
+}
+
+/// Whether a file that cannot be opened is itself the reason, or the disk it is on.
+fn why_not(error: io::Error) -> NotServed {
+    match Errno::from_io_error(&error) {
+        Some(Errno::NOENT) => NotServed::Absent("no such file"),
+        Some(Errno::ACCESS | Errno::PERM) => NotServed::Absent("the worker may not read it"),
+        // What opening a symlink, a socket or a device without following it answers.
+        Some(Errno::LOOP | Errno::NXIO) => NotServed::Absent("it is no regular file"),
+        None if error.kind() == io::ErrorKind::InvalidInput => {
+            NotServed::Absent("it is no regular file")
+        }
+        _ => NotServed::Failed(error),
     }
 }
 
@@ -199,5 +205,12 @@ mod tests {
         assert!(matches!(open(place.path(), b"secret"), Err(NotServed::Absent(_))));
         assert!(matches!(open(&dir.join(".."), b"secret"), Err(NotServed::Absent(_))));
         assert!(matches!(shelf.open(&Place::Copy(name(b"x"))), Err(NotServed::Absent(_))));
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_read_is_no_trouble_of_its_disk() {
+        let told = |errno: Errno| why_not(io::Error::from(errno));
+        assert!(matches!(told(Errno::ACCESS), NotServed::Absent("the worker may not read it")));
+        assert!(matches!(told(Errno::IO), NotServed::Failed(_)));
     }
 }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use actix::Addr;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -22,7 +21,7 @@ use crate::clock::{Clock, Millis};
 use crate::downloader::epoch_guard::{Deposed, EpochGuard};
 use crate::downloader::node_link::backoff::Backoff;
 use crate::downloader::order::CopyOrder;
-use crate::downloader::{Downloader, LinkWork, ReportsDelivered, TakeOrders};
+use crate::downloader::{Downloads, LinkWork, ReportsDelivered, TakeOrders};
 use crate::event::Epoch;
 use crate::host::HostAddr;
 use crate::token::SharedToken;
@@ -116,14 +115,13 @@ struct Line {
 }
 
 impl NodeLink {
-    /// Begins to ask for orders and to deliver reports. Needs at least one node in `settings`, a
-    /// tokio runtime, and `work` as the Downloader hands it out.
+    /// Begins to ask for orders and to deliver reports. Needs at least one node in `settings` and a
+    /// tokio runtime.
     pub fn start(
         settings: NodeLinkSettings,
         epochs: EpochGuard,
         clock: Clock,
-        downloader: Addr<Downloader>,
-        work: watch::Receiver<LinkWork>,
+        downloads: Downloads,
     ) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -139,8 +137,8 @@ impl NodeLink {
             speaks: watch::Sender::default(),
             view: ArcSwap::default(),
         });
-        let asking = ask_for_orders(Arc::clone(&line), downloader.clone(), work.clone());
-        let telling = deliver_reports(Arc::clone(&line), downloader, work);
+        let asking = ask_for_orders(Arc::clone(&line), downloads.clone());
+        let telling = deliver_reports(Arc::clone(&line), downloads);
         Ok(NodeLink { line, tasks: vec![tokio::spawn(asking), tokio::spawn(telling)] })
     }
 
@@ -162,11 +160,8 @@ impl Drop for NodeLink {
 }
 
 /// Asks for orders for ever and hands them to the downloader.
-async fn ask_for_orders(
-    line: Arc<Line>,
-    downloader: Addr<Downloader>,
-    mut work: watch::Receiver<LinkWork>,
-) {
+async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
+    let mut work = downloads.work();
     let mut backoff = Backoff::new();
     let mut reelyard_asked = Instant::now();
     let mut last: Option<Vec<CopyOrder>> = None;
@@ -194,8 +189,11 @@ async fn ask_for_orders(
                 line.answered(if speaks == Speaks::Cfm { Speaks::Cfm } else { Speaks::Reelyard });
                 let nothing_new = last.as_ref() == Some(&orders);
                 last = Some(orders.clone());
-                if downloader.send(TakeOrders { orders }).await.is_err() {
-                    return;
+                if downloads.addr().send(TakeOrders { orders }).await.is_err() {
+                    // The downloader panicked over them, and is restarted.
+                    last = None;
+                    tokio::time::sleep(backoff.next()).await;
+                    continue;
                 }
                 if speaks == Speaks::Cfm {
                     pause_between_polls(&line, &mut work).await;
@@ -231,11 +229,8 @@ async fn pause_between_polls(line: &Line, work: &mut watch::Receiver<LinkWork>) 
 }
 
 /// Delivers reports for ever, in order, each until it is taken.
-async fn deliver_reports(
-    line: Arc<Line>,
-    downloader: Addr<Downloader>,
-    mut work: watch::Receiver<LinkWork>,
-) {
+async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
+    let mut work = downloads.work();
     let mut backoff = Backoff::new();
     let mut speaks = line.speaks.subscribe();
     loop {
@@ -254,8 +249,9 @@ async fn deliver_reports(
         match answer {
             Ok(cancelled) => {
                 backoff.reset();
-                if downloader.send(ReportsDelivered { sent, cancelled }).await.is_err() {
-                    return;
+                if downloads.addr().send(ReportsDelivered { sent, cancelled }).await.is_err() {
+                    // The downloader panicked, and is restarted with the reports in the store.
+                    tokio::time::sleep(backoff.next()).await;
                 }
             }
             Err(error) => {
