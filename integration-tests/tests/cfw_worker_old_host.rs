@@ -135,7 +135,7 @@ async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
     let observed = yard.told.next().await;
     assert_eq!(observed.kind, HostKind::Cfw);
     assert_eq!(yard.names_of(&observed.inventory.unwrap()), bytes(&[b"a.mpg", b"b.mpg"]));
-    assert!(observed.disk.unwrap().total > 0);
+    assert!(observed.disk.unwrap().0.total > 0);
     let view = yard.view.load_full();
     assert_eq!(view.inventory.unwrap().files, 2);
     assert_eq!((view.answers, view.looks, view.failed_looks), (Some(true), 1, 0));
@@ -192,7 +192,7 @@ async fn disk_figures_that_cannot_be_read_are_not_zero() {
     yard.host.set_df_failing(false);
     yard.clock.advance(Duration::from_secs(5));
     yard.worker.send(LookDue).await.unwrap();
-    assert!(yard.told.next().await.disk.unwrap().total > 0);
+    assert!(yard.told.next().await.disk.unwrap().0.total > 0);
     assert_eq!(yard.host.count_of("GET /files"), 1);
 }
 

@@ -70,6 +70,27 @@ fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
 }
 
 #[test]
+fn a_bad_file_starves_nobody_whoever_is_blamed_for_it() {
+    for blame in [Blame::Source, Blame::Destination, Blame::Pair] {
+        let dir = tempfile::tempdir().unwrap();
+        on_a_system(async {
+            let yard = plot(1, 1).open_up(dir.path(), START).await;
+            yard.grade(&["bad.mpg", "good.mpg"]).await;
+            let bad = yard.open_task("bad.mpg").await;
+            yard.fail(&bad, blame).await;
+            assert_eq!(yard.ended(&bad, TaskState::Failed).await.blame, Some(blame));
+            yard.pass(MINUTE).await;
+            let again = yard.open_task("bad.mpg").await;
+            yard.fail(&again, blame).await;
+            assert_eq!(yard.ended(&again, TaskState::Failed).await.blame, Some(Blame::File));
+            let good = yard.open_task("good.mpg").await;
+            yard.finish(&good).await;
+            yard.journal.stop().await;
+        });
+    }
+}
+
+#[test]
 fn a_bad_source_backs_off_and_the_other_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {

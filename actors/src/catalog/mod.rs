@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use arc_swap::ArcSwap;
+use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
 use self::event_log::{EventLog, EventLogLook};
@@ -46,6 +47,10 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Looks are never closer together than this, whatever is configured.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
+/// How many look-ups of masters are under way at most; one more is answered `Unknown`. On a mount
+/// that hangs they do not end, and each holds a thread that others need.
+const LOOK_UPS_AT_ONCE: usize = 4;
+
 /// The actor. It does no I/O itself: each kind of input has a lane of blocking jobs.
 pub struct Catalog {
     settings: CatalogSettings,
@@ -56,6 +61,8 @@ pub struct Catalog {
     source_dirs: Lane<SourceDirs>,
     /// None without a configured log.
     event_log: Option<Lane<EventLog>>,
+    /// Bounds the look-ups of masters under way.
+    look_ups: Arc<Semaphore>,
     /// Ends the sleep until hits leave the window.
     expiry: Option<SpawnHandle>,
     /// Whether a look is planned at a file that is being written.
@@ -85,6 +92,7 @@ impl Catalog {
                 SourceDirs::new(&settings, names.clone()),
             ),
             event_log: log,
+            look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
             expiry: None,
             settling: false,
             view: CatalogView::of(&settings),
@@ -288,18 +296,31 @@ impl Handler<LookUpMasters> for Catalog {
     type Result = ResponseFuture<Vec<(FileId, MasterLook)>>;
 
     fn handle(&mut self, asked: LookUpMasters, _: &mut Context<Self>) -> Self::Result {
+        let unknown = |file| (file, MasterLook::Unknown);
+        let Ok(turn) = Arc::clone(&self.look_ups).try_acquire_owned() else {
+            return Box::pin(async move { asked.files.into_iter().map(unknown).collect() });
+        };
         let (names, dirs) = (self.names.clone(), self.settings.source_dirs.clone());
         let files = asked.files.clone();
         let job = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
             let look = |file| (file, look_up_master(&dirs, &names.name(file)));
             asked.files.into_iter().map(look).collect()
         });
-        Box::pin(async move {
-            job.await.unwrap_or_else(|_| {
-                files.into_iter().map(|file| (file, MasterLook::Unknown)).collect()
-            })
-        })
+        Box::pin(
+            async move { job.await.unwrap_or_else(|_| files.into_iter().map(unknown).collect()) },
+        )
     }
+}
+
+/// Adds subscribers, each once; one that panicked is another one since.
+fn join<M>(subscribers: &mut Vec<Recipient<M>>, new: Vec<Recipient<M>>)
+where
+    M: Message + Send,
+    M::Result: Send,
+{
+    subscribers.retain(|subscriber| subscriber.connected() && !new.contains(subscriber));
+    subscribers.extend(new);
 }
 
 impl Handler<Subscribe> for Catalog {
@@ -319,8 +340,8 @@ impl Handler<Subscribe> for Catalog {
         for subscriber in &new.rising {
             subscriber.do_send(RisingChanged(Arc::clone(&self.view.rising)));
         }
-        self.subscribers.ranking.extend(new.ranking);
-        self.subscribers.rising.extend(new.rising);
-        self.subscribers.masters.extend(new.masters);
+        join(&mut self.subscribers.ranking, new.ranking);
+        join(&mut self.subscribers.rising, new.rising);
+        join(&mut self.subscribers.masters, new.masters);
     }
 }

@@ -145,12 +145,14 @@ impl CfwWorker {
     /// Asks for the disk alone, between two looks.
     pub(super) fn ask_disk(&mut self, ctx: &mut Context<Self>) {
         self.disk_asked = true;
+        let looks = self.looks;
         let asked = self.clock.now();
         let client = self.client.clone();
         let asking = fut::wrap_future::<_, Self>(async move { client.disk().await });
         ctx.spawn(asking.map(move |disk, worker, ctx| {
             worker.disk_asked = false;
-            if worker.take_disk(disk, asked) {
+            // A look that began meanwhile asks again: this answer may come behind its own.
+            if worker.looks == looks && worker.take_disk(disk, asked) {
                 worker.tell();
             }
             worker.publish();

@@ -129,9 +129,10 @@ pub struct HostObserved {
     pub kind: HostKind,
     /// What it holds. None for a host that was not asked (a pure source).
     pub inventory: Option<Arc<Inventory>>,
-    /// Its disk, when it answered that.
-    pub disk: Option<DiskFigures>,
-    /// When it was asked.
+    /// Its disk, and when it was asked for: what arrived since then is not in the figures. None
+    /// while it is not known.
+    pub disk: Option<(DiskFigures, Millis)>,
+    /// When this was told.
     pub at: Millis,
 }
 

@@ -197,7 +197,7 @@ impl CfwWorker {
             host: self.host,
             kind: self.program.kind,
             inventory: self.holdings.inventory().cloned(),
-            disk: self.disk.filter(|(_, at)| now.since(*at) <= kept).map(|(disk, _)| disk),
+            disk: self.disk.filter(|(_, at)| now.since(*at) <= kept),
             at: now,
         })
     }
@@ -289,6 +289,8 @@ impl Handler<Subscribe> for CfwWorker {
         if let Some(observed) = self.observed() {
             to.do_send(observed);
         }
+        // A subscriber that panicked is another one since.
+        self.subscribers.retain(|subscriber| subscriber.connected() && *subscriber != to);
         self.subscribers.push(to);
     }
 }

@@ -261,6 +261,8 @@ impl Handler<Subscribe> for HeartbeatSupervisor {
                 to.do_send(HealthChanged { host, from: Health::Unknown, to: health, at });
             }
         }
+        // A subscriber that panicked is another one since.
+        self.subscribers.retain(|subscriber| subscriber.connected() && *subscriber != to);
         self.subscribers.push(to);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::back_off::{BackingOff, Blamed};
 use super::event::{Ending, GivenUp, TaskEvent};
 use super::hosts::HostTable;
-use super::messages::Task;
+use super::messages::{Task, TaskState};
 use super::settings::TaskSettings;
 use super::signs::Signs;
 use super::state::TaskBook;
@@ -40,6 +40,17 @@ impl Deciding<'_> {
                 _ => None,
             })
             .collect()
+    }
+
+    /// Whom a failure is laid to that a host blames on `blame`. A file that fails a second time in
+    /// the same way is to blame itself: else a bad one that is among the best would hold back its
+    /// source, its destination or their pair again and again, and with them every other file.
+    pub fn lay_to(&self, task: &Task, blame: Blame) -> Blame {
+        let failed_so = |ended: &&std::sync::Arc<Task>| {
+            let given_up = matches!(ended.state, TaskState::Failed | TaskState::Timeout);
+            given_up && ended.blame == Some(blame) && ended.name == task.name
+        };
+        if self.book.ended().values().any(|ended| failed_so(&ended)) { Blame::File } else { blame }
     }
 
     /// Ends `task` with somebody to blame, who backs off.

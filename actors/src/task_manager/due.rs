@@ -105,7 +105,11 @@ impl Deciding<'_> {
             _ if task.claimed_done => format!("{host} said done but could not be asked about it"),
             _ => format!("{host} gave no sign of life for too long"),
         };
-        self.give_up(task, GivenUp::Timeout, Blame::Destination, reason)
+        let blame = match task.state {
+            TaskState::Ready => Blame::Destination,
+            _ => self.lay_to(task, Blame::Destination),
+        };
+        self.give_up(task, GivenUp::Timeout, blame, reason)
     }
 
     /// A `done` that arrived after the task had been given up, once it can be checked.

@@ -1,6 +1,6 @@
 //! What is known of the hosts at this moment. In memory only, pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -25,8 +25,8 @@ pub struct HostState {
     pub disk: Option<(DiskFigures, Millis)>,
     /// Its inventory as last read by this process.
     pub observed: Option<Arc<Inventory>>,
-    /// Copies that arrived since its disk and inventory were last read.
-    pub landed: Vec<Landed>,
+    /// Copies that arrived since its disk and inventory were last read, by file.
+    pub landed: HashMap<FileId, Landed>,
     /// Whether `observed` may differ from the placements in the book.
     pub differs: bool,
 }
@@ -56,7 +56,7 @@ impl HostState {
             kind: HostKind::Unknown,
             disk: None,
             observed: None,
-            landed: Vec::new(),
+            landed: HashMap::new(),
             differs: false,
         }
     }
@@ -71,7 +71,7 @@ impl HostState {
     pub fn room(&self, limit_percent: u32) -> Option<u64> {
         let (disk, at) = self.disk.as_ref()?;
         let landed: u64 =
-            self.landed.iter().filter(|copy| copy.at >= *at).map(|copy| copy.size).sum();
+            self.landed.values().filter(|copy| copy.at >= *at).map(|copy| copy.size).sum();
         Some(disk.room(limit_percent).saturating_sub(landed))
     }
 
@@ -129,14 +129,9 @@ impl HostTable {
             return changed;
         };
         host.kind = seen.kind;
-        if let Some(disk) = seen.disk
-            && host.disk.is_none_or(|(_, at)| at <= seen.at)
-        {
-            host.disk = Some((disk, seen.at));
-        }
-        if let Some(inventory) = &seen.inventory
-            && host.observed.as_ref().is_none_or(|known| known.at <= inventory.at)
-        {
+        // A host's worker tells in the order in which it saw, also after the clock was set back.
+        host.disk = seen.disk;
+        if let Some(inventory) = &seen.inventory {
             changed = match &host.observed {
                 Some(known) => (&inventory.files - &known.files, &known.files - &inventory.files),
                 None => (inventory.files.clone(), RoaringBitmap::new()),
@@ -151,8 +146,7 @@ impl HostTable {
     /// Takes note of a copy that arrived.
     pub fn landed(&mut self, addr: HostAddr, copy: Landed) {
         if let Some(host) = self.hosts.get_mut(&addr) {
-            host.landed.retain(|other| other.file != copy.file);
-            host.landed.push(copy);
+            host.landed.insert(copy.file, copy);
         }
     }
 
@@ -176,7 +170,7 @@ impl HostState {
     fn drop_landed(&mut self) {
         let disk = self.disk.map_or(Millis(i64::MIN), |(_, at)| at);
         let listed = self.observed.as_ref().map_or(Millis(i64::MIN), |inventory| inventory.at);
-        self.landed.retain(|copy| copy.at >= disk || copy.at >= listed);
+        self.landed.retain(|_, copy| copy.at >= disk || copy.at >= listed);
     }
 }
 
@@ -184,12 +178,16 @@ impl HostState {
 mod tests {
     use super::*;
 
+    fn disk(used: u64) -> DiskFigures {
+        DiskFigures { used, avail: 100 - used, ..DiskFigures::default() }
+    }
+
     fn seen(at: i64, used: u64) -> HostObserved {
         HostObserved {
             host: "10.0.0.1:80".parse().unwrap(),
             kind: HostKind::Cfw,
             inventory: Some(Arc::new(Inventory { at: Millis(at), ..Inventory::default() })),
-            disk: Some(DiskFigures { used, avail: 100 - used, ..DiskFigures::default() }),
+            disk: Some((disk(used), Millis(at))),
             at: Millis(at),
         }
     }
@@ -203,9 +201,31 @@ mod tests {
         table.observe(&seen(1, 0));
         table.landed(addr, Landed { file: FileId(0), size: 30, at: Millis(2) });
         assert_eq!(room(&table), Some(60));
+        // Told of again for another reason, but not asked since.
+        table.observe(&HostObserved { disk: Some((disk(0), Millis(1))), ..seen(3, 0) });
+        assert_eq!(room(&table), Some(60));
         table.observe(&seen(3, 30));
         assert_eq!(room(&table), Some(60));
         assert!(table.get(addr).unwrap().landed.is_empty());
+    }
+
+    #[test]
+    fn a_disk_that_is_told_no_longer_is_unknown() {
+        let addr = "10.0.0.1:80".parse().unwrap();
+        let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
+        table.observe(&seen(1, 0));
+        table.observe(&HostObserved { disk: None, ..seen(2, 0) });
+        assert_eq!(table.get(addr).unwrap().room(90), None);
+    }
+
+    #[test]
+    fn what_is_told_after_the_clock_was_set_back_counts() {
+        let addr = "10.0.0.1:80".parse().unwrap();
+        let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
+        table.observe(&seen(1_000_000, 0));
+        table.observe(&seen(1, 50));
+        let host = table.get(addr).unwrap();
+        assert_eq!((host.room(90), host.observed.as_ref().unwrap().at), (Some(40), Millis(1)));
     }
 
     #[test]

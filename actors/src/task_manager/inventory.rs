@@ -23,7 +23,7 @@ pub fn next_difference(book: &TaskBook, addr: HostAddr, host: &HostState) -> Opt
         None => (&empty, false),
     };
     let mut missing = held - &inventory.files;
-    for copy in host.landed.iter().filter(|copy| copy.at >= inventory.at) {
+    for copy in host.landed.values().filter(|copy| copy.at >= inventory.at) {
         missing.remove(copy.file.0);
     }
     let new = &inventory.files - held;

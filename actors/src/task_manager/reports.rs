@@ -60,7 +60,12 @@ impl Deciding<'_> {
             }
             Said::Failed { blame, reason } => {
                 let reason = reason.chars().take(LONGEST_REASON).collect();
-                heard.events.push(self.give_up(task, GivenUp::Failed, *blame, reason));
+                heard.events.push(self.give_up(
+                    task,
+                    GivenUp::Failed,
+                    self.lay_to(task, *blame),
+                    reason,
+                ));
             }
         }
     }

@@ -84,7 +84,8 @@ impl World {
         let to = if host.up { Health::Up } else { Health::Suspect };
         let from = Health::Unknown;
         self.hosts.health_changed(&HealthChanged { host: addr, from, to, at: NOW });
-        let disk = host.room.map(|room| DiskFigures { avail: room, ..DiskFigures::default() });
+        let disk =
+            host.room.map(|room| (DiskFigures { avail: room, ..DiskFigures::default() }, NOW));
         let inventory = inventory.map(Arc::new);
         self.hosts.observe(&HostObserved {
             host: addr,
@@ -167,7 +168,8 @@ impl World {
         let removed = held.iter().flat_map(|held| held.iter()).map(names).collect::<Vec<_>>();
         let kind = kind_of(destination);
         let inventory = Some(Arc::new(Inventory { at, ..Inventory::default() }));
-        let seen = HostObserved { host, kind, inventory, disk: None, at };
+        let disk = self.hosts.get(host).and_then(|known| known.disk);
+        let seen = HostObserved { host, kind, inventory, disk, at };
         let (_, left) = self.hosts.observe(&seen);
         let added = Vec::new();
         let event = TaskEvent::InventoryDiffered { host, added, removed, complete: true };

@@ -127,7 +127,7 @@ fn observation(host: HostAddr, probed: &ProbedHost, at: Millis) -> HostObserved 
         host,
         kind: probed.kind,
         inventory: Some(Arc::new(inventory)),
-        disk: Some(disk),
+        disk: Some((disk, at)),
         at,
     }
 }
@@ -178,9 +178,16 @@ impl Plot {
 
     /// Opens the yard in `dir`, with its clock at `start`; nothing is known of any host.
     pub async fn open(&self, dir: &Path, start: i64) -> Yard {
-        let clock = Clock::manual(Millis(start));
         let settings = JournalSettings::alone(dir, 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
+        let yard = self.open_on(journal, start);
+        yard.until("this node leads", |view| view.epoch).await;
+        yard
+    }
+
+    /// Opens the yard on a journal, whether its node leads or not.
+    pub fn open_on(&self, journal: Journal, start: i64) -> Yard {
+        let clock = Clock::manual(Millis(start));
         let world = Shared::default();
         let told = Arc::new(Mutex::new(None));
         let mut refresh = HashMap::new();
@@ -218,14 +225,18 @@ impl Plot {
         )
         .start();
         *told.lock().unwrap() = Some(manager.clone().recipient());
-        let yard = Yard { names, clock, journal, manager, board, world };
-        yard.until("this node leads", |view| view.epoch).await;
-        yard
+        Yard { names, clock, journal, manager, board, world }
     }
 
     /// Opens the yard and has every host seen and up.
     pub async fn open_up(&self, dir: &Path, start: i64) -> Yard {
         let yard = self.open(dir, start).await;
+        self.up(&yard).await;
+        yard
+    }
+
+    /// Has every host seen and up.
+    pub async fn up(&self, yard: &Yard) {
         for &host in &self.sources {
             let kind = if self.old { HostKind::Cfw } else { ours(host) };
             let at = yard.clock.now();
@@ -238,7 +249,6 @@ impl Plot {
         for &host in &self.destinations {
             yard.look(host).await;
         }
-        yard
     }
 }
 
