@@ -131,7 +131,8 @@ pub struct HostObserved {
     pub inventory: Option<Arc<Inventory>>,
     /// Its disk, when it answered that.
     pub disk: Option<DiskFigures>,
-    /// When it was asked.
+    /// When it was asked for its disk; without figures, when this was told. A copy that arrived
+    /// since then is not in the figures.
     pub at: Millis,
 }
 

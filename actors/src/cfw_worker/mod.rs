@@ -193,12 +193,13 @@ impl CfwWorker {
         }
         let now = self.clock.now();
         let kept = self.settings.disk_interval * DISK_KEPT_FOR_INTERVALS;
+        let disk = self.disk.filter(|(_, at)| now.since(*at) <= kept);
         Some(HostObserved {
             host: self.host,
             kind: self.program.kind,
             inventory: self.holdings.inventory().cloned(),
-            disk: self.disk.filter(|(_, at)| now.since(*at) <= kept).map(|(disk, _)| disk),
-            at: now,
+            disk: disk.map(|(disk, _)| disk),
+            at: disk.map_or(now, |(_, at)| at),
         })
     }
 
