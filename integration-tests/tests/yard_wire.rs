@@ -146,8 +146,8 @@ fn a_task_changes_as_cfms_table_has_it_and_each_change_is_seen_at_once() -> Resu
     ] {
         assert_eq!(yard.call("PATCH /tasks/+ID", body)?.all(), (status, JSON, ""), "{body}");
         let list: serde_json::Value = serde_json::from_str(&yard.call("GET /tasks", "")?.body)?;
-        let tasks = list.as_array().context("a list")?.iter();
-        let own = tasks.filter(|task| task["id"] == yard.id.as_str()).next().context("the task")?;
+        let mut tasks = list.as_array().context("a list")?.iter();
+        let own = tasks.find(|task| task["id"] == yard.id.as_str()).context("the task")?;
         assert_eq!(own["status"], seen, "{body}; {}", yard.node.log_text());
     }
     Ok(())
