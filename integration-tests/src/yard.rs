@@ -75,6 +75,16 @@ impl Role {
         }
     }
 
+    /// Whether it was started and ended without being told to.
+    pub fn has_ended(&self) -> bool {
+        let pid = self.child.as_ref().map(rustix::process::Pid::from_child);
+        let options = rustix::process::WaitIdOptions::EXITED
+            | rustix::process::WaitIdOptions::NOHANG
+            | rustix::process::WaitIdOptions::NOWAIT;
+        let state = |pid| rustix::process::waitid(rustix::process::WaitId::Pid(pid), options);
+        pid.is_some_and(|pid| matches!(state(pid), Ok(Some(_))))
+    }
+
     /// What it has logged.
     pub fn log_text(&self) -> String {
         let mut text = String::new();
@@ -230,16 +240,19 @@ impl Ground {
     }
 }
 
-/// Waits until `holds` answers something, or fails with `what` and the logs.
+/// Waits until `holds` answers something, or fails with `what` and the logs, at once when one of
+/// `roles` ended by itself.
 pub fn wait_for<T>(what: &str, roles: &[&Role], mut holds: impl FnMut() -> Option<T>) -> Result<T> {
     let until = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = holds() {
             return Ok(found);
         }
-        if Instant::now() > until {
+        let ended = roles.iter().any(|role| role.has_ended());
+        if ended || Instant::now() > until {
             let logs: Vec<String> = roles.iter().map(|role| role.log_text()).collect();
-            anyhow::bail!("waited in vain: {what}\n{}", logs.join("\n---\n"));
+            let why = if ended { "a process ended by itself" } else { "waited in vain" };
+            anyhow::bail!("{why}: {what}\n{}", logs.join("\n---\n"));
         }
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -168,7 +168,7 @@ async fn tasks_are_listed_byte_for_byte() {
     let node = serve(vec![]);
     assert_eq!(node.call("GET /tasks", "").await.all(), (200, JSON, "[]\n"));
     *node.tasks.lock().unwrap() =
-        [task(9, TaskState::Working), task(5, TaskState::Ready), task(7, TaskState::Failed)]
+        [task(9, TaskState::Working), task(5, TaskState::Ready), task(7, TaskState::Cancelled)]
             .map(Arc::new)
             .to_vec();
     let one = |id: i64, status: &str| {

@@ -102,6 +102,7 @@ fn state(state: FileState) -> &'static str {
         FileState::BackingOff => "backing off",
         FileState::Ignored => "ignored",
         FileState::NoMaster => "no master",
+        FileState::NameNotCarried => "name not carried",
         FileState::Ungraded => "ungraded",
     }
 }

@@ -6,8 +6,9 @@ use super::messages::{ChangeRefused, OldState, Task, TaskState};
 use crate::wire::worker::TaskId;
 
 impl Task {
-    /// The state that cfm's wire shows; none for a task that it does not show. A claimed `done`
-    /// is shown as said; what failed is shown as given up; what was taken back is gone.
+    /// The state that cfm's wire shows; none for a task that it does not show. A `done` that is
+    /// still to be confirmed is shown as said: the old cfw is rid of the task. What failed is shown
+    /// as `timeout`, cfm's only word for what was given up; what was taken back is gone.
     pub fn old_state(&self) -> Option<OldState> {
         match self.state {
             TaskState::Cancelled => None,

@@ -86,11 +86,13 @@ impl Deciding<'_> {
         }
         let destination = self.hosts.get(task.destination)?;
         // A file that some host holds is never planned: what an old cfw lists now it has finished,
-        // whether or not its `done` arrived (spec D18). Our workers report for themselves.
-        if !destination.is_ours() && destination.lists(self.book.file(&task.name)) {
+        // whether or not its `done` arrived (spec D18). Our workers report for themselves: what
+        // anybody may say of their tasks over cfm's wire (spec D37) disproves nothing.
+        let is_old = !destination.is_ours();
+        if is_old && destination.lists(self.book.file(&task.name)) {
             return Some(TaskEvent::Completed { id: task.id, size: None, hash: None });
         }
-        if task.claimed_done && destination.was_read_since(task.changed) {
+        if is_old && task.claimed_done && destination.was_read_since(task.changed) {
             let reason = format!("{} said done but does not list the file", task.destination);
             return Some(self.give_up(task, GivenUp::Failed, Blame::File, reason));
         }

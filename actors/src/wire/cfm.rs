@@ -8,11 +8,15 @@ use serde::ser::Serialize;
 
 use crate::clock::Millis;
 use crate::host::BitsPerSecond;
-use crate::task_manager::{OldState, Task, TaskState};
+use crate::names::{FileName, LONGEST_NAME};
+use crate::task_manager::{OldState, Task};
 use crate::wire::worker::TaskId;
 
 /// How long an ended task stays on cfm's list, so that whoever polls still sees how it ended.
 pub const ENDED_TASKS_SHOWN_FOR: Duration = Duration::from_secs(60);
+
+/// The longest name that an old cfw can fetch, in bytes: a number has up to 19 digits.
+const LONGEST_NAME_CARRIED: usize = LONGEST_NAME - 20;
 
 /// What `copy_speed` says for a task without a limit: the wire has no word for "unlimited", zero
 /// would stop some downloaders, and this is the highest rate that a 32-bit one can read.
@@ -50,13 +54,12 @@ pub struct CfmTask {
 }
 
 impl CfmTask {
-    /// How cfm's wire shows `task` at `now`. None for what that wire has no state for (failed and
-    /// cancelled tasks), for what ended longer than [`ENDED_TASKS_SHOWN_FOR`] ago, and for a file
-    /// whose name is not UTF-8: its JSON would carry another name, and such a file is never
-    /// planned for a host that reads this list.
+    /// How cfm's wire shows `task` at `now`. None for what [`shown_state`] leaves out, and for a
+    /// file whose name it cannot carry: such a file is never planned for a host that reads this
+    /// list, and one that took our worker's place must not try.
     pub fn showing(task: &Task, now: Millis) -> Option<CfmTask> {
         let status = shown_state(task, now)?;
-        let name = task.name.as_utf8()?;
+        let name = task.name.as_utf8().filter(|_| carries(&task.name))?;
         Some(CfmTask {
             id: task.id.0,
             ctime: task.created.unix_seconds(),
@@ -74,21 +77,20 @@ impl CfmTask {
     }
 }
 
-/// The state that cfm shows for a task at `now`, if it shows the task at all. A `done` that is
-/// still to be confirmed by the destination's list is shown as `done`: the old cfw has said so
-/// and is rid of the task.
+/// Whether a name goes through this JSON, through cfw's list of one name a line, and, with `.` and
+/// the task's number behind it, into one directory entry of cfw's temporary directory (spec 2.5).
+pub fn carries(name: &FileName) -> bool {
+    name.as_bytes().len() <= LONGEST_NAME_CARRIED
+        && name.as_utf8().is_some_and(|text| !text.chars().any(char::is_control))
+}
+
+/// The state in which cfm's list shows a task at `now`. None for what was taken back and for what
+/// ended longer than [`ENDED_TASKS_SHOWN_FOR`] ago.
 pub fn shown_state(task: &Task, now: Millis) -> Option<OldState> {
     if !task.state.is_open() && now.since(task.changed) > ENDED_TASKS_SHOWN_FOR {
         return None;
     }
-    match task.state {
-        TaskState::Ready | TaskState::Working if task.claimed_done => Some(OldState::Done),
-        TaskState::Ready => Some(OldState::Ready),
-        TaskState::Working => Some(OldState::Working),
-        TaskState::Done => Some(OldState::Done),
-        TaskState::Timeout => Some(OldState::Timeout),
-        TaskState::Failed | TaskState::Cancelled => None,
-    }
+    task.old_state()
 }
 
 /// The path of a master as it stands in a task.
@@ -290,7 +292,7 @@ pub(super) mod number_in_a_string {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::FileName;
+    use crate::task_manager::TaskState;
 
     fn task(name: &[u8]) -> Task {
         Task {
@@ -348,9 +350,13 @@ mod tests {
         assert_eq!(shown(TaskState::Done, false, 60), Some(OldState::Done));
         assert_eq!(shown(TaskState::Done, false, 61), None);
         assert_eq!(shown(TaskState::Timeout, false, 1), Some(OldState::Timeout));
-        assert_eq!(shown(TaskState::Failed, false, 1), None);
+        assert_eq!(shown(TaskState::Failed, false, 1), Some(OldState::Timeout));
         assert_eq!(shown(TaskState::Cancelled, false, 1), None);
-        assert_eq!(CfmTask::showing(&task(b"\xff"), now), None);
+        let longest = [b'x'; LONGEST_NAME_CARRIED];
+        assert!(CfmTask::showing(&task(&longest), now).is_some());
+        for name in [&b"\xff"[..], b"two\nlines", &[b'x'; LONGEST_NAME_CARRIED + 1]] {
+            assert_eq!(CfmTask::showing(&task(name), now), None);
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use actix_web::web;
 use reelyard_actors::catalog::view::CatalogView;
+use reelyard_actors::host::HostKind;
 use reelyard_actors::names::{FileId, FileName};
-use reelyard_actors::task_manager::{Blamed, Task, TaskManagerView};
+use reelyard_actors::task_manager::{Blamed, PlannedHost, Task, TaskManagerView};
 use reelyard_actors::wire::api::{BackOffView, Cursor, FileState, FileView, Page};
+use reelyard_actors::wire::cfm;
 use serde::Deserialize;
 
 use super::paging::PageQuery;
@@ -61,6 +63,8 @@ struct Shelf<'a> {
     ungraded: Vec<FileId>,
     hits: HashMap<FileId, u32>,
     copying: HashMap<FileName, std::sync::Arc<Task>>,
+    /// Whether every destination that told what it is, is an old cfw.
+    all_old: bool,
 }
 
 impl<'a> Shelf<'a> {
@@ -70,12 +74,17 @@ impl<'a> Shelf<'a> {
         let ranked = |file: &FileId| catalog.ranking.as_ref().and_then(|all| all.rank(*file));
         let hot = catalog.rising.hot().iter();
         let ungraded = hot.map(|(file, _)| *file).filter(|file| ranked(file).is_none()).collect();
+        let takes_copies = |host: &&PlannedHost| host.role.is_destination();
+        let kinds = || tasks.hosts.iter().filter(takes_copies).map(|host| host.kind);
+        let all_old = kinds().any(|kind| kind == HostKind::Cfw)
+            && !kinds().any(|kind| matches!(kind, HostKind::Reelyard { .. }));
         let open = tasks.open.values().map(|task| (task.name.clone(), task.clone()));
         Shelf {
             state,
             ungraded,
             hits: catalog.rising.hot().iter().copied().collect(),
             copying: open.collect(),
+            all_old,
             catalog,
             tasks,
         }
@@ -115,6 +124,7 @@ impl<'a> Shelf<'a> {
             () if ignored => FileState::Ignored,
             () if !has_master => FileState::NoMaster,
             () if rank.is_none() && !self.state.ungraded_hot => FileState::Ungraded,
+            () if self.all_old && !cfm::carries(name) => FileState::NameNotCarried,
             () if back_off.is_some() => FileState::BackingOff,
             () => FileState::Waiting,
         };

@@ -1,5 +1,6 @@
 //! `GET /tasks`, `PATCH /tasks/{id}` and `DELETE /tasks/{id}` (spec 2.1).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::dev::RecipientRequest;
@@ -10,7 +11,7 @@ use futures::StreamExt;
 use percent_encoding::percent_decode_str;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::supervision::Route;
-use reelyard_actors::task_manager::{CancelTask, ChangeRefused, ChangeTask};
+use reelyard_actors::task_manager::{CancelTask, ChangeRefused, ChangeTask, Task};
 use reelyard_actors::wire::cfm::{parse_change, parse_task_id, write_tasks};
 use reelyard_actors::wire::worker::TaskId;
 use tracing::debug;
@@ -55,6 +56,11 @@ pub(super) async fn change(
 
 pub(super) async fn cancel(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
     let Some(id) = task_id(&request) else { return empty(StatusCode::BAD_REQUEST) };
+    // What was taken back is gone for cfm's wire, though our own list still explains it.
+    let is_there = |task: &Arc<Task>| task.id == id && task.old_state().is_some();
+    if !(state.tasks)().iter().any(is_there) {
+        return empty(StatusCode::NOT_FOUND);
+    }
     let asked_by = match request.peer_addr() {
         Some(peer) => format!("cfm wire from {}", peer.ip()),
         None => "cfm wire".to_owned(),

@@ -38,7 +38,7 @@ const LOOK_AHEAD: usize = 32;
 /// How many masters are looked up at once.
 pub const LOOKS_AT_ONCE: usize = 256;
 
-/// How many skipped files a round names.
+/// How many skipped files a round names, and beyond these the best one of each reason.
 const EXAMPLES: usize = 20;
 
 /// Everything outside the planner that a round looks at.
@@ -333,8 +333,9 @@ impl Planner {
 
 impl Round {
     fn skip(&mut self, file: FileId, skip: Skip) {
-        *self.skipped.entry(skip).or_default() += 1;
-        if self.examples.len() < EXAMPLES && skip != Skip::UnderWay {
+        let count = self.skipped.entry(skip).or_default();
+        *count += 1;
+        if (*count == 1 || self.examples.len() < EXAMPLES) && skip != Skip::UnderWay {
             self.examples.push((file, skip));
         }
     }

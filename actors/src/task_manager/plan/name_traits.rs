@@ -3,10 +3,7 @@
 use roaring::RoaringBitmap;
 
 use crate::names::{FileId, FileName, NameTable};
-
-/// The longest name that an old cfw can fetch: it appends `.` and the task's number to it, in
-/// one directory entry (spec 2.5).
-const LONGEST_OLD_NAME: usize = crate::names::LONGEST_NAME - 20;
+use crate::wire::cfm;
 
 /// Traits of every name met so far. Names never change, so each is looked at once.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +22,7 @@ impl NameTraits {
             if is_ignored(&name, ignore_prefixes) {
                 self.ignored.insert(id);
             }
-            if !old_hosts_carry(&name) {
+            if !cfm::carries(&name) {
                 self.uncarried.insert(id);
             }
         }
@@ -45,12 +42,6 @@ impl NameTraits {
 
 fn is_ignored(name: &FileName, prefixes: &[Vec<u8>]) -> bool {
     prefixes.iter().any(|prefix| name.as_bytes().starts_with(prefix))
-}
-
-/// Whether a name goes through cfm's JSON, cfw's line-by-line list and its temporary name.
-fn old_hosts_carry(name: &FileName) -> bool {
-    name.as_bytes().len() <= LONGEST_OLD_NAME
-        && name.as_utf8().is_some_and(|text| !text.chars().any(char::is_control))
 }
 
 #[cfg(test)]
@@ -74,7 +65,7 @@ mod tests {
 
     #[test]
     fn an_old_host_carries_text_without_control_characters_of_at_most_235_bytes() {
-        let carries = |bytes: Vec<u8>| old_hosts_carry(&FileName::new(bytes).unwrap());
+        let carries = |bytes: Vec<u8>| cfm::carries(&FileName::new(bytes).unwrap());
         assert!(carries(vec![b'x'; 235]) && !carries(vec![b'x'; 236]));
         assert!(carries("빛 #?%41.mpg".into()));
         for bad in [&b"\xff"[..], b"a\nb", b"a\tb", b"a\rb", b"\x7f", b"\xc2\x85"] {

@@ -50,6 +50,8 @@ pub enum FileState {
     Ignored,
     /// No source directory has it.
     NoMaster,
+    /// All destinations are old cfws, whose protocol cannot carry its name.
+    NameNotCarried,
     /// It is hot but has no grade, and such files are not copied.
     Ungraded,
 }

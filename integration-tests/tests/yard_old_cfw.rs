@@ -1,0 +1,436 @@
+//! A real node over old cfws: they poll `GET /tasks`, copy with a downloader of their own, and say
+//! `done` whatever came of it (spec 2.4, 2.5, 4.9). Also yards that are half old, half new.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use reelyard_integration_tests::stand_in_cfw::{Downloader, Polling, StandInCfw};
+use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for};
+use serde_json::Value;
+
+/// How often an old cfw of these tests asks for tasks.
+const POLL: Duration = Duration::from_millis(30);
+
+/// Settings of a node whose hosts are looked at often, so that no test waits for a look.
+const QUICK: [(&str, &str); 2] =
+    [("calls.inventory_interval", "300ms"), ("calls.disk_interval", "300ms")];
+
+/// Starts the node with [`QUICK`] and `more`.
+fn start_node(ground: &Ground, more: &[(&str, &str)]) -> Result<Role> {
+    ground.start_node(&[&QUICK[..], more].concat())
+}
+
+/// An old source: it answers heartbeats; what it serves, it serves by means of its own.
+fn old_source(ground: &Ground, number: usize) -> Result<StandInCfw> {
+    Ok(StandInCfw::start_at(&ground.path("masters"), &ground.source(number).to_string())?)
+}
+
+/// An old destination that does not poll yet.
+fn old_destination(ground: &Ground, number: usize) -> Result<StandInCfw> {
+    std::fs::create_dir_all(ground.copies(number))?;
+    Ok(StandInCfw::start_at(&ground.copies(number), &ground.destination(number).to_string())?)
+}
+
+fn polling(ground: &Ground, host: &StandInCfw, how: Downloader) -> Polling {
+    host.poll(ground.node, POLL, how)
+}
+
+/// Whether destination `number` holds something under `name`.
+fn is_on(ground: &Ground, number: usize, name: &[u8]) -> bool {
+    ground.copies(number).join(OsStr::from_bytes(name)).exists()
+}
+
+/// How many destinations hold `name` with exactly these bytes.
+fn copies(ground: &Ground, destinations: usize, name: &[u8], bytes: &[u8]) -> usize {
+    let path = |number| ground.copies(number).join(OsStr::from_bytes(name));
+    (0..destinations).filter(|number| holds(&path(*number), bytes)).count()
+}
+
+/// The newest task of `file` that `is_wanted` picks.
+fn task(ground: &Ground, file: &str, is_wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+    let tasks = ground.get("/api/v1/tasks?limit=200")?;
+    let mut tasks = tasks["items"].as_array()?.iter();
+    tasks.find(|task| task["name"] == file && is_wanted(task)).cloned()
+}
+
+/// The newest task of `file`, once it is in this state.
+fn task_in(ground: &Ground, file: &str, state: &str) -> Option<Value> {
+    task(ground, file, |task| task["state"] == state)
+}
+
+/// The file as `/api/v1/files` shows it.
+fn file(ground: &Ground, name: &str) -> Option<Value> {
+    let files = ground.get("/api/v1/files?limit=200")?;
+    files["items"].as_array()?.iter().find(|file| file["name"] == name).cloned()
+}
+
+fn no_task_open(ground: &Ground) -> Option<()> {
+    let tasks = ground.get("/api/v1/tasks?state=open")?;
+    tasks["items"].as_array()?.is_empty().then_some(())
+}
+
+#[test]
+fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Result<()> {
+    let ground = Ground::new(2, 2)?;
+    let names: [&[u8]; 9] = [
+        b"plain.mpg",
+        b"a#b.mpg",
+        b"c?d.mpg",
+        b"%411.mpg",
+        b" sp ace ",
+        b"..two dots",
+        b"<&>\"quoted\\.mpg",
+        "한국 \u{2028}.mpg".as_bytes(),
+        &[b'x'; 235],
+    ];
+    let masters: Vec<_> =
+        names.iter().map(|name| ground.master(name, 20_000)).collect::<Result<_>>()?;
+    ground.grade(&names)?;
+    let _sources = [old_source(&ground, 0)?, old_source(&ground, 1)?];
+    let hosts = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
+    // What a mangled name would hit.
+    for innocent in ["a", "c", "A1.mpg"] {
+        std::fs::write(ground.copies(0).join(innocent), innocent)?;
+    }
+    let _polling = hosts.each_ref().map(|host| polling(&ground, host, Downloader::Copies));
+    let node = start_node(&ground, &[])?;
+
+    for (name, bytes) in names.iter().zip(&masters) {
+        wait_for(&format!("a copy of {}", name.escape_ascii()), &[&node], || {
+            (copies(&ground, 2, name, bytes) == 1).then_some(())
+        })?;
+    }
+    wait_for("no task open any more", &[&node], || no_task_open(&ground))?;
+    for name in names {
+        let present = (0..2).filter(|number| is_on(&ground, *number, name)).count();
+        assert_eq!(present, 1, "{}", name.escape_ascii());
+    }
+    for innocent in ["a", "c", "A1.mpg"] {
+        assert!(holds(&ground.copies(0).join(innocent), innocent.as_bytes()));
+    }
+    assert_eq!(hosts.iter().map(StandInCfw::calls_with_authorization).sum::<usize>(), 0);
+    let tasks = ground.get("/api/v1/tasks?limit=200").context("the tasks")?;
+    let tasks = tasks["items"].as_array().context("a list")?;
+    assert!(tasks.iter().all(|task| task["state"] == "done"), "{tasks:?}");
+    assert_eq!(tasks.len(), names.len(), "each was copied once: {tasks:?}");
+    Ok(())
+}
+
+#[test]
+fn a_yard_half_old_half_new_uses_both_halves() -> Result<()> {
+    let ground = Ground::new(2, 2)?;
+    let names: Vec<String> = (0..8).map(|i| format!("{i}.mpg")).collect();
+    let masters: Vec<_> =
+        names.iter().map(|name| ground.master(name.as_bytes(), 50_000)).collect::<Result<_>>()?;
+    ground.grade(&names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>())?;
+    // Our destination cannot fetch from the old source, the old one can fetch from both.
+    let _old = old_source(&ground, 0)?;
+    let source = ground.start_source(1, &[])?;
+    let host = old_destination(&ground, 0)?;
+    let _polling = polling(&ground, &host, Downloader::Copies);
+    let destination = ground.start_destination(1, &[])?;
+    let node = start_node(&ground, &[])?;
+    let roles = [&node, &source, &destination];
+    wait_for("every file on one destination", &roles, || {
+        let once =
+            |(name, bytes): (&String, &Vec<u8>)| copies(&ground, 2, name.as_bytes(), bytes) == 1;
+        names.iter().zip(&masters).all(once).then_some(())
+    })?;
+    wait_for("no task open any more", &roles, || no_task_open(&ground))?;
+    for number in 0..2 {
+        let some = names.iter().any(|name| is_on(&ground, number, name.as_bytes()));
+        assert!(some, "destination {number} got nothing");
+    }
+    let tasks = ground.get("/api/v1/tasks?limit=200").context("the tasks")?;
+    for task in tasks["items"].as_array().context("a list")? {
+        assert_eq!(task["state"], "done", "{task}");
+        let to_ours = task["destination"] == ground.destination(1).to_string();
+        assert!(!to_ours || task["source"] == ground.source(1).to_string(), "{task}");
+    }
+    Ok(())
+}
+
+#[test]
+fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let long = [b'y'; 236];
+    let uncarried: [&[u8]; 3] = [b"\xff\xfe.mpg", b"bell\x07.mpg", &long];
+    let masters: Vec<_> =
+        uncarried.iter().map(|name| ground.master(name, 9_000)).collect::<Result<_>>()?;
+    let plain = ground.master(b"plain.mpg", 9_000)?;
+    ground.grade(&[uncarried[0], uncarried[1], uncarried[2], b"plain.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    let host = old_destination(&ground, 0)?;
+    let _polling = polling(&ground, &host, Downloader::Copies);
+    let node = start_node(&ground, &[])?;
+    // Only the old one is there so far. It gets what it can carry, and the rest is told.
+    wait_for("the plain file", &[&node, &source], || {
+        (copies(&ground, 2, b"plain.mpg", &plain) == 1).then_some(())
+    })?;
+    let told = wait_for("the reason in the plan", &[&node], || {
+        let plan = ground.get("/api/v1/plan")?;
+        let skipped = plan["skipped"].as_array()?.clone();
+        skipped.into_iter().find(|one| one["reason"] == "name_not_carried" && one["files"] == 3)
+    })?;
+    assert_eq!(told["first"]["name"], "%FF%FE.mpg", "{told}");
+    assert!(uncarried.iter().all(|name| !is_on(&ground, 0, name)));
+    let shown = file(&ground, "%FF%FE.mpg").context("the file")?;
+    assert_eq!(shown["state"], "name_not_carried", "{shown}");
+
+    let destination = ground.start_destination(1, &[])?;
+    wait_for("all on ours", &[&node, &source, &destination], || {
+        let is_there = |(name, bytes): (&&[u8], &Vec<u8>)| {
+            holds(&ground.copies(1).join(OsStr::from_bytes(name)), bytes)
+        };
+        uncarried.iter().zip(&masters).all(is_there).then_some(())
+    })?;
+    assert!(uncarried.iter().all(|name| !is_on(&ground, 0, name)));
+    Ok(())
+}
+
+#[test]
+fn a_failed_copy_that_is_called_done_fails_backs_off_and_starves_nobody() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    for name in ["first.mpg", "second.mpg"] {
+        ground.master(name.as_bytes(), 5_000)?;
+    }
+    ground.grade(&[b"first.mpg", b"second.mpg"])?;
+    let _source = old_source(&ground, 0)?;
+    let host = old_destination(&ground, 0)?;
+    let failing = polling(&ground, &host, Downloader::Fails);
+    let long = [("task.back_off_base", "10m"), ("task.back_off_cap", "10m")];
+    let node = start_node(&ground, &long)?;
+    let ended =
+        wait_for("the first to fail", &[&node], || task_in(&ground, "first.mpg", "failed"))?;
+    assert_eq!(ended["blame"], "file", "{ended}");
+    let back_off = wait_for("the back-off", &[&node], || {
+        file(&ground, "first.mpg").filter(|file| file["state"] == "backing_off")
+    })?;
+    assert!(back_off["back_off"]["reason"].as_str().is_some_and(|r| r.contains("does not list")));
+    // The next one gets its turn, and fails by its own.
+    wait_for("the second to fail", &[&node], || task_in(&ground, "second.mpg", "failed"))?;
+    drop(failing);
+    Ok(())
+}
+
+#[test]
+fn what_is_not_listed_yet_is_not_done_and_the_wire_shows_it_as_done() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    ground.master(b"E.mpg", 5_000)?;
+    ground.grade(&[b"E.mpg"])?;
+    let _source = old_source(&ground, 0)?;
+    let host = old_destination(&ground, 0)?;
+    let node = start_node(&ground, &[("calls.list_timeout", "50s")])?;
+    let ready = wait_for("a task", &[&node], || task_in(&ground, "E.mpg", "ready"))?;
+    // The claim is checked by a list that is asked for after it: that one is held back.
+    host.set_holding_lists(true);
+    let _polling = polling(&ground, &host, Downloader::Copies);
+    wait_for("done on cfm's wire", &[&node], || {
+        let tasks = ground.get("/tasks")?;
+        (tasks[0]["status"] == "done").then_some(())
+    })?;
+    let id = ready["id"].as_str().context("an id")?;
+    let claimed = ground.get(&format!("/api/v1/tasks/{id}")).context("the task")?;
+    assert_eq!(claimed["state"], "working", "{claimed}");
+    host.set_holding_lists(false);
+    wait_for("done", &[&node], || task_in(&ground, "E.mpg", "done"))?;
+    Ok(())
+}
+
+#[test]
+fn a_hanging_downloader_times_out_and_the_file_goes_elsewhere() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let bytes = ground.master(b"E.mpg", 5_000)?;
+    ground.grade(&[b"E.mpg"])?;
+    let _source = old_source(&ground, 0)?;
+    let hosts = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
+    let long =
+        [("task.timeout", "1s"), ("task.back_off_base", "10m"), ("task.back_off_cap", "10m")];
+    let node = start_node(&ground, &long)?;
+    let ready = wait_for("a task", &[&node], || task_in(&ground, "E.mpg", "ready"))?;
+    let first = usize::from(ready["destination"] == ground.destination(1).to_string());
+    let _hanging = polling(&ground, &hosts[first], Downloader::Hangs);
+    let ended = wait_for("the time-out", &[&node], || task_in(&ground, "E.mpg", "timeout"))?;
+    assert_eq!((&ended["blame"], &ended["id"]), (&"destination".into(), &ready["id"]), "{ended}");
+    let other = 1 - first;
+    let _copying = polling(&ground, &hosts[other], Downloader::Copies);
+    wait_for("the copy elsewhere", &[&node], || {
+        (holds(&ground.copies(other).join("E.mpg"), &bytes)
+            && task_in(&ground, "E.mpg", "done").is_some())
+        .then_some(())
+    })?;
+    assert!(!is_on(&ground, first, b"E.mpg"));
+    Ok(())
+}
+
+#[test]
+fn a_task_that_nobody_picks_up_ends_and_another_destination_gets_the_file() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let bytes = ground.master(b"E.mpg", 5_000)?;
+    ground.grade(&[b"E.mpg"])?;
+    let _source = old_source(&ground, 0)?;
+    let hosts = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
+    let settings = [
+        ("task.pickup_timeout", "1s"),
+        ("task.back_off_base", "10m"),
+        ("task.back_off_cap", "10m"),
+    ];
+    let node = start_node(&ground, &settings)?;
+    // Neither polls: full above its own limit, for instance (spec D4).
+    let first = wait_for("the end of a task nobody began", &[&node], || {
+        task_in(&ground, "E.mpg", "timeout")
+    })?;
+    let blamed = usize::from(first["destination"] == ground.destination(1).to_string());
+    let plan = ground.get("/api/v1/plan").context("the plan")?;
+    let held = plan["back_offs"].as_array().context("back-offs")?;
+    assert!(held.iter().any(|one| one["destination"] == first["destination"]), "{plan}");
+    let _polling = polling(&ground, &hosts[1 - blamed], Downloader::Copies);
+    wait_for("the copy elsewhere", &[&node], || {
+        holds(&ground.copies(1 - blamed).join("E.mpg"), &bytes).then_some(())
+    })?;
+    assert!(!is_on(&ground, blamed, b"E.mpg"));
+    Ok(())
+}
+
+#[test]
+fn the_files_of_a_frozen_cfw_are_never_copied_again_elsewhere() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let bytes = ground.master(b"held.mpg", 5_000)?;
+    ground.grade(&[b"held.mpg"])?;
+    let _source = old_source(&ground, 0)?;
+    let frozen = old_destination(&ground, 0)?;
+    let other = old_destination(&ground, 1)?;
+    std::fs::write(ground.copies(0).join("held.mpg"), &bytes)?;
+    let _polling = polling(&ground, &other, Downloader::Copies);
+    let mut node = start_node(&ground, &[("heartbeat.timeout", "200ms")])?;
+    wait_for("the file known", &[&node], || {
+        file(&ground, "held.mpg").filter(|file| file["state"] == "placed")
+    })?;
+    frozen.set_frozen(true);
+    let is_down = || {
+        let hosts = ground.get("/api/v1/hosts")?;
+        let hosts = hosts["items"].as_array().or(hosts.as_array())?.clone();
+        let own = ground.destination(0).to_string();
+        hosts.into_iter().find(|host| host["host"] == own && host["health"] == "down")
+    };
+    // Also a node that starts anew and cannot ask it at all knows what it held.
+    for next in ["one.mpg", "two.mpg"] {
+        wait_for("the frozen one down", &[&node], is_down)?;
+        // A later file is placed: planning went on, and the frozen one's file was not planned.
+        let bytes = ground.master(next.as_bytes(), 5_000)?;
+        ground.grade(&[b"held.mpg", next.as_bytes()])?;
+        wait_for("the next file", &[&node], || {
+            holds(&ground.copies(1).join(next), &bytes).then_some(())
+        })?;
+        assert!(task(&ground, "held.mpg", |_| true).is_none());
+        assert!(!is_on(&ground, 1, b"held.mpg"));
+        node.kill();
+        node.start_again()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_done_sent_while_the_node_was_down_is_learnt_from_the_inventory() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let bytes = ground.master(b"E.mpg", 5_000)?;
+    ground.grade(&[b"E.mpg"])?;
+    let _source = old_source(&ground, 0)?;
+    let host = old_destination(&ground, 0)?;
+    let mut node = start_node(&ground, &[])?;
+    let ready = wait_for("a task", &[&node], || task_in(&ground, "E.mpg", "ready"))?;
+    let id = ready["id"].as_str().context("an id")?;
+    let hanging = polling(&ground, &host, Downloader::Hangs);
+    wait_for("it works", &[&node], || task_in(&ground, "E.mpg", "working"))?;
+    node.kill();
+    drop(hanging);
+    // The copy ends, and its `PATCH` finds nobody; it is not sent again (spec D18).
+    std::fs::write(ground.copies(0).join("E.mpg"), &bytes)?;
+    node.start_again()?;
+    let ended = wait_for("the same task done", &[&node], || {
+        let task = ground.get(&format!("/api/v1/tasks/{id}"))?;
+        (task["state"] == "done").then_some(task)
+    })?;
+    assert_eq!(ended["id"], ready["id"]);
+    assert!(file(&ground, "E.mpg").is_some_and(|file| file["state"] == "placed"));
+    Ok(())
+}
+
+#[test]
+fn tasks_survive_a_restart_of_the_node_as_they_were() -> Result<()> {
+    let ground = Ground::new(2, 2)?;
+    for name in ["1.mpg", "2.mpg"] {
+        ground.master(name.as_bytes(), 5_000)?;
+    }
+    ground.grade(&[b"1.mpg", b"2.mpg"])?;
+    let _sources = [old_source(&ground, 0)?, old_source(&ground, 1)?];
+    let hosts = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
+    let mut node = start_node(&ground, &[])?;
+    wait_for("two tasks", &[&node], || {
+        ground.get("/tasks").filter(|tasks| tasks.as_array().is_some_and(|list| list.len() == 2))
+    })?;
+    let _hanging = polling(&ground, &hosts[0], Downloader::Hangs);
+    let before = wait_for("one of them working", &[&node], || {
+        ground.get("/tasks").filter(|tasks| tasks.to_string().contains("working"))
+    })?;
+    node.kill();
+    node.start_again()?;
+    let after = wait_for("the tasks back", &[&node], || {
+        ground.get("/tasks").filter(|tasks| tasks.as_array().is_some_and(|list| !list.is_empty()))
+    })?;
+    assert_eq!(after, before);
+    Ok(())
+}
+
+#[test]
+fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let first = ground.master(b"first.mpg", 5_000)?;
+    ground.grade(&[b"first.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    let host = old_destination(&ground, 0)?;
+    let polls = polling(&ground, &host, Downloader::Copies);
+    let node = start_node(&ground, &[])?;
+    wait_for("the first done", &[&node], || task_in(&ground, "first.mpg", "done"))?;
+    drop((polls, host));
+    let worker = ground.start_destination(0, &[])?;
+    // Not UTF-8: only ours can carry it, so its copy shows that the node knows who answers now.
+    let second = ground.master(b"\xff.mpg", 5_000)?;
+    ground.grade(&[b"first.mpg", b"\xff.mpg"])?;
+    wait_for("the second", &[&node, &source, &worker], || {
+        holds(&ground.copies(0).join(OsStr::from_bytes(b"\xff.mpg")), &second).then_some(())
+    })?;
+    assert!(holds(&ground.copies(0).join("first.mpg"), &first));
+    let again = ground.get("/api/v1/tasks?limit=200").context("the tasks")?;
+    let of_first = again["items"].as_array().context("a list")?.iter();
+    assert_eq!(of_first.filter(|task| task["name"] == "first.mpg").count(), 1);
+    Ok(())
+}
+
+#[test]
+fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let bytes = ground.master(b"E.mpg", 2_000_000)?;
+    ground.grade(&[b"E.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    let destination = ground.start_destination(0, &[])?;
+    let node = start_node(&ground, &[("task.copy_speed", "8000000")])?;
+    let roles = [&node, &source, &destination];
+    let working = wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
+    let id = working["id"].as_str().context("an id")?;
+    // The old wire asks nobody who he is (spec D37).
+    let patched = std::process::Command::new("curl")
+        .args(["-sf", "-X", "PATCH", "-d", r#"{"status":"done"}"#])
+        .arg(format!("http://{}/tasks/{id}", ground.node))
+        .status()?;
+    assert!(patched.success());
+    wait_for("the copy", &roles, || holds(&ground.copies(0).join("E.mpg"), &bytes).then_some(()))?;
+    let ended = wait_for("its end", &roles, || {
+        let task = ground.get(&format!("/api/v1/tasks/{id}"))?;
+        (task["state"] != "working").then_some(task)
+    })?;
+    assert_eq!(ended["state"], "done", "{ended}");
+    Ok(())
+}
