@@ -5,15 +5,18 @@ mod wiring;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use reelyard_actors::cfw_worker::http_client;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::PieceId;
-use reelyard_actors::journal::{Journal, NoPeers, OpenError};
+use reelyard_actors::journal::{Journal, Leadership, NoPeers, OpenError};
 use reelyard_actors::names::NameTable;
+use reelyard_actors::task_manager::CheckNow;
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
@@ -59,6 +62,7 @@ impl Node {
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
         let actors = Wiring::start(&config, &journal, calls, &names, &clock);
+        settle(&journal, &actors, config.journal.election_max * 5).await;
         let stopping = watch::Sender::new(false);
         let state = NodeState {
             started: clock.now(),
@@ -70,7 +74,6 @@ impl Node {
             journal: journal.clone(),
             actors: Arc::clone(&actors),
             stopping: stopping.subscribe(),
-            storage_limit_percent: config.storage.limit_percent.get(),
             ungraded_hot: config.catalog.ungraded_hot,
         };
         let server = http::serve(listener, &config.http, state)
@@ -92,5 +95,18 @@ impl Node {
         self.actors.stop().await;
         self.journal.stop().await;
         tracing::info!("node stopped");
+    }
+}
+
+/// Waits until somebody leads: then what the journal holds is applied here, and nobody is told of
+/// a yard without tasks that has some. Not for ever: a node without a quorum serves too, and says
+/// that it is not ready.
+async fn settle(journal: &Journal, actors: &Wiring, patience: Duration) {
+    let mut leadership = journal.leadership();
+    let settled = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Nobody));
+    if let Ok(Ok(_)) = timeout(patience, settled).await {
+        // Answered once the TaskManager has shown what was applied before. One that restarts just
+        // now shows it a moment later.
+        let _ = actors.task_manager.ask(CheckNow).await;
     }
 }

@@ -7,6 +7,7 @@ pub mod catalog_probe;
 pub mod catalog_yard;
 pub mod journal_probe;
 pub mod memory_hub;
+pub mod old_yard;
 pub mod running;
 pub mod stand_in_cfw;
 pub mod stand_in_subscriber;

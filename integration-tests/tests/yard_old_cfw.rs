@@ -3,73 +3,14 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::stand_in_cfw::{Downloader, Polling, StandInCfw};
-use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for};
-use serde_json::Value;
-
-/// How often an old cfw of these tests asks for tasks.
-const POLL: Duration = Duration::from_millis(30);
-
-/// Settings of a node whose hosts are looked at often, so that no test waits for a look.
-const QUICK: [(&str, &str); 2] =
-    [("calls.inventory_interval", "300ms"), ("calls.disk_interval", "300ms")];
-
-/// Starts the node with [`QUICK`] and `more`.
-fn start_node(ground: &Ground, more: &[(&str, &str)]) -> Result<Role> {
-    ground.start_node(&[&QUICK[..], more].concat())
-}
-
-/// An old source: it answers heartbeats; what it serves, it serves by means of its own.
-fn old_source(ground: &Ground, number: usize) -> Result<StandInCfw> {
-    Ok(StandInCfw::start_at(&ground.path("masters"), &ground.source(number).to_string())?)
-}
-
-/// An old destination that does not poll yet.
-fn old_destination(ground: &Ground, number: usize) -> Result<StandInCfw> {
-    std::fs::create_dir_all(ground.copies(number))?;
-    Ok(StandInCfw::start_at(&ground.copies(number), &ground.destination(number).to_string())?)
-}
-
-fn polling(ground: &Ground, host: &StandInCfw, how: Downloader) -> Polling {
-    host.poll(ground.node, POLL, how)
-}
-
-/// Whether destination `number` holds something under `name`.
-fn is_on(ground: &Ground, number: usize, name: &[u8]) -> bool {
-    ground.copies(number).join(OsStr::from_bytes(name)).exists()
-}
-
-/// How many destinations hold `name` with exactly these bytes.
-fn copies(ground: &Ground, destinations: usize, name: &[u8], bytes: &[u8]) -> usize {
-    let path = |number| ground.copies(number).join(OsStr::from_bytes(name));
-    (0..destinations).filter(|number| holds(&path(*number), bytes)).count()
-}
-
-/// The newest task of `file` that `is_wanted` picks.
-fn task(ground: &Ground, file: &str, is_wanted: impl Fn(&Value) -> bool) -> Option<Value> {
-    let tasks = ground.get("/api/v1/tasks?limit=200")?;
-    let mut tasks = tasks["items"].as_array()?.iter();
-    tasks.find(|task| task["name"] == file && is_wanted(task)).cloned()
-}
-
-/// The newest task of `file`, once it is in this state.
-fn task_in(ground: &Ground, file: &str, state: &str) -> Option<Value> {
-    task(ground, file, |task| task["state"] == state)
-}
-
-/// The file as `/api/v1/files` shows it.
-fn file(ground: &Ground, name: &str) -> Option<Value> {
-    let files = ground.get("/api/v1/files?limit=200")?;
-    files["items"].as_array()?.iter().find(|file| file["name"] == name).cloned()
-}
-
-fn no_task_open(ground: &Ground) -> Option<()> {
-    let tasks = ground.get("/api/v1/tasks?state=open")?;
-    tasks["items"].as_array()?.is_empty().then_some(())
-}
+use reelyard_integration_tests::old_yard::{
+    copies, file, is_on, no_task_open, old_destination, old_source, polling, start_node, task,
+    task_in,
+};
+use reelyard_integration_tests::stand_in_cfw::{Downloader, StandInCfw};
+use reelyard_integration_tests::yard::{Ground, holds, wait_for};
 
 #[test]
 fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Result<()> {
@@ -381,56 +322,5 @@ fn tasks_survive_a_restart_of_the_node_as_they_were() -> Result<()> {
         ground.get("/tasks").filter(|tasks| tasks.as_array().is_some_and(|list| !list.is_empty()))
     })?;
     assert_eq!(after, before);
-    Ok(())
-}
-
-#[test]
-fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
-    let first = ground.master(b"first.mpg", 5_000)?;
-    ground.grade(&[b"first.mpg"])?;
-    let source = ground.start_source(0, &[])?;
-    let host = old_destination(&ground, 0)?;
-    let polls = polling(&ground, &host, Downloader::Copies);
-    let node = start_node(&ground, &[])?;
-    wait_for("the first done", &[&node], || task_in(&ground, "first.mpg", "done"))?;
-    drop((polls, host));
-    let worker = ground.start_destination(0, &[])?;
-    // Not UTF-8: only ours can carry it, so its copy shows that the node knows who answers now.
-    let second = ground.master(b"\xff.mpg", 5_000)?;
-    ground.grade(&[b"first.mpg", b"\xff.mpg"])?;
-    wait_for("the second", &[&node, &source, &worker], || {
-        holds(&ground.copies(0).join(OsStr::from_bytes(b"\xff.mpg")), &second).then_some(())
-    })?;
-    assert!(holds(&ground.copies(0).join("first.mpg"), &first));
-    let again = ground.get("/api/v1/tasks?limit=200").context("the tasks")?;
-    let of_first = again["items"].as_array().context("a list")?.iter();
-    assert_eq!(of_first.filter(|task| task["name"] == "first.mpg").count(), 1);
-    Ok(())
-}
-
-#[test]
-fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
-    let bytes = ground.master(b"E.mpg", 2_000_000)?;
-    ground.grade(&[b"E.mpg"])?;
-    let source = ground.start_source(0, &[])?;
-    let destination = ground.start_destination(0, &[])?;
-    let node = start_node(&ground, &[("task.copy_speed", "8000000")])?;
-    let roles = [&node, &source, &destination];
-    let working = wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
-    let id = working["id"].as_str().context("an id")?;
-    // The old wire asks nobody who he is (spec D37).
-    let patched = std::process::Command::new("curl")
-        .args(["-sf", "-X", "PATCH", "-d", r#"{"status":"done"}"#])
-        .arg(format!("http://{}/tasks/{id}", ground.node))
-        .status()?;
-    assert!(patched.success());
-    wait_for("the copy", &roles, || holds(&ground.copies(0).join("E.mpg"), &bytes).then_some(()))?;
-    let ended = wait_for("its end", &roles, || {
-        let task = ground.get(&format!("/api/v1/tasks/{id}"))?;
-        (task["state"] != "working").then_some(task)
-    })?;
-    assert_eq!(ended["state"], "done", "{ended}");
     Ok(())
 }

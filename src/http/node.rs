@@ -44,8 +44,6 @@ pub struct NodeState {
     pub ignore_prefixes: Vec<Vec<u8>>,
     /// Whether hot files without a grade are copied.
     pub ungraded_hot: bool,
-    /// How full a destination may get, in percent.
-    pub storage_limit_percent: u32,
     /// The journal.
     pub journal: Journal,
     /// The actors, for their views and mailboxes.

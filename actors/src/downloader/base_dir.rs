@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FallocateFlags, FileType, Mode, OFlags, Stat, fallocate, fstatvfs, fsync,
-    mkdirat, openat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, Stat, fallocate,
+    flock, fstatvfs, fsync, mkdirat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -50,7 +51,8 @@ pub struct TempFile<'dir> {
 
 impl BaseDir {
     /// Opens the directory at `path`, makes its `temp.downloaded` if there is none, and removes
-    /// the files that an earlier run left there.
+    /// the files that an earlier run left there. One worker a directory: another would take the
+    /// first one's temporary files for such.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(CWD, path, flags, Mode::empty())?;
@@ -60,6 +62,7 @@ impl BaseDir {
         }
         // A symlink here would carry every temporary file to wherever it points.
         let temp = openat(&dir, TEMP_DIR, flags | OFlags::NOFOLLOW, Mode::empty())?;
+        lock(&temp)?;
         let base = BaseDir { dir, temp };
         base.remove_stale_temp_files()?;
         Ok(base)
@@ -240,6 +243,19 @@ fn modified_at(stat: &Stat) -> Millis {
     Millis(stat.st_mtime.saturating_mul(1000).saturating_add(nanos / 1_000_000))
 }
 
+/// Locks the directory until its handle is closed. A worker that is just ending gets a moment.
+fn lock(temp: &OwnedFd) -> io::Result<()> {
+    const TRIES: u32 = 20;
+    for _ in 1..TRIES {
+        match flock(temp, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(50)),
+            other => return Ok(other?),
+        }
+    }
+    let held = |_| io::Error::other("another worker uses it: each needs a directory of its own");
+    flock(temp, FlockOperation::NonBlockingLockExclusive).map_err(held)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -303,8 +319,20 @@ mod tests {
         drop(base.create_temp(TaskId(1)).unwrap());
         assert_eq!(std::fs::read_dir(&temp_dir).unwrap().count(), 0);
         std::fs::write(temp_dir.join("left behind"), b"x").unwrap();
+        drop(base);
         BaseDir::open(place.path()).unwrap();
         assert_eq!(std::fs::read_dir(&temp_dir).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_has_one_worker() {
+        let place = tempfile::tempdir().unwrap();
+        let base = BaseDir::open(place.path()).unwrap();
+        std::fs::write(place.path().join(TEMP_DIR).join("7"), b"under way").unwrap();
+        let refused = BaseDir::open(place.path()).unwrap_err();
+        assert!(refused.to_string().contains("another worker"), "{refused}");
+        assert!(place.path().join(TEMP_DIR).join("7").exists());
+        drop(base);
     }
 
     #[test]

@@ -110,8 +110,10 @@ impl TaskManager {
             TaskEvent::Completed { id, .. } => {
                 self.counters.completed += 1;
                 if let Some(task) = self.seat.piece().task(*id) {
-                    let (file, destination) = (&task.name, task.destination);
-                    tracing::info!(%id, %file, %destination, size = task.size, "copy in place");
+                    let (file, source, destination) = (&task.name, task.source, task.destination);
+                    let took = humantime::format_duration(task.changed.since(task.created));
+                    let size = task.size;
+                    tracing::info!(%id, %file, %source, %destination, size, %took, "copy in place");
                 }
             }
             TaskEvent::Ended { id, ending, .. } => {
@@ -121,7 +123,10 @@ impl TaskManager {
                     GivenUp::Cancelled => self.counters.cancelled += 1,
                 }
                 let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
-                tracing::info!(%id, ?how, ?blame, reason, "copy given up");
+                if let Some(task) = self.seat.piece().task(*id) {
+                    let (file, source, destination) = (&task.name, task.source, task.destination);
+                    tracing::info!(%id, %file, %source, %destination, ?how, ?blame, reason, "copy given up");
+                }
             }
             _ => {}
         }

@@ -1,9 +1,13 @@
 //! `/api/v1/plan`: the last round of planning, and what stands in the way of further copies.
 
+use std::collections::BTreeMap;
+
 use actix_web::web;
 use reelyard_actors::task_manager::plan::{Skip, Waiting};
-use reelyard_actors::task_manager::{BackOffView as HeldBack, Blamed, RoundView, Task};
+use reelyard_actors::task_manager::{BackOffView as HeldBack, Blamed, Task, TaskManagerView};
 use reelyard_actors::wire::api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
+
+use roaring::{MultiOps, RoaringBitmap};
 
 use super::NoQuery;
 use crate::http::node::NodeState;
@@ -18,7 +22,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
         at: round.map(|round| round.at),
         took_us: round.map(|round| round.took_us),
         planned: open.into_iter().map(|task| planned(task)).collect(),
-        skipped: round.map(skipped).unwrap_or_default(),
+        skipped: skipped(&state, &view),
         back_offs: view.back_offs.iter().filter(|one| one.holds).map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
@@ -46,14 +50,33 @@ fn planned(task: &Task) -> PlannedCopy {
     }
 }
 
-fn skipped(round: &RoundView) -> Vec<Skipped> {
-    let first = |reason: Skip| round.examples.iter().find(|example| example.why == reason);
-    let of_reason = |(reason, files): (&Skip, &u64)| Skipped {
-        reason: word(reason),
-        files: *files,
-        first: first(*reason).map(|example| example.file.shown()),
+/// How many files got no copy, by reason. A round looks only at files that may want one; those
+/// that a host holds, or that no source directory has, are counted here.
+fn skipped(state: &NodeState, view: &TaskManagerView) -> Vec<Skipped> {
+    let mut skipped = BTreeMap::new();
+    if let Some(round) = &view.plan.last {
+        skipped.extend(round.skipped.iter().map(|(&reason, &files)| (reason, files)));
+    }
+    let catalog = state.actors.catalog_view.load();
+    let graded = catalog.ranking.as_ref().map(|ranking| ranking.set()).cloned().unwrap_or_default();
+    let held: RoaringBitmap = view.placements.values().map(|files| &**files).union();
+    let missing = match &catalog.masters {
+        Some(masters) => &(&graded - &held) - &masters.files,
+        None => RoaringBitmap::new(),
     };
-    round.skipped.iter().map(of_reason).collect()
+    for (reason, files) in [(Skip::Placed, &graded & &held), (Skip::NoMaster, missing)] {
+        if !files.is_empty() {
+            skipped.insert(reason, files.len());
+        }
+    }
+    let examples = view.plan.last.as_ref().map_or(&[][..], |round| &round.examples);
+    let first = |reason| examples.iter().find(|example| example.why == reason);
+    let shown = |(reason, files)| Skipped {
+        reason: word(&reason),
+        files,
+        first: first(reason).map(|example| example.file.shown()),
+    };
+    skipped.into_iter().map(shown).collect()
 }
 
 /// The reason as its stable word.

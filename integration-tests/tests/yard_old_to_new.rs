@@ -1,0 +1,60 @@
+//! A yard on its way from old hosts to ours.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use anyhow::{Context, Result};
+use reelyard_integration_tests::old_yard::{old_destination, polling, start_node, task_in};
+use reelyard_integration_tests::stand_in_cfw::Downloader;
+use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+
+#[test]
+fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let first = ground.master(b"first.mpg", 5_000)?;
+    ground.grade(&[b"first.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    let host = old_destination(&ground, 0)?;
+    let polls = polling(&ground, &host, Downloader::Copies);
+    let node = start_node(&ground, &[])?;
+    wait_for("the first done", &[&node], || task_in(&ground, "first.mpg", "done"))?;
+    drop((polls, host));
+    let worker = ground.start_destination(0, &[])?;
+    // Not UTF-8: only ours can carry it, so its copy shows that the node knows who answers now.
+    let second = ground.master(b"\xff.mpg", 5_000)?;
+    ground.grade(&[b"first.mpg", b"\xff.mpg"])?;
+    wait_for("the second", &[&node, &source, &worker], || {
+        holds(&ground.copies(0).join(OsStr::from_bytes(b"\xff.mpg")), &second).then_some(())
+    })?;
+    assert!(holds(&ground.copies(0).join("first.mpg"), &first));
+    let again = ground.get("/api/v1/tasks?limit=200").context("the tasks")?;
+    let of_first = again["items"].as_array().context("a list")?.iter();
+    assert_eq!(of_first.filter(|task| task["name"] == "first.mpg").count(), 1);
+    Ok(())
+}
+
+#[test]
+fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let bytes = ground.master(b"E.mpg", 2_000_000)?;
+    ground.grade(&[b"E.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    let destination = ground.start_destination(0, &[])?;
+    let node = start_node(&ground, &[("task.copy_speed", "8000000")])?;
+    let roles = [&node, &source, &destination];
+    let working = wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
+    let id = working["id"].as_str().context("an id")?;
+    // The old wire asks nobody who he is (spec D37).
+    let patched = std::process::Command::new("curl")
+        .args(["-sf", "-X", "PATCH", "-d", r#"{"status":"done"}"#])
+        .arg(format!("http://{}/tasks/{id}", ground.node))
+        .status()?;
+    assert!(patched.success());
+    wait_for("the copy", &roles, || holds(&ground.copies(0).join("E.mpg"), &bytes).then_some(()))?;
+    let ended = wait_for("its end", &roles, || {
+        let task = ground.get(&format!("/api/v1/tasks/{id}"))?;
+        (task["state"] != "working").then_some(task)
+    })?;
+    assert_eq!(ended["state"], "done", "{ended}");
+    Ok(())
+}
