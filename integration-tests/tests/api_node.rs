@@ -100,6 +100,13 @@ fn every_list_and_view_has_its_shape() -> Result<()> {
     let file = &api.curl(&[], "/api/v1/files?limit=1").json()["items"][0];
     assert_eq!(file["name"], "%FF%20a%26b%2541.mpg");
     assert_eq!((&file["percent_encoded"], &file["rank"]), (&true.into(), &1.into()));
+    // Nothing has a master here, and the plan says so of every file.
+    wait_for("the plan's count", &[&api.node], || {
+        let plan = api.curl(&[], "/api/v1/plan").json();
+        let mut skipped = plan["skipped"].as_array()?.iter();
+        let missing = skipped.find(|one| one["reason"] == "no_master")?;
+        (missing["files"] == FILES + 1).then_some(())
+    })?;
     let hosts = api.curl(&[], "/api/v1/hosts?limit=1").json();
     assert_eq!(hosts["items"][0]["host"], api.ground.source(0).to_string());
     let next = hosts["next"].as_str().unwrap();
