@@ -1,5 +1,4 @@
-//! A destination whose disk is really full. Mounts a small tmpfs: needs root, as
-//! `integration-tests/run` has it.
+//! A destination whose disk is really full: a small tmpfs, mounted as root or by sudo.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -8,16 +7,26 @@ use std::process::Command;
 use reelyard_actors::wire::worker::{Blame, Said};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
+fn as_root(program: &str) -> Command {
+    if rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sudo");
+    // A question for a password would wait for ever.
+    command.args(["--non-interactive", program]);
+    command
+}
+
 /// A mounted tmpfs of one mebibyte; unmounted when dropped.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     fn mount(place: &Path) -> Self {
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+        let mounted = as_root("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m,mode=1777", "tmpfs"])
             .arg(place)
             .status();
-        assert!(mounted.unwrap().success(), "a tmpfs cannot be mounted: run this test as root");
+        assert!(mounted.unwrap().success(), "a tmpfs cannot be mounted: root or sudo is needed");
         SmallDisk(place.to_owned())
     }
 }
@@ -25,7 +34,7 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Lazily: the worker under test may not have let go of it when the test fails.
-        let unmounted = Command::new("umount").arg("--lazy").arg(&self.0).status();
+        let unmounted = as_root("umount").arg("--lazy").arg(&self.0).status();
         assert!(unmounted.is_ok() || std::thread::panicking());
     }
 }
