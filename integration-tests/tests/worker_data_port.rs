@@ -145,11 +145,16 @@ async fn clients_that_misbehave_are_sent_away() {
 
     let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000)).into_bytes();
     assert!(raw(data, long).await.starts_with("HTTP/1.1 431 "));
+    // An answer is seen a moment before its connection is let go of.
+    eventually("room again", || worker.view().data_port.connections == 0).await;
     assert!(raw(data, b"nonsense\r\n\r\n".to_vec()).await.starts_with("HTTP/1.1 400 "));
+    eventually("room again", || worker.view().data_port.connections == 0).await;
     let with_body = b"GET /copies/x HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc".to_vec();
     assert!(raw(data, with_body).await.starts_with("HTTP/1.1 400 "));
+    eventually("room again", || worker.view().data_port.connections == 0).await;
     assert_eq!(raw(data, b"GET /copies/x HTT".to_vec()).await, "", "silent for too long");
 
+    eventually("room again", || worker.view().data_port.connections == 0).await;
     let path = masters(&rig, "E.mpg");
     let two =
         format!("GET {path} HTTP/1.1\r\n\r\nHEAD {path} HTTP/1.1\r\nConnection: close\r\n\r\n");
