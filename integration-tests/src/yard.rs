@@ -119,14 +119,17 @@ impl Ground {
         for part in ["masters", "input", "event-log"] {
             std::fs::create_dir(dir.path().join(part))?;
         }
-        let mut last = 10;
+        // A network of its own: no test that runs beside it can take a port between the moment
+        // it was found free and the moment its process listens.
+        let (net, mut last) = ([fastrand::u8(1..=254), fastrand::u8(0..=255)], 10);
         let mut next = || -> Result<SocketAddr> {
             last += 1;
-            free_addr(Ipv4Addr::new(127, 0, 0, last))
+            free_addr(Ipv4Addr::new(127, net[0], net[1], last))
         };
+        let node = next()?;
         let sources = (0..sources).map(|_| next()).collect::<Result<_>>()?;
         let destinations = (0..destinations).map(|_| next()).collect::<Result<_>>()?;
-        Ok(Ground { dir, node: free_addr(Ipv4Addr::LOCALHOST)?, sources, destinations })
+        Ok(Ground { dir, node, sources, destinations })
     }
 
     /// A path below the directory.
@@ -256,6 +259,16 @@ pub fn wait_for<T>(what: &str, roles: &[&Role], mut holds: impl FnMut() -> Optio
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Waits until the worker at `host`, which is `role`, answers `HEAD /hb`.
+pub fn wait_until_up(host: SocketAddr, role: &Role) -> Result<()> {
+    let answers = || {
+        let url = format!("http://{host}/hb");
+        let probe = Command::new("curl").args(["-sfI", "-m", "10", &url]).output();
+        probe.is_ok_and(|output| output.status.success()).then_some(())
+    };
+    wait_for("the worker is up", &[role], answers)
 }
 
 /// Whether a file holds exactly these bytes.

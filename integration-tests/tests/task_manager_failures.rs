@@ -162,6 +162,28 @@ fn a_task_nobody_begins_ends_and_goes_elsewhere() {
 }
 
 #[test]
+fn a_busy_destination_of_ours_is_not_blamed_for_what_waits_its_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(2, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let (first, second) = (yard.open_task("a.mpg").await, yard.open_task("b.mpg").await);
+        yard.report(&first, Said::Working).await;
+        yard.pass(20 * MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(second.id).unwrap().state, TaskState::Ready);
+        yard.finish(&first).await;
+        yard.pass(4 * MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(second.id).unwrap().state, TaskState::Ready);
+        yard.pass(MINUTE).await;
+        let ended = yard.ended(&second, TaskState::Timeout).await;
+        assert_eq!(ended.blame, Some(Blame::Destination), "its turn had come");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
 fn an_old_cfw_gets_twice_the_time_its_size_needs() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {

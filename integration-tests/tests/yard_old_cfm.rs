@@ -4,7 +4,7 @@
 
 use reelyard_integration_tests::worker_fake_cfm::{CfmTask, FakeCfm};
 use reelyard_integration_tests::worker_rig::eventually;
-use reelyard_integration_tests::yard::{Ground, holds};
+use reelyard_integration_tests::yard::{Ground, holds, wait_until_up};
 
 fn task(ground: &Ground, name: &str) -> CfmTask {
     CfmTask {
@@ -25,7 +25,9 @@ async fn a_worker_does_the_tasks_of_cfm_and_never_calls_a_failed_copy_done() {
     cfm.plan(1, task(&ground, "a#b<&>.mpg"));
     cfm.plan(2, task(&ground, "absent.mpg"));
     cfm.plan(3, CfmTask { destination: "127.0.0.1:1".to_owned(), ..task(&ground, "other's") });
-    let _source = ground.start_source(0, &[]).unwrap();
+    let source = ground.start_source(0, &[]).unwrap();
+    // A cfm's task is tried once: a source that is not up yet would end it.
+    wait_until_up(ground.source(0), &source).unwrap();
     let mut destination = ground.start_destination(0, &settings).unwrap();
 
     eventually("the copy done", || cfm.status(1).as_deref() == Some("done")).await;

@@ -24,7 +24,7 @@ pub struct Sign {
 pub struct Signs {
     since: Millis,
     by_task: HashMap<TaskId, Sign>,
-    /// When a host last ended a task: an old cfw begins the next one only then.
+    /// When a host last ended a task: a busy one begins the next only then.
     freed: HashMap<HostAddr, Millis>,
 }
 

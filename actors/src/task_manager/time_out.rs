@@ -15,14 +15,16 @@ pub const OLD_COPY_SPEED: BitsPerSecond = BitsPerSecond(10_000_000);
 /// What matters of a destination for the deadline of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipient {
-    /// Whether it is a Reelyard worker, which reports as it goes and does several tasks at once.
+    /// Whether it is a Reelyard worker, which reports as it goes.
     pub ours: bool,
     /// Whether it is working on a task.
     pub at_work: bool,
 }
 
 /// When `task` is given up unless something is heard of it before; none while it waits for its
-/// turn at an old cfw, which does one after the other (spec 4.9).
+/// turn at a destination that is at work: an old cfw does one after the other (spec 4.9), a worker
+/// of ours as many at once as it is set to. A turn becomes free at the latest when what it works
+/// on is given up, and the wait counts from then.
 pub fn deadline(
     task: &Task,
     destination: Recipient,
@@ -30,7 +32,7 @@ pub fn deadline(
     settings: &TaskSettings,
 ) -> Option<Millis> {
     match task.state {
-        TaskState::Ready if destination.at_work && !destination.ours => None,
+        TaskState::Ready if destination.at_work => None,
         TaskState::Ready => Some(signs.could_begin(task).after(settings.pickup_timeout)),
         TaskState::Working if destination.ours || task.claimed_done => {
             Some(signs.last(task).after(settings.timeout))
@@ -88,13 +90,15 @@ mod tests {
     }
 
     #[test]
-    fn a_ready_task_waits_its_turn_at_an_old_cfw_and_is_counted_from_then() {
+    fn a_ready_task_waits_its_turn_at_a_busy_destination_and_is_counted_from_then() {
         let task = samples::task(2, "b.mpg");
-        let mut signs = Signs::starting(Millis(0));
-        let busy = Recipient { at_work: true, ..OLD };
-        assert_eq!(deadline(&task, busy, &signs, &settings()), None);
-        signs.ended(&samples::task(1, "a.mpg"), Millis(70_000));
-        assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(80_000)));
+        for idle in [OLD, OURS] {
+            let mut signs = Signs::starting(Millis(0));
+            let busy = Recipient { at_work: true, ..idle };
+            assert_eq!(deadline(&task, busy, &signs, &settings()), None);
+            signs.ended(&samples::task(1, "a.mpg"), Millis(70_000));
+            assert_eq!(deadline(&task, idle, &signs, &settings()), Some(Millis(80_000)));
+        }
     }
 
     #[test]
