@@ -17,7 +17,7 @@ mod readme;
 mod transfers;
 mod usage;
 
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -37,7 +37,17 @@ const SUBJECTS: [(&str, Subject); 7] = [
     ("many-files", transfers::measure_many_files),
 ];
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("integration-tests/bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
     match arguments.as_slice() {
         [flag, subject] if flag == "--measure" => return measure_here(subject),

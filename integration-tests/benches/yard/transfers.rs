@@ -254,7 +254,9 @@ fn curl_many(nginx: &Nginx, place: &Place, names: &[String]) -> Result<Cost> {
     std::fs::write(&list, lines.collect::<String>())?;
     let (began, cpu) = (Instant::now(), nginx.cpu()?);
     let mut curl = Command::new("curl");
-    let curl = used(curl.args(["-sSf", "-Z", "--parallel-max", "8", "-K"]).arg(&list))?;
+    let curl = used(
+        curl.args(["-sSf", "--no-progress-meter", "-Z", "--parallel-max", "8", "-K"]).arg(&list),
+    )?;
     let wall = began.elapsed();
     let copied = std::fs::read_dir(&copies)?.count();
     ensure!(copied == names.len(), "curl copied {copied} files");
