@@ -20,6 +20,7 @@
 //! `Authorization: Bearer <token>`, the data port's excepted. It is told only to a program known
 //! to be Reelyard: a first question goes without it, and a Reelyard program answers that with 401.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
@@ -109,6 +110,15 @@ pub struct TaskOrders {
     pub epoch: Epoch,
     /// The tasks, best first.
     pub tasks: Vec<TaskOrder>,
+}
+
+impl TaskOrders {
+    /// Whether a worker that knows of these tasks learns anything from the list: a task that it
+    /// does not know, or that one it knows is no longer its to do.
+    pub fn is_news_for(&self, known: &HashSet<TaskId>) -> bool {
+        let ordered: HashSet<TaskId> = self.tasks.iter().map(|order| order.id).collect();
+        ordered != *known
+    }
 }
 
 /// Who is to blame for a failed copy: that one backs off, and nobody else.
