@@ -67,7 +67,7 @@ impl TaskManager {
             self.tell(&applied.event);
         }
         match &applied.event {
-            TaskEvent::Completed { id, .. } => {
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 if let Some(task) = self.seat.piece().task(*id).cloned() {
                     self.signs.ended(&task, at);
                     self.arrived(task.destination, &task.name, Some(task.size), at);
@@ -107,7 +107,7 @@ impl TaskManager {
     fn tell(&mut self, event: &TaskEvent) {
         match event {
             TaskEvent::Created(_) => self.counters.created += 1,
-            TaskEvent::Completed { id, .. } => {
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 self.counters.completed += 1;
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
