@@ -5,6 +5,7 @@ pub mod binary;
 pub mod catalog_input;
 pub mod catalog_probe;
 pub mod catalog_yard;
+pub mod external_program;
 pub mod journal_probe;
 pub mod memory_hub;
 pub mod old_yard;

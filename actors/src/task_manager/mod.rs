@@ -52,7 +52,6 @@ pub use reports::Heard;
 pub use settings::{BackOffSettings, HostSetting, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
-pub use time_out::OLD_COPY_SPEED;
 pub use views::*;
 
 use crate::catalog::LookUpMasters;

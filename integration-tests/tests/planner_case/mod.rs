@@ -37,6 +37,8 @@ pub struct Host {
     pub up: bool,
     pub ours: bool,
     pub kind_known: bool,
+    /// Whether it can fetch from old cfws though it is ours.
+    pub fetches_from_old: bool,
     pub backs_off: bool,
     pub asked: bool,
     pub room: Option<u64>,
@@ -86,10 +88,10 @@ fn file() -> impl Strategy<Value = File> {
 }
 
 fn host() -> impl Strategy<Value = Host> {
-    let flags = (likely(80), any::<bool>(), likely(90), likely(15), likely(85));
+    let flags = (likely(80), any::<bool>(), likely(30), likely(90), likely(15), likely(85));
     (flags, option::weighted(0.9, 0..150u64)).prop_map(|(flags, room)| {
-        let (up, ours, kind_known, backs_off, asked) = flags;
-        Host { up, ours, kind_known, backs_off, asked, room }
+        let (up, ours, fetches_from_old, kind_known, backs_off, asked) = flags;
+        Host { up, ours, fetches_from_old, kind_known, backs_off, asked, room }
     })
 }
 
@@ -118,7 +120,10 @@ fn addr(kind: &str, number: usize) -> HostAddr {
 pub fn kind_of(host: &Host) -> HostKind {
     match (host.kind_known, host.ours) {
         (false, _) => HostKind::Unknown,
-        (true, true) => HostKind::Reelyard { data_addr: "10.0.0.1:8889".parse().unwrap() },
+        (true, true) => HostKind::Reelyard {
+            data_addr: "10.0.0.1:8889".parse().unwrap(),
+            fetches_from_old: host.fetches_from_old,
+        },
         (true, false) => HostKind::Cfw,
     }
 }
@@ -128,10 +133,10 @@ impl Case {
     /// differ, a task from a host to itself, a source that serves more than it may.
     fn make_consistent(&mut self) {
         if self.both {
-            let (up, ours, known) =
-                (self.sources[0].up, self.sources[0].ours, self.sources[0].kind_known);
-            let destination = &mut self.destinations[0];
-            (destination.up, destination.ours, destination.kind_known) = (up, ours, known);
+            let (source, destination) = (&self.sources[0], &mut self.destinations[0]);
+            (destination.up, destination.ours) = (source.up, source.ours);
+            destination.fetches_from_old = source.fetches_from_old;
+            destination.kind_known = source.kind_known;
         }
         let (sources, destinations) = (self.sources.len(), self.destinations.len());
         let mut served = vec![0; sources];

@@ -66,7 +66,7 @@ impl<'a> Oracle<'a> {
             && to.asked
             && !to.backs_off
             && self.room[destination].is_some_and(|room| file.size <= room)
-            && (from_ours || !to_ours)
+            && (from_ours || !to_ours || to.fetches_from_old)
             && (to_ours || !file.uncarried)
     }
 

@@ -14,7 +14,7 @@ use crate::task_manager::hosts::HostState;
 #[derive(Clone, Debug)]
 struct Source {
     addr: HostAddr,
-    /// Whether it has a data port, without which our workers cannot fetch from it.
+    /// Whether it has a data port, without which only some destinations can fetch from it.
     ours: bool,
     /// How many more copies it may serve.
     free: usize,
@@ -25,6 +25,8 @@ struct Source {
 struct Destination {
     addr: HostAddr,
     ours: bool,
+    /// Whether a source that is an old cfw will do.
+    fetches_from_old: bool,
     /// Bytes left once everything on its way there has arrived.
     room: u64,
     /// Open tasks.
@@ -110,8 +112,9 @@ impl Pairing {
         part.room = room.map(|room| room.saturating_sub(part.on_its_way));
         part.no_destination = unusable(yard, addr, host);
         if let (None, Some(room)) = (part.no_destination, part.room) {
+            let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
             let load = part.fetching;
-            self.destinations.push(Destination { addr, ours: host.is_ours(), room, load });
+            self.destinations.push(Destination { addr, ours, fetches_from_old, room, load });
         }
     }
 
@@ -165,8 +168,8 @@ impl Pairing {
         best.map(|(destination, source)| (source, destination.addr)).ok_or(why)
     }
 
-    /// A free source for a destination. Old hosts are served by old sources first, since our
-    /// destinations cannot use those.
+    /// A free source for a destination. Old hosts are served by old sources first, since not all
+    /// of our destinations can use those; ours by our own, since only these tell a hash.
     fn source_for(
         &self,
         destination: &Destination,
@@ -175,13 +178,15 @@ impl Pairing {
         let goes = |source: &&Source| {
             source.free > 0
                 && source.addr != destination.addr
-                && (source.ours || !destination.ours)
+                && (source.ours || destination.fetches_from_old)
                 && !held_pairs
                     .get(&source.addr)
                     .is_some_and(|held| held.contains(&destination.addr))
         };
         let sources = self.sources.iter().filter(goes);
-        let key = |source: &&Source| (source.ours, std::cmp::Reverse(source.free), source.addr);
+        let key = |source: &&Source| {
+            (source.ours != destination.ours, std::cmp::Reverse(source.free), source.addr)
+        };
         sources.min_by_key(key).map(|source| source.addr)
     }
 
