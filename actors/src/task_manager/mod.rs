@@ -49,7 +49,7 @@ pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
 pub use messages::*;
 pub use reports::Heard;
-pub use settings::{BackOffSettings, HostSetting, TaskSettings};
+pub use settings::{BackOffSettings, HostSetting, Spread, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
 pub use views::*;

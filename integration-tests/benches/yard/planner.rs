@@ -120,7 +120,7 @@ impl Case {
         let disk = DiskFigures { avail: 1 << 40, ..DiskFigures::default() };
         self.hosts.observe(&HostObserved {
             host: addr,
-            kind: HostKind::Reelyard { data_addr: addr.socket() },
+            kind: HostKind::Reelyard { data_addr: addr.socket(), fetches_from_old: false },
             inventory: inventory.map(Arc::new),
             disk: Some((disk, NOW)),
             at: NOW,

@@ -4,6 +4,7 @@ mod candidates;
 mod looks;
 mod name_traits;
 mod pairing;
+mod ring;
 mod skip;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -85,6 +86,12 @@ impl Yard<'_> {
             destination: task.destination,
             size: task.size,
         }))
+    }
+
+    /// The destination that was planned to last, applied or not.
+    fn last_planned_to(&self) -> Option<HostAddr> {
+        let in_flight = self.created_in_flight().max_by_key(|task| task.id);
+        in_flight.map(|task| task.destination).or(self.book.last_planned_to())
     }
 
     /// A number for a new task: the time in nanoseconds, and more than any number so far.
