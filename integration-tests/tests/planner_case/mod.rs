@@ -185,6 +185,7 @@ impl Case {
         let host = Host {
             up: true,
             ours: true,
+            fetches_from_old: false,
             kind_known: true,
             backs_off: false,
             asked: true,
