@@ -1,9 +1,11 @@
 //! How the actor makes its view.
 
 use super::plan::Part;
+use super::rates::Roads;
 use super::{
     BackOffView, PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskManagerView,
 };
+use crate::bandwidth::InForce;
 use crate::clock::Millis;
 
 impl TaskManager {
@@ -12,6 +14,7 @@ impl TaskManager {
         let now = self.clock.now();
         let book = self.seat.piece();
         let open = book.open();
+        let in_force = self.settings.bandwidth.at(now);
         let progress = self.signs.all().filter(|(task, _)| open.contains_key(task));
         let back_offs = book.back_offs().iter().map(|(blamed, back_off)| BackOffView {
             blamed: blamed.clone(),
@@ -25,15 +28,16 @@ impl TaskManager {
             open: open.clone(),
             ended: book.ended().clone(),
             progress: progress.collect(),
+            rates: Roads { hosts: &self.hosts, in_force }.rates(open),
             back_offs: back_offs.collect(),
-            hosts: self.planned_hosts(),
+            hosts: self.planned_hosts(in_force),
             placements: placements.collect(),
             plan: self.plan_view(),
             counters: self.counters,
         });
     }
 
-    fn planned_hosts(&self) -> Vec<PlannedHost> {
+    fn planned_hosts(&self, in_force: InForce<'_>) -> Vec<PlannedHost> {
         let parts = self.last_round.as_ref().map(|last| &last.round.parts);
         let part = |host| -> Option<&Part> { parts?.get(&host) };
         let hosts = self.hosts.iter().map(|(addr, host)| {
@@ -48,6 +52,8 @@ impl TaskManager {
                 fetching: 0,
                 on_its_way: 0,
                 room: host.room(self.settings.storage_limit_percent),
+                sends_below: in_force.source(addr).filter(|_| host.role.is_source()),
+                receives_below: in_force.destination(addr).filter(|_| host.role.is_destination()),
                 no_source: None,
                 no_destination: None,
             }

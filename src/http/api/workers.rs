@@ -28,6 +28,8 @@ pub struct TasksQuery {
     /// How long to wait; not at all when missing.
     #[serde(default, with = "humantime_serde")]
     wait: Option<Duration>,
+    /// What stood for the rates of these tasks when it was told them.
+    rates: Option<u32>,
 }
 
 /// `GET /workers/{host}/tasks`: the long poll.
@@ -46,7 +48,8 @@ pub async fn tasks(
         let view = state.actors.task_board.view();
         let orders = view.orders_for(host).ok_or_else(|| not_leader(&state))?;
         let ordered: HashSet<TaskId> = orders.tasks.iter().map(|order| order.id).collect();
-        if ordered != known || *stopping.borrow() {
+        let slower_or_faster = query.rates.is_some() && query.rates != orders.rates;
+        if ordered != known || slower_or_faster || *stopping.borrow() {
             return Ok(web::Json(orders));
         }
         tokio::select! {
