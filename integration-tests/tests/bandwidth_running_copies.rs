@@ -108,10 +108,8 @@ fn copies_of_one_source_share_its_limit_and_the_last_one_has_it_alone() -> Resul
     let source = ground.start_source(0, &[])?;
     let destinations = [ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
     let limit = format!(r#"{{ "{}" = "00:00,1M" }}"#, ground.source(0));
-    let node = ground.start_node(&[
-        ("task.copies_per_source", "2"),
-        ("bandwidth.sources", &limit),
-    ])?;
+    let node =
+        ground.start_node(&[("task.copies_per_source", "2"), ("bandwidth.sources", &limit)])?;
     let roles = [&node, &source, &destinations[0], &destinations[1]];
     let half = (8 << 20) / 2;
     wait_for("both at half of it", &roles, || {

@@ -77,11 +77,11 @@ fn rate(text: &str) -> Result<Option<BitsPerSecond>, BadRate> {
 
 /// A day by its whole name or its first three letters, counted from Monday = 0.
 fn day(text: &str) -> Option<u8> {
-    let is_it = |name: &&str| {
+    let is_it = |name: &str| {
         name.eq_ignore_ascii_case(text)
             || name.get(..3).is_some_and(|short| short.eq_ignore_ascii_case(text))
     };
-    let day = DAYS.iter().position(|name| is_it(&name))?;
+    let day = DAYS.iter().position(|name| is_it(name))?;
     u8::try_from(day).ok()
 }
 
