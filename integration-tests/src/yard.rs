@@ -19,6 +19,9 @@ use crate::binary;
 /// How long a test waits for a condition before it fails: far longer than any takes.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How full the machine's disk happens to be is no business of a test.
+const ROOMY: [&str; 2] = ["storage.limit_percent", "100"];
+
 /// A running role of the binary, killed when dropped.
 pub struct Role {
     arguments: Vec<String>,
@@ -195,6 +198,7 @@ impl Ground {
             setting("heartbeat.timeout", "1s"),
             setting("task.back_off_base", "200ms"),
             setting("task.back_off_cap", "1s"),
+            ROOMY.map(str::to_owned).into(),
         ];
         settings.extend(more.iter().map(|(key, value)| setting(key, value)));
         Role::start("node", &settings, self.path("node.log"))
@@ -228,6 +232,7 @@ impl Ground {
             setting("node", self.node),
             setting("state_dir", self.path(&format!("state-{kind}-{number}")).display()),
             place,
+            ROOMY.map(str::to_owned).into(),
         ];
         settings.extend(more.iter().map(|(key, value)| setting(key, value)));
         Role::start("worker", &settings, self.path(&format!("{kind}-{number}.log")))
