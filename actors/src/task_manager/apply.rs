@@ -83,6 +83,7 @@ impl TaskBook {
 
     fn create(&mut self, at: Millis, task: &NewTask) -> Applying {
         self.check_new(task)?;
+        self.last_planned_to = Some(task.destination);
         self.put_open(task.clone().into_task(at));
         Ok(Applied)
     }

@@ -21,6 +21,7 @@
 //! `Authorization: Bearer <token>`, the data port's excepted. It is told only to a program known
 //! to be Reelyard: a first question goes without it, and a Reelyard program answers that with 401.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
@@ -127,6 +128,14 @@ impl TaskOrders {
             crc32c::crc32c_append(sum, &rate.to_le_bytes())
         });
         TaskOrders { epoch, tasks, rates: Some(rates) }
+    }
+
+    /// Whether a worker that knows of these tasks learns anything from the list: a task that it
+    /// does not know, that one it knows is no longer its to do, or another rate than those that it
+    /// was told, if it says which.
+    pub fn is_news_for(&self, known: &HashSet<TaskId>, rates: Option<u32>) -> bool {
+        let ordered: HashSet<TaskId> = self.tasks.iter().map(|order| order.id).collect();
+        ordered != *known || (rates.is_some() && rates != self.rates)
     }
 }
 

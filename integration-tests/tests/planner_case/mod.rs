@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{NewTask, TaskSettings};
+use reelyard_actors::task_manager::{NewTask, Spread, TaskSettings};
 use reelyard_actors::wire::worker::TaskId;
 use std::time::Duration;
 
@@ -54,6 +54,7 @@ pub struct Case {
     pub held_pairs: Vec<(usize, usize)>,
     pub cap: usize,
     pub ungraded_hot: bool,
+    pub ring: bool,
 }
 
 fn likely(percent: u8) -> impl Strategy<Value = bool> {
@@ -105,8 +106,10 @@ prop_compose! {
         held_pairs in vec((0..4usize, 0..4usize), 0..3),
         cap in 1..3usize,
         ungraded_hot in any::<bool>(),
+        ring in any::<bool>(),
     ) -> Case {
-        let mut case = Case { files, sources, destinations, both, held_pairs, cap, ungraded_hot };
+        let mut case =
+            Case { files, sources, destinations, both, held_pairs, cap, ungraded_hot, ring };
         case.make_consistent();
         case
     }
@@ -164,6 +167,42 @@ impl Case {
         }
     }
 
+    /// A yard where nothing is wrong: so many hosts, all ours, and graded files of one size.
+    pub fn plain(sources: usize, destinations: usize, files: usize, ring: bool) -> Self {
+        let file = File {
+            graded: true,
+            hits: 0,
+            size: 1,
+            master: true,
+            master_found: true,
+            ignored: false,
+            uncarried: false,
+            backs_off: false,
+            placed_on: None,
+            listed_on: None,
+            under_way: None,
+        };
+        let host = Host {
+            up: true,
+            ours: true,
+            fetches_from_old: false,
+            kind_known: true,
+            backs_off: false,
+            asked: true,
+            room: Some(1000),
+        };
+        Case {
+            files: vec![file; files],
+            sources: vec![host.clone(); sources],
+            destinations: vec![host; destinations],
+            both: false,
+            held_pairs: Vec::new(),
+            cap: 1,
+            ungraded_hot: false,
+            ring,
+        }
+    }
+
     pub fn source(&self, number: usize) -> HostAddr {
         addr(if self.both && number == 0 { "destination" } else { "source" }, number)
     }
@@ -182,6 +221,7 @@ impl Case {
     pub fn settings(&self) -> TaskSettings {
         TaskSettings {
             copies_per_source: self.cap,
+            placement: if self.ring { Spread::Ring } else { Spread::Room },
             ungraded_hot: self.ungraded_hot,
             ignore_prefixes: vec![b"AD".to_vec()],
             storage_limit_percent: 100,

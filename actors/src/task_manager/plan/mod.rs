@@ -4,6 +4,7 @@ mod candidates;
 mod looks;
 mod name_traits;
 mod pairing;
+mod ring;
 mod skip;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -95,6 +96,12 @@ impl Yard<'_> {
         let others = self.under_way().map(|copy| copy.destination).filter(goes_there).count()
             + planned.iter().map(|task| task.destination).filter(|to| goes_there(to)).count();
         roads.rate_of_new(pair, self.settings.copies_per_source, others)
+    }
+
+    /// The destination that was planned to last, applied or not.
+    fn last_planned_to(&self) -> Option<HostAddr> {
+        let in_flight = self.created_in_flight().max_by_key(|task| task.id);
+        in_flight.map(|task| task.destination).or(self.book.last_planned_to())
     }
 
     /// A number for a new task: the time in nanoseconds, and more than any number so far.
