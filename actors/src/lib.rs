@@ -4,11 +4,13 @@
 //! `reelyard`, which depends on this crate and never the other way round.
 //!
 //! **Invariant:** an actor knows another only by the message types that one exports, never by its
-//! state. Inside this crate every actor may use [`wire`], [`clock`], [`event`] and [`journal`].
+//! state. Inside this crate every actor may use [`wire`], [`clock`], [`event`] and [`journal`]
+//! (and [`bandwidth`], which is pure).
 //!
 //! **Invariant:** everything in a file of pure state (`decide`, `apply`, `plan`) is free of clocks,
 //! I/O, actix and tracing, so that it can be tested and simulated by value.
 
+pub mod bandwidth;
 pub mod catalog;
 pub mod cfw_worker;
 pub mod clock;

@@ -260,8 +260,8 @@ fn admits(request: &HttpRequest, state: &NodeState) -> bool {
     locked(&state.demanded).as_ref().is_none_or(|wanted| given == Some(wanted.as_bytes()))
 }
 
-/// The rule of `wire/worker.rs`: answered at once while there is an unknown task, or a known one
-/// is no longer ordered.
+/// The rule of `wire/worker.rs`: answered at once while there is an unknown task, a known one is no
+/// longer ordered, or a rate has changed.
 async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpResponse {
     if !admits(&request, &state) {
         return HttpResponse::Unauthorized().finish();
@@ -271,11 +271,16 @@ async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpRes
     let known = query.get("known").copied().unwrap_or_default();
     let known: Vec<TaskId> =
         known.split(',').filter_map(|id| id.parse().ok()).map(TaskId).collect();
+    let rates = query.get("rates").and_then(|rates| rates.parse::<u32>().ok());
     let wait = query.get("wait").and_then(|wait| wait.trim_end_matches('s').parse().ok());
     let mut orders = state.orders.subscribe();
     let news = orders.wait_for(|orders| {
         orders.keys().any(|id| !known.contains(id))
             || known.iter().any(|id| !orders.contains_key(id))
+            || rates.is_some_and(|told| {
+                let orders = TaskOrders::new(Epoch(0), orders.values().cloned().collect());
+                Some(told) != orders.rates
+            })
     });
     let wait = Duration::from_secs(wait.expect("the worker says how long"));
     // Whether there is news or not: the answer is the list as it is.
@@ -283,7 +288,7 @@ async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpRes
     let tasks = state.orders.borrow().values().cloned().collect();
     let epoch = *locked(&state.epoch);
     HttpResponse::Ok()
-        .body(serde_json::to_string(&TaskOrders { epoch, tasks }).expect("orders are JSON"))
+        .body(serde_json::to_string(&TaskOrders::new(epoch, tasks)).expect("orders are JSON"))
 }
 
 async fn take_reports(

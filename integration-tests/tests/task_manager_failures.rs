@@ -5,6 +5,7 @@ mod task_manager_yard;
 
 use std::time::Duration;
 
+use reelyard_actors::bandwidth::Bandwidth;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::host::BitsPerSecond;
@@ -25,7 +26,7 @@ fn plot(sources: u8, destinations: u8) -> Plot {
         timeout: 30 * MINUTE,
         pickup_timeout: 5 * MINUTE,
         back_off: BackOffSettings { base: MINUTE, cap: 60 * MINUTE },
-        copy_speed: Some(BitsPerSecond(1_000_000_000)),
+        bandwidth: Bandwidth::of_each_copy(BitsPerSecond(1_000_000_000)),
         ..TaskSettings::default()
     };
     Plot { settings, ..Plot::of(sources, destinations) }
@@ -189,7 +190,7 @@ fn an_old_cfw_gets_twice_the_time_its_size_needs() {
     on_a_system(async {
         let mut plot = old_plot(1, 2);
         // 1 GiB at 2 Mbit/s takes 71 minutes.
-        plot.settings.copy_speed = Some(BitsPerSecond(2_000_000));
+        plot.settings.bandwidth = Bandwidth::of_each_copy(BitsPerSecond(2_000_000));
         let needed = BitsPerSecond(2_000_000).time_for(SIZE);
         let yard = plot.open_up(dir.path(), START).await;
         yard.grade(&["a.mpg"]).await;

@@ -30,7 +30,7 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let now = Clock::system().now();
     let mut table = output::table(&[
         "HOST", "ROLE", "KIND", "HEALTH", "FOR", "LATENCY", "FILES", "DISK", "ROOM", "COPIES",
-        "WHY",
+        "LIMIT", "WHY",
     ]);
     for host in &hosts.items {
         let why = host
@@ -49,10 +49,19 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
             maybe(host.disk, |disk| number(format!("{}%", disk.used_percent))),
             maybe(host.room, size),
             Cell::new(format!("{} out, {} in", host.serving, host.fetching)),
+            maybe(limit(host), Cell::new),
             maybe(why, |why| Cell::new(plain(&why))),
         ]);
     }
     Ok(output::print(&table, out)?)
+}
+
+/// What the host may send and receive now, where that is limited.
+fn limit(host: &HostView) -> Option<String> {
+    let sends = host.sends_below.map(|rate| format!("{rate} out"));
+    let receives = host.receives_below.map(|rate| format!("{rate} in"));
+    let limits: Vec<String> = sends.into_iter().chain(receives).collect();
+    (!limits.is_empty()).then(|| limits.join(", "))
 }
 
 fn kind(kind: HostKind) -> &'static str {

@@ -102,6 +102,7 @@ fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Res
         "HITS",
         "SIZE",
         "COPIED",
+        "RATE",
         "AGE",
         "WHY",
     ]);
@@ -116,6 +117,7 @@ fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Res
             number(task.hits),
             size(task.size),
             maybe(copied_percent(task), |percent| number(format!("{percent}%"))),
+            maybe(task.copy_speed.filter(|_| task.state.is_open()), number),
             Cell::new(age(task.created, now)),
             maybe(task.reason.as_deref(), |reason| Cell::new(plain(reason))),
         ]);
@@ -142,7 +144,7 @@ fn show(client: &Client, id: TaskId, json: bool, out: &mut dyn Write) -> Result<
         ("hits", Some(task.hits.to_string())),
         ("size", Some(format!("{} bytes", task.size))),
         ("copied", task.copied.map(|bytes| format!("{bytes} bytes"))),
-        ("rate below", task.copy_speed.map(|rate| format!("{} bit/s", rate.0))),
+        ("rate below", task.copy_speed.map(|rate| rate.to_string())),
         ("planned", Some(task.created.to_string())),
         ("changed", Some(task.changed.to_string())),
         ("why", task.reason.as_deref().map(plain)),

@@ -204,6 +204,20 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_hosts_are_a_table_of_the_file_and_name_hosts_of_the_yard() {
+        let file = concat!(
+            "[hosts]\nsources = [\"10.0.0.1:1\"]\n[bandwidth.sources]\ndefault = \"1Gbit/s\"\n",
+            "\"10.0.0.1:1\" = \"08:00,10M 23:00,off\"\n",
+        );
+        let config = load_node(&layers(Some(file), &[], &[])).unwrap();
+        assert_eq!(config.bandwidth.sources.by_host.len(), 1);
+        let stranger = r#"bandwidth.destinations={ "10.0.0.1:1" = "1M" }"#;
+        let told = faults(&layers(Some(file), &[], &[stranger]));
+        let what = "10.0.0.1:1 is not in hosts.destinations";
+        assert_eq!(told, [format!("--set bandwidth.destinations: bandwidth.destinations: {what}")]);
+    }
+
+    #[test]
     fn unknown_keys_are_refused_in_every_layer_with_a_guess() {
         let layers = layers(
             Some("lissten = \"127.0.0.1:1\"\n\n[heartbeat]\nintervall = \"1s\"\n"),

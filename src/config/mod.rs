@@ -29,14 +29,15 @@ pub use example::example;
 pub use fault::{Fault, Faults, Origin};
 pub use layers::Layers;
 pub use node::{
-    CallSettings, CatalogSettings, EventLogSettings, HeartbeatSettings, HostSettings, HttpSettings,
-    IgnoreSettings, JournalSettings, NodeConfig, StorageSettings, TaskSettings,
+    BandwidthSettings, CallSettings, CatalogSettings, EventLogSettings, HeartbeatSettings,
+    HostSettings, HttpSettings, IgnoreSettings, JournalSettings, NodeConfig, StorageSettings,
+    TaskSettings,
 };
 pub use pattern::Pattern;
 pub use reader::Effective;
 pub use units::{Fraction, NamePrefix, Percent};
 pub use worker::{ExternalDownloaderSettings, WorkerConfig};
-pub use zone::LogZone;
+pub use zone::Zone;
 
 use declare::Group;
 use reader::Reader;

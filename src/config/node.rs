@@ -9,14 +9,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
+use reelyard_actors::bandwidth::{HostLimits, Timetable};
+use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::task_manager::Spread;
 use reelyard_actors::token::SharedToken;
 
 use super::declare::settings;
 use super::reader::Reader;
 use super::units::{Fraction, NamePrefix, Percent};
-use super::zone::LogZone;
+use super::zone::Zone;
 use super::{LogSettings, Role};
 
 settings! {
@@ -52,6 +53,8 @@ settings! {
         calls: CallSettings,
         /// The life of a copy.
         task: TaskSettings,
+        /// What hosts may send and receive.
+        bandwidth: BandwidthSettings,
         /// The destinations' disks.
         storage: StorageSettings,
         /// The replicated log.
@@ -110,7 +113,7 @@ settings! {
         /// How many requests within the window make a file hot.
         hit_base: NonZeroU32 = Default "3",
         /// The zone whose midnight begins a new log: "system" or an IANA name, as in "Asia/Seoul".
-        time_zone: LogZone = Default "system",
+        time_zone: Zone = Default "system",
     }
 }
 
@@ -161,15 +164,33 @@ settings! {
         timeout: Duration = Default "1h",
         /// How long a planned copy may wait for its destination to begin.
         pickup_timeout: Duration = Default "2m",
-        /// The rate a copy keeps below: "80Mbit/s", or bits per second. Without one our workers
-        /// copy as fast as they can.
-        copy_speed: Option<BitsPerSecond> = Optional "80Mbit/s",
+        /// The rate a copy keeps below: "80Mbit/s", "10MiB/s" or, as rclone has it, "10M" (MiB/s);
+        /// a plain number is bits per second. Or a timetable in rclone's form, in the zone
+        /// bandwidth.time_zone: "08:00,512k 18:00,10M 23:00,off", "Sat-10:00,off". Without one our
+        /// workers copy as fast as they can.
+        copy_speed: Option<Timetable> = Optional "80Mbit/s",
         /// How long who is to blame for a failed copy is left alone; doubles with each failure.
         back_off_base: Duration = Default "10s",
         /// The longest that this grows to.
         back_off_cap: Duration = Default "30m",
         /// How long a task that has ended is still shown.
         keep_ended: Duration = Default "1h",
+    }
+}
+
+settings! {
+    /// The most that hosts send and receive, in all copies together: a rate or a timetable for each,
+    /// as for task.copy_speed. What a host may is split evenly among its copies, and told to our
+    /// workers whenever it changes, also in the middle of a copy. Old cfws, and copies from them, are
+    /// told once, when their copy is planned.
+    pub struct BandwidthSettings {
+        /// Of sources, by their address; "default" stands for all others, as in
+        /// { default = "1Gbit/s", "10.0.0.11:8888" = "08:00,200Mbit/s 23:00,off" }.
+        sources: HostLimits = Default "{}",
+        /// Of destinations.
+        destinations: HostLimits = Default "{}",
+        /// The zone of all timetables: "system" or an IANA name, as in "Asia/Seoul".
+        time_zone: Zone = Default "system",
     }
 }
 
@@ -248,6 +269,9 @@ impl Role for NodeConfig {
             reader,
         );
         self.check_order(reader);
+        let (hosts, bandwidth) = (&self.hosts, &self.bandwidth);
+        check_limits("sources", &bandwidth.sources, &hosts.sources, reader);
+        check_limits("destinations", &bandwidth.destinations, &hosts.destinations, reader);
         if self.event_log.watch_address.is_some() && self.event_log.dir.is_none() {
             reader.fault("event_log.watch_address", "means nothing without event_log.dir");
         }
@@ -327,6 +351,13 @@ pub fn check_source_dirs(dirs: &[PathBuf], reader: &mut Reader) {
     }
     let shown: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
     check_distinct("source_dirs", &shown, reader);
+}
+
+/// A limit of a host that is no such host would limit nothing.
+fn check_limits(side: &str, limits: &HostLimits, hosts: &[HostAddr], reader: &mut Reader) {
+    for host in limits.by_host.keys().filter(|host| !hosts.contains(host)) {
+        reader.fault(&format!("bandwidth.{side}"), format!("{host} is not in hosts.{side}"));
+    }
 }
 
 /// Refuses an entry that is in the list already.

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use reelyard_actors::host::BitsPerSecond;
+use reelyard_actors::bandwidth::{BadRate, BadTimetable, HostLimits, Timetable};
+use reelyard_actors::host::{BitsPerSecond, HostAddr};
 use reelyard_actors::task_manager::Spread;
 use toml::Value;
 
-use super::value::{Read, SettingValue, quoted, text, wrong};
+use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
 /// A percentage from 1 to 100. Zero is refused: a limit of 0 % would make every disk too full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,45 +166,64 @@ impl SettingValue for ByteSize {
     }
 }
 
-/// The units of a rate, largest first.
-const RATES: [(&str, u64); 4] =
-    [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1000), ("bit/s", 1)];
-
-impl SettingValue for BitsPerSecond {
+impl SettingValue for Timetable {
+    /// One rate, for which a plain number counts bits per second as cfm's does, or a timetable.
     fn from_toml(value: &Value) -> Read<Self> {
-        let rate = match value {
-            Value::Integer(rate) => u64::try_from(*rate).ok(),
-            Value::String(text) => parse_rate(text),
+        let plain = match value {
+            Value::Integer(number) => Some(u64::try_from(*number).unwrap_or(0)),
+            Value::String(text) => text.trim().parse().ok(),
             _ => None,
         };
-        match rate {
-            Some(rate @ 1..) => Ok(BitsPerSecond(rate)),
-            _ => wrong(format!(
-                "a rate above 0 is wanted, as in \"80Mbit/s\" or a number of bits per second, not {}",
-                quoted(value)
-            )),
+        if let Some(bits) = plain {
+            let rate = Some(BitsPerSecond(bits)).filter(|rate| rate.0 > 0);
+            let none = || wrong(format!("{}, not {}", BadRate::Zero, quoted(value)));
+            return rate.map_or_else(none, |rate| Ok(Timetable::always(Some(rate))));
         }
+        let wanted = "a rate or a timetable, as in \"80Mbit/s\" or \"08:00,10M 23:00,off\",";
+        text(value, wanted)?.parse().or_else(|error: BadTimetable| wrong(error.to_string()))
     }
 
     fn to_toml(&self) -> Option<Value> {
-        let exact = RATES.iter().find(|(_, factor)| self.0.is_multiple_of(*factor));
-        exact.map(|(unit, factor)| Value::String(format!("{}{unit}", self.0 / factor)))
+        Some(Value::String(self.to_string()))
     }
 }
 
-/// A number with at most nine decimals and a unit; whole bits per second come out.
-fn parse_rate(text: &str) -> Option<u64> {
-    let (number, factor) = RATES
-        .iter()
-        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim_end(), *factor)))
-        .unwrap_or((text, 1));
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 9 {
-        return None;
+/// What stands for every host that is not named.
+const EVERY_HOST: &str = "default";
+
+impl SettingValue for HostLimits {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let Value::Table(table) = value else {
+            return wrong(format!(
+                "a table is wanted, as in {{ {EVERY_HOST} = \"1Gbit/s\", \"10.0.0.11:8888\" = \"08:00,10M 23:00,off\" }}, not {}",
+                quoted(value)
+            ));
+        };
+        let (mut limits, mut wrongs) = (HostLimits::default(), Vec::new());
+        for (host, limit) in table {
+            let read = Timetable::from_toml(limit).and_then(|limit| {
+                if host == EVERY_HOST {
+                    limits.default = limit;
+                } else {
+                    let host = HostAddr::from_toml(&Value::String(host.clone()))?;
+                    limits.by_host.insert(host, limit);
+                }
+                Ok(())
+            });
+            let about =
+                |wrong: Wrong| Wrong { what: format!("\"{host}\": {}", wrong.what), ..wrong };
+            wrongs.extend(read.err().into_iter().flatten().map(about));
+        }
+        if wrongs.is_empty() { Ok(limits) } else { Err(wrongs) }
     }
-    let part: u64 = format!("{decimals:0<9}").parse().ok()?;
-    whole.parse::<u64>().ok()?.checked_mul(factor)?.checked_add(part * factor / 1_000_000_000)
+
+    fn to_toml(&self) -> Option<Value> {
+        let default = Some(&self.default).filter(|limit| **limit != Timetable::default());
+        let default = default.map(|limit| (EVERY_HOST.to_owned(), limit));
+        let hosts = self.by_host.iter().map(|(host, limit)| (host.to_string(), limit));
+        let all = default.into_iter().chain(hosts);
+        Some(Value::Table(all.filter_map(|(host, limit)| Some((host, limit.to_toml()?))).collect()))
+    }
 }
 
 #[cfg(test)]
@@ -215,20 +235,37 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_a_number_with_a_unit_or_bits_per_second() {
-        for (text, bits) in [
-            ("10Mbit/s", 10_000_000),
-            ("10 Mbit/s", 10_000_000),
-            ("1.5Gbit/s", 1_500_000_000),
-            ("80000000", 80_000_000),
-            ("7bit/s", 7),
+    fn a_rate_is_a_number_with_a_unit_or_bits_per_second_or_a_timetable() {
+        for (text, same) in [
+            ("10Mbit/s", "10Mbit/s"),
+            ("10 Mbit/s", "10Mbit/s"),
+            ("80000000", "80Mbit/s"),
+            ("10M", "10MiB/s"),
+            ("off", "off"),
+            ("08:00,512k Sat-12:00,off", "08:00,512KiB/s Sat-12:00,off"),
         ] {
-            assert_eq!(BitsPerSecond::from_text(text).unwrap().0, bits, "{text}");
+            assert_eq!(shown::<Timetable>(text).unwrap(), format!("\"{same}\""), "{text}");
         }
-        for bad in ["0", "-1", "fast", "10 MB/s", "1.2.3Mbit/s", ".5Mbit/s", "0.1bit/s", ""] {
-            assert!(BitsPerSecond::from_text(bad).is_err(), "{bad}");
+        for bad in ["0", "-1", "fast", "10 MB/s", "08:00,512", "1.5", ""] {
+            assert!(Timetable::from_text(bad).is_err(), "{bad}");
         }
-        assert!(BitsPerSecond::from_text("99999999999999999999Gbit/s").is_err());
+    }
+
+    #[test]
+    fn limits_of_hosts_are_a_table_and_each_fault_names_its_host() {
+        let text = r#"{ default = "1Gbit/s", "10.0.0.1:8888" = 8000, "10.0.0.2:8888" = "off" }"#;
+        let limits = HostLimits::from_text(text).unwrap();
+        assert_eq!(limits.by_host.len(), 2);
+        assert_eq!(HostLimits::from_text(&shown::<HostLimits>(text).unwrap()), Ok(limits));
+        let bad = r#"{ default = "fast", "das1" = "1M", "10.0.0.1:8888" = "08:00,5" }"#;
+        let told: Vec<String> =
+            HostLimits::from_text(bad).unwrap_err().into_iter().map(|wrong| wrong.what).collect();
+        for (host, why) in [("default", "no rate"), ("das1", "ip:port"), ("10.0.0.1:8888", "unit")]
+        {
+            let of_host = told.iter().find(|what| what.starts_with(&format!("\"{host}\": ")));
+            assert!(of_host.is_some_and(|what| what.contains(why)), "{host}: {told:?}");
+        }
+        assert!(HostLimits::from_text("80Mbit/s").unwrap_err()[0].what.contains("a table"));
     }
 
     #[test]
@@ -236,7 +273,6 @@ mod tests {
         assert_eq!(shown::<ByteSize>("67108864").unwrap(), "\"64MiB\"");
         assert_eq!(shown::<ByteSize>("1500").unwrap(), "\"1500B\"");
         assert_eq!(shown::<Duration>("90s").unwrap(), "\"1m 30s\"");
-        assert_eq!(shown::<BitsPerSecond>("80000000").unwrap(), "\"80Mbit/s\"");
         assert_eq!(shown::<Fraction>("1").unwrap(), "1.0");
     }
 

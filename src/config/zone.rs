@@ -1,4 +1,4 @@
-//! The time zone in which the load balancer names its logs.
+//! Time zones: in which the load balancer names its logs, and in which timetables are written.
 
 use jiff::tz::TimeZone;
 use toml::Value;
@@ -7,7 +7,7 @@ use super::value::{Read, SettingValue, text, wrong};
 
 /// A time zone, by its IANA name or as the system has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogZone {
+pub struct Zone {
     name: String,
     zone: TimeZone,
 }
@@ -15,7 +15,7 @@ pub struct LogZone {
 /// How the system's own zone is written.
 const SYSTEM: &str = "system";
 
-impl LogZone {
+impl Zone {
     /// The zone itself.
     pub fn zone(&self) -> &TimeZone {
         &self.zone
@@ -27,12 +27,12 @@ impl LogZone {
     }
 }
 
-impl SettingValue for LogZone {
+impl SettingValue for Zone {
     fn from_toml(value: &Value) -> Read<Self> {
         let name = text(value, "a time zone")?;
         let zone = if name == SYSTEM { Ok(TimeZone::system()) } else { TimeZone::get(name) };
         match zone {
-            Ok(zone) => Ok(LogZone { name: name.to_owned(), zone }),
+            Ok(zone) => Ok(Zone { name: name.to_owned(), zone }),
             Err(_) => wrong(format!(
                 "\"{name}\" is not a time zone: \"{SYSTEM}\" or an IANA name is wanted, as in \"Asia/Seoul\""
             )),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use reelyard_actors::bandwidth::Bandwidth;
 use reelyard_actors::catalog::{CatalogSettings, EventLogSettings};
 use reelyard_actors::cfw_worker::CfwWorkerSettings;
 use reelyard_actors::heartbeat::HeartbeatSettings;
@@ -67,6 +68,16 @@ pub fn heartbeat(config: &NodeConfig) -> HeartbeatSettings {
     }
 }
 
+/// How fast copies and hosts may go.
+fn bandwidth(config: &NodeConfig) -> Bandwidth {
+    Bandwidth {
+        copy: config.task.copy_speed.clone().unwrap_or_default(),
+        sources: config.bandwidth.sources.clone(),
+        destinations: config.bandwidth.destinations.clone(),
+        zone: config.bandwidth.time_zone.zone().clone(),
+    }
+}
+
 /// How copies are planned and followed.
 pub fn tasks(config: &NodeConfig) -> TaskSettings {
     let task = &config.task;
@@ -75,7 +86,7 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
         placement: task.placement,
         timeout: task.timeout,
         pickup_timeout: task.pickup_timeout,
-        copy_speed: task.copy_speed,
+        bandwidth: bandwidth(config),
         back_off: BackOffSettings { base: task.back_off_base, cap: task.back_off_cap },
         keep_ended: task.keep_ended,
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),

@@ -13,6 +13,7 @@ use crate::downloader::external::ExternalProgram;
 use crate::downloader::fault::{Fault, changed, in_words, local, publishing, refused, remote};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::pacer::Pacer;
+use crate::downloader::rate_dial::RateDial;
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
 use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
 use crate::host::BitsPerSecond;
@@ -73,7 +74,8 @@ pub struct Copied {
 }
 
 impl Fetcher {
-    /// Makes the copy that `order` asks for. `progress` is told the bytes written, at least each
+    /// Makes the copy that `order` asks for, at the rate that `rate` shows, whatever `order` said
+    /// once. `progress` is told the bytes written, at least each
     /// second while bytes come. Whatever fails leaves nothing behind.
     ///
     /// A master whose size is not the planned one any more is copied as it is now: the plan was
@@ -82,9 +84,10 @@ impl Fetcher {
         &self,
         order: &CopyOrder,
         cancel: &Cancel,
+        rate: &RateDial,
         progress: &dyn Fn(u64),
     ) -> Result<Copied, Fault> {
-        let copied = self.try_fetch(order, cancel, progress);
+        let copied = self.try_fetch(order, cancel, rate, progress);
         // What a cancelled copy fails of is the cancelling.
         if copied.is_err() && cancel.is_cancelled() { Err(Fault::Cancelled) } else { copied }
     }
@@ -93,6 +96,7 @@ impl Fetcher {
         &self,
         order: &CopyOrder,
         cancel: &Cancel,
+        rate: &RateDial,
         progress: &dyn Fn(u64),
     ) -> Result<Copied, Fault> {
         self.check_disk()?;
@@ -111,7 +115,8 @@ impl Fetcher {
         }
         let temp = self.base.create_temp(order.id).map_err(local)?;
         temp.preallocate(head.length).map_err(local)?;
-        let hash = match self.stream(order, &mut link, &temp, head.length, cancel, progress) {
+        let mut pacer = Pacer::new(rate.clone());
+        let hash = match stream(&mut link, &temp, head.length, cancel, &mut pacer, progress) {
             Err(Broken::Off(error, arrived)) => {
                 return Err(self.broke_off(&error, addr, &path, (arrived, head.length), cancel));
             }
@@ -208,48 +213,6 @@ impl Fetcher {
         Ok((head.status, link.read_text(&head)?))
     }
 
-    /// Takes `size` bytes from the source to the disk and hashes them on the way.
-    fn stream(
-        &self,
-        order: &CopyOrder,
-        link: &mut SourceLink,
-        temp: &TempFile<'_>,
-        size: u64,
-        cancel: &Cancel,
-        progress: &dyn Fn(u64),
-    ) -> Result<ContentHash, Broken> {
-        if order.copy_speed.is_some_and(|speed| speed < SLOW) {
-            link.limit_ahead(SLOW_AHEAD).map_err(|error| remote("its connection", &error))?;
-        }
-        let mut pacer = order.copy_speed.map(Pacer::new);
-        let step = pacer.as_ref().map_or(STEP, |pacer| pacer.step().min(STEP));
-        let mut space = vec![0; step + ALIGNMENT];
-        let offset = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-        let buffer = &mut space[offset..offset + step];
-        let mut hasher = blake3::Hasher::new();
-        let began = Instant::now();
-        let mut told = began;
-        let mut written = 0_u64;
-        while written < size {
-            let left = usize::try_from(size - written).map_or(step, |left| left.min(step));
-            let filled = fill(link, &mut buffer[..left])
-                .map_err(|(filled, error)| Broken::Off(error, written + filled as u64))?;
-            hasher.update(&buffer[..filled]);
-            let mut file = temp.file();
-            file.write_all(&buffer[..filled]).map_err(local)?;
-            written += filled as u64;
-            if told.elapsed() >= PROGRESS_EVERY {
-                told = Instant::now();
-                progress(written);
-            }
-            let wait = pacer.as_mut().map(|pacer| pacer.take(filled as u64, began.elapsed()));
-            if cancel.sleep(wait.unwrap_or_default()) {
-                return Err(Fault::Cancelled.into());
-            }
-        }
-        Ok(ContentHash(*hasher.finalize().as_bytes()))
-    }
-
     /// Whom to blame for bytes that stopped coming. A source that is there, and again closes the
     /// connection at the same byte, cannot read the file there: then the file backs off, and the
     /// source is free for others.
@@ -324,6 +287,47 @@ impl Fetcher {
             }
         }
     }
+}
+
+/// Takes `size` bytes from the source to the disk and hashes them on the way.
+fn stream(
+    link: &mut SourceLink,
+    temp: &TempFile<'_>,
+    size: u64,
+    cancel: &Cancel,
+    pacer: &mut Pacer,
+    progress: &dyn Fn(u64),
+) -> Result<ContentHash, Broken> {
+    let mut space = vec![0; STEP + ALIGNMENT];
+    let offset = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+    let buffer = &mut space[offset..offset + STEP];
+    let mut hasher = blake3::Hasher::new();
+    let began = Instant::now();
+    let mut told = began;
+    let mut written = 0_u64;
+    let mut is_slow = false;
+    while written < size {
+        if !is_slow && pacer.is_below(SLOW) {
+            link.limit_ahead(SLOW_AHEAD).map_err(|error| remote("its connection", &error))?;
+            is_slow = true;
+        }
+        let step = pacer.step().map_or(STEP, |step| step.min(STEP));
+        let left = usize::try_from(size - written).map_or(step, |left| left.min(step));
+        let filled = fill(link, &mut buffer[..left])
+            .map_err(|(filled, error)| Broken::Off(error, written + filled as u64))?;
+        hasher.update(&buffer[..filled]);
+        let mut file = temp.file();
+        file.write_all(&buffer[..filled]).map_err(local)?;
+        written += filled as u64;
+        if told.elapsed() >= PROGRESS_EVERY {
+            told = Instant::now();
+            progress(written);
+        }
+        if cancel.sleep(pacer.take(filled as u64, began.elapsed())) {
+            return Err(Fault::Cancelled.into());
+        }
+    }
+    Ok(ContentHash(*hasher.finalize().as_bytes()))
 }
 
 /// Why the bytes did not all arrive.

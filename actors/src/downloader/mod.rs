@@ -21,6 +21,7 @@ pub mod node_link;
 pub mod order;
 mod outbox;
 pub mod pacer;
+pub mod rate_dial;
 pub mod source_link;
 pub mod state_store;
 pub mod ticket;
@@ -47,6 +48,7 @@ use crate::downloader::cancel::Cancel;
 use crate::downloader::fault::Fault;
 use crate::downloader::fetch::{Copied, Fetcher};
 use crate::downloader::order::CopyOrder;
+use crate::downloader::rate_dial::RateDial;
 use crate::downloader::state_store::StateStore;
 use crate::downloader::transfers::{Act, Transfers};
 use crate::supervision::{Supervised, Supervision};
@@ -155,6 +157,8 @@ pub struct Downloader {
     lasting: Arc<Lasting>,
     /// What ends each copy under way.
     cancels: HashMap<TaskId, Cancel>,
+    /// What tells each of them its rate.
+    dials: HashMap<TaskId, RateDial>,
     /// Who waits for the last copy to end.
     stopping: Vec<oneshot::Sender<()>>,
 }
@@ -162,7 +166,13 @@ pub struct Downloader {
 impl Downloader {
     fn new(lasting: Arc<Lasting>) -> Self {
         let transfers = Transfers::new(lasting.copies_at_once, Vec::new());
-        Downloader { transfers, lasting, cancels: HashMap::new(), stopping: Vec::new() }
+        Downloader {
+            transfers,
+            lasting,
+            cancels: HashMap::new(),
+            dials: HashMap::new(),
+            stopping: Vec::new(),
+        }
     }
 
     fn take_up(&mut self, kept: Vec<Report>) {
@@ -186,13 +196,27 @@ impl Downloader {
         self.publish();
     }
 
+    /// Tells the copies under way at which rate they are to go on.
+    fn pace(&self, orders: &[CopyOrder]) {
+        for order in orders {
+            let Some(dial) = self.dials.get(&order.id) else { continue };
+            if dial.turn(order.copy_speed) {
+                let rate = order.copy_speed.map(|rate| rate.to_string());
+                let rate = rate.as_deref().unwrap_or("as fast as it goes");
+                tracing::info!(task = %order.id, rate, "copy goes on at another rate");
+            }
+        }
+    }
+
     fn begin(&mut self, order: CopyOrder, addr: &Addr<Self>) {
         tracing::info!(task = %order.id, file = %order.name, source = %order.source, "copy begun");
         let cancel = Cancel::default();
         self.cancels.insert(order.id, cancel.clone());
+        let rate = RateDial::at(order.copy_speed);
+        self.dials.insert(order.id, rate.clone());
         let task = order.id;
         let under_way = UnderWay::begin(&self.lasting);
-        let copy = CopyThread { order, cancel, under_way, downloader: addr.clone() };
+        let copy = CopyThread { order, cancel, rate, under_way, downloader: addr.clone() };
         let begun = std::thread::Builder::new().name(format!("copy-{task}")).spawn(|| copy.run());
         if let Err(error) = begun {
             // Without a report: the task is still ordered and is begun again by the next answer.
@@ -222,6 +246,7 @@ impl Downloader {
 struct CopyThread {
     order: CopyOrder,
     cancel: Cancel,
+    rate: RateDial,
     under_way: UnderWay,
     downloader: Addr<Downloader>,
 }
@@ -247,7 +272,7 @@ impl CopyThread {
         let task = self.order.id;
         let progress = |bytes| self.downloader.do_send(TransferMoved { task, bytes });
         let lasting = &self.under_way.0;
-        let fetching = || lasting.fetcher.fetch(&self.order, &self.cancel, &progress);
+        let fetching = || lasting.fetcher.fetch(&self.order, &self.cancel, &self.rate, &progress);
         let said = match catch_unwind(AssertUnwindSafe(fetching)) {
             Ok(Ok(copied)) => Some(said_of(copied)),
             Ok(Err(Fault::Blamed(blame, reason))) => Some(failed(blame, reason)),
@@ -315,6 +340,7 @@ impl Handler<TakeOrders> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TakeOrders, ctx: &mut Context<Self>) {
+        self.pace(&message.orders);
         let acts = self.transfers.order(message.orders, self.lasting.clock.now());
         self.carry_out(acts, &ctx.address());
     }
@@ -354,6 +380,7 @@ impl Handler<TransferEnded> for Downloader {
 
     fn handle(&mut self, message: TransferEnded, ctx: &mut Context<Self>) {
         self.cancels.remove(&message.task);
+        self.dials.remove(&message.task);
         let acts = self.transfers.ended(message.task, message.report, self.lasting.clock.now());
         self.carry_out(acts, &ctx.address());
         if self.cancels.is_empty() {

@@ -2,36 +2,46 @@
 
 use std::time::Duration;
 
+use crate::downloader::rate_dial::RateDial;
 use crate::host::BitsPerSecond;
 
 /// What may pass at once after a pause. Short, so that "per second" means each second.
 const BURST: Duration = Duration::from_millis(100);
 
 /// A token bucket that may go into debt: bytes are taken as they come, and what was taken too
-/// early is waited for. Times are counted from the beginning of the transfer.
+/// early is waited for. Times are counted from the beginning of the transfer. Each step is taken at
+/// the rate that the dial shows then.
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    rate: BitsPerSecond,
+    dial: RateDial,
     /// When all bytes taken so far would have passed at the rate: never further back than a burst.
     paid_until: Duration,
 }
 
 impl Pacer {
     /// A pacer for a transfer that begins now.
-    pub fn new(rate: BitsPerSecond) -> Self {
-        Pacer { rate, paid_until: Duration::ZERO }
+    pub fn new(dial: RateDial) -> Self {
+        Pacer { dial, paid_until: Duration::ZERO }
+    }
+
+    /// Whether it is slower than `rate` at present.
+    pub fn is_below(&self, rate: BitsPerSecond) -> bool {
+        self.dial.rate().is_some_and(|present| present < rate)
     }
 
     /// Takes `bytes` at `now` and says how long to wait before taking more.
     pub fn take(&mut self, bytes: u64, now: Duration) -> Duration {
         let earliest = now.saturating_sub(BURST);
-        self.paid_until = self.paid_until.max(earliest) + exact_time(self.rate, bytes);
+        let took = self.dial.rate().map_or(Duration::ZERO, |rate| exact_time(rate, bytes));
+        self.paid_until = self.paid_until.max(earliest) + took;
         self.paid_until.saturating_sub(now)
     }
 
-    /// How many bytes to take in one step, so that steps are a tenth of a second apart.
-    pub fn step(&self) -> usize {
-        usize::try_from(self.rate.0 / 80).unwrap_or(usize::MAX).max(1)
+    /// How many bytes to take in one step, so that steps are a tenth of a second apart and a new
+    /// rate holds as soon; none for as many as come.
+    pub fn step(&self) -> Option<usize> {
+        let rate = self.dial.rate()?;
+        Some(usize::try_from(rate.0 / 80).unwrap_or(usize::MAX).max(1))
     }
 }
 
@@ -48,13 +58,17 @@ mod tests {
 
     use super::*;
 
+    fn pacer(rate: u64) -> Pacer {
+        Pacer::new(RateDial::at(Some(BitsPerSecond(rate))))
+    }
+
     proptest! {
         #[test]
         fn a_transfer_never_gets_ahead_of_its_rate(
             rate in 1_000_u64..10_000_000_000,
             pieces in proptest::collection::vec((1_u64..2_000_000, 0_u64..500), 1..200),
         ) {
-            let mut pacer = Pacer::new(BitsPerSecond(rate));
+            let mut pacer = pacer(rate);
             let mut now = Duration::ZERO;
             let mut taken = 0_u64;
             for (bytes, dawdle_ms) in pieces {
@@ -71,7 +85,7 @@ mod tests {
             rate in 1_000_000_u64..10_000_000_000,
             bytes in 1_u64..1_000_000,
         ) {
-            let mut pacer = Pacer::new(BitsPerSecond(rate));
+            let mut pacer = pacer(rate);
             let mut now = Duration::ZERO;
             for _ in 0..100 {
                 now += pacer.take(bytes, now);
@@ -79,18 +93,46 @@ mod tests {
             let ideal = bytes as f64 * 100.0 * 8.0 / rate as f64;
             prop_assert!((now.as_secs_f64() - ideal).abs() <= ideal * 0.01 + 1e-6);
         }
+
+        #[test]
+        fn each_stretch_of_a_transfer_keeps_below_the_rate_that_holds_then(
+            rates in proptest::collection::vec(proptest::option::of(100_000_u64..1_000_000_000), 1..20),
+        ) {
+            let dial = RateDial::at(None);
+            let mut pacer = Pacer::new(dial.clone());
+            let mut now = Duration::ZERO;
+            for rate in rates {
+                dial.turn(rate.map(BitsPerSecond));
+                let began = now;
+                let mut taken = 0_u64;
+                for _ in 0..50 {
+                    let bytes = pacer.step().unwrap_or(1 << 20) as u64;
+                    now += pacer.take(bytes, now);
+                    taken += bytes;
+                }
+                match rate {
+                    None => prop_assert_eq!(now, began, "without a rate nothing is waited for"),
+                    Some(rate) => {
+                        let allowed = (now - began + BURST).as_secs_f64() * rate as f64 / 8.0;
+                        prop_assert!(taken as f64 <= allowed + 1.0, "{taken} > {allowed}");
+                        // Also after a fast stretch: none is paid for a second time.
+                        prop_assert!(now - began <= Duration::from_millis(5_001));
+                    }
+                }
+            }
+        }
     }
 
     #[test]
     fn ten_megabit_are_read_in_steps_of_a_tenth_of_a_second() {
-        let mut pacer = Pacer::new(BitsPerSecond(10_000_000));
-        assert_eq!(pacer.step(), 125_000);
+        let mut pacer = pacer(10_000_000);
+        assert_eq!(pacer.step(), Some(125_000));
         assert_eq!(pacer.take(125_000, Duration::ZERO), Duration::from_millis(100));
     }
 
     #[test]
     fn a_pause_is_not_made_up_for_by_a_rush() {
-        let mut pacer = Pacer::new(BitsPerSecond(8_000));
+        let mut pacer = pacer(8_000);
         pacer.take(1_000, Duration::ZERO);
         let wait = pacer.take(1_000, Duration::from_secs(60));
         assert_eq!(wait, Duration::from_millis(900));

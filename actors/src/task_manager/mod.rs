@@ -21,6 +21,7 @@ mod messages;
 mod observations;
 mod orders;
 pub mod plan;
+mod rates;
 mod reports;
 mod requests;
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::host::{BitsPerSecond, HostAddr, HostRole};
+use crate::bandwidth::Bandwidth;
+use crate::host::{HostAddr, HostRole};
 
 /// One host as configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +47,8 @@ pub struct TaskSettings {
     pub timeout: Duration,
     /// How long a ready task may wait for its destination to begin.
     pub pickup_timeout: Duration,
-    /// The rate that each copy keeps below; none for as fast as it goes.
-    pub copy_speed: Option<BitsPerSecond>,
+    /// How fast copies may go, and hosts.
+    pub bandwidth: Bandwidth,
     /// How failures keep back what is to blame for them.
     pub back_off: BackOffSettings,
     /// How long an ended task stays in the list.
@@ -76,7 +77,7 @@ impl Default for TaskSettings {
             placement: Spread::Room,
             timeout: Duration::from_secs(30 * 60),
             pickup_timeout: Duration::from_secs(5 * 60),
-            copy_speed: None,
+            bandwidth: Bandwidth::default(),
             back_off: BackOffSettings {
                 base: Duration::from_secs(15),
                 cap: Duration::from_secs(60 * 60),

@@ -2,10 +2,12 @@
 
 use super::dispatcher::{Dispatcher, Standing};
 use super::plan::Part;
+use super::rates::Roads;
 use super::state::TaskBook;
 use super::{
     BackOffView, PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskManagerView,
 };
+use crate::bandwidth::InForce;
 use crate::clock::Millis;
 use crate::event::Epoch;
 
@@ -24,6 +26,7 @@ impl Dispatcher {
     pub fn view(&self, standing: Standing<'_>, epoch: Option<Epoch>) -> TaskManagerView {
         let Standing { book, now, .. } = standing;
         let open = book.open();
+        let in_force = self.settings.bandwidth.at(now);
         let progress = self.signs.all().filter(|(task, _)| open.contains_key(task));
         let back_offs = book.back_offs().iter().map(|(blamed, back_off)| BackOffView {
             blamed: blamed.clone(),
@@ -37,15 +40,16 @@ impl Dispatcher {
             open: open.clone(),
             ended: book.ended().clone(),
             progress: progress.collect(),
+            rates: Roads { hosts: &self.hosts, in_force }.rates(open),
             back_offs: back_offs.collect(),
-            hosts: self.planned_hosts(book),
+            hosts: self.planned_hosts(book, in_force),
             placements: placements.collect(),
             plan: self.plan_view(book),
             counters: self.counters,
         }
     }
 
-    fn planned_hosts(&self, book: &TaskBook) -> Vec<PlannedHost> {
+    fn planned_hosts(&self, book: &TaskBook, in_force: InForce<'_>) -> Vec<PlannedHost> {
         let parts = self.last_round.as_ref().map(|last| &last.round.parts);
         let part = |host| -> Option<&Part> { parts?.get(&host) };
         let hosts = self.hosts.iter().map(|(addr, host)| {
@@ -60,6 +64,8 @@ impl Dispatcher {
                 fetching: 0,
                 on_its_way: 0,
                 room: host.room(self.settings.storage_limit_percent),
+                sends_below: in_force.source(addr).filter(|_| host.role.is_source()),
+                receives_below: in_force.destination(addr).filter(|_| host.role.is_destination()),
                 no_source: None,
                 no_destination: None,
             }

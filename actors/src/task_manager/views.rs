@@ -16,7 +16,7 @@ use super::state::Tasks;
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
-use crate::host::{HostAddr, HostKind, HostRole};
+use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 use crate::names::FileName;
 use crate::wire::worker::{TaskId, TaskOrder, TaskOrders};
 
@@ -43,7 +43,7 @@ impl TaskBoard {
         self.view.load_full()
     }
 
-    /// Counts the changes of open tasks and of leadership: a long poll waits on it.
+    /// Counts the changes of open tasks, of their rates and of leadership: a long poll waits on it.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -51,7 +51,9 @@ impl TaskBoard {
     /// Shows a new view. Only progress and figures of hosts changing wakes nobody.
     pub(super) fn show(&self, view: TaskManagerView) {
         let before = self.view.load();
-        let wakes = before.epoch != view.epoch || !Arc::ptr_eq(&before.open, &view.open);
+        let wakes = before.epoch != view.epoch
+            || !Arc::ptr_eq(&before.open, &view.open)
+            || before.rates != view.rates;
         self.view.store(Arc::new(view));
         if wakes {
             self.changes.send_modify(|changes| *changes += 1);
@@ -74,6 +76,8 @@ pub struct TaskManagerView {
     pub ended: Arc<Tasks>,
     /// How far open tasks are, where something was heard since this node leads.
     pub progress: BTreeMap<TaskId, Sign>,
+    /// The rate in force of each open task; those that nothing limits are left out.
+    pub rates: BTreeMap<TaskId, BitsPerSecond>,
     /// Who backs off, those that are over but remembered included.
     pub back_offs: Vec<BackOffView>,
     /// The hosts as planned with.
@@ -121,6 +125,10 @@ pub struct PlannedHost {
     /// Bytes it has room for under its limit once they have arrived; none while its disk is not
     /// known.
     pub room: Option<u64>,
+    /// The most it may send now in all copies together; none for no limit.
+    pub sends_below: Option<BitsPerSecond>,
+    /// The most it may receive now.
+    pub receives_below: Option<BitsPerSecond>,
     /// Why it gives nothing as a source.
     pub no_source: Option<Unusable>,
     /// Why it takes nothing as a destination.
@@ -212,7 +220,7 @@ impl TaskManagerView {
             self.open.values().filter(|task| task.destination == host).collect();
         tasks.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
         let tasks = tasks.into_iter().map(|task| self.order(task)).collect();
-        Some(TaskOrders { epoch, tasks })
+        Some(TaskOrders::new(epoch, tasks))
     }
 
     fn order(&self, task: &Task) -> TaskOrder {
@@ -228,8 +236,13 @@ impl TaskManagerView {
             source: task.source,
             source_data,
             size: task.size,
-            copy_speed: task.copy_speed,
+            copy_speed: self.rate_of(task),
         }
+    }
+
+    /// The rate that `task` keeps below: in force now, or when it ended.
+    pub fn rate_of(&self, task: &Task) -> Option<BitsPerSecond> {
+        if task.state.is_open() { self.rates.get(&task.id).copied() } else { task.copy_speed }
     }
 }
 

@@ -3,7 +3,8 @@
 //! - `GET  /api/v1/workers/{host}/tasks?known=1,2&wait=25s` (node): a long poll. Answers
 //!   [`TaskOrders`] at once while the host has a ready task that is not in `known`, or while a
 //!   task in `known` is no longer the host's to do; otherwise when that comes true or `wait` ends.
-//!   `wait=0s` is answered at once: so a worker finds out who is there.
+//!   `wait=0s` is answered at once: so a worker finds out who is there. With `&rates=` and the
+//!   number of the last answer it is also answered when a rate has changed since.
 //! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
 //! - `GET  /info` (worker): [`WorkerInfo`].
 //! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
@@ -98,7 +99,8 @@ pub struct TaskOrder {
     pub source_data: Option<SocketAddr>,
     /// The master's size when the task was planned, in bytes.
     pub size: u64,
-    /// The rate to keep below; none for as fast as it goes.
+    /// The rate to keep below now; none for as fast as it goes. It may change while the copy is
+    /// under way.
     pub copy_speed: Option<BitsPerSecond>,
 }
 
@@ -110,14 +112,30 @@ pub struct TaskOrders {
     pub epoch: Epoch,
     /// The tasks, best first.
     pub tasks: Vec<TaskOrder>,
+    /// Stands for the rates of these tasks: a worker that asks with it is answered at once when
+    /// they are others. A node of before there were changing rates tells none, and knows no such
+    /// question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<u32>,
 }
 
 impl TaskOrders {
+    /// An answer of the leader of `epoch`.
+    pub fn new(epoch: Epoch, tasks: Vec<TaskOrder>) -> Self {
+        let rates = tasks.iter().fold(0, |sum, task| {
+            let rate = task.copy_speed.map_or(0, |rate| rate.0);
+            let sum = crc32c::crc32c_append(sum, &task.id.0.to_le_bytes());
+            crc32c::crc32c_append(sum, &rate.to_le_bytes())
+        });
+        TaskOrders { epoch, tasks, rates: Some(rates) }
+    }
+
     /// Whether a worker that knows of these tasks learns anything from the list: a task that it
-    /// does not know, or that one it knows is no longer its to do.
-    pub fn is_news_for(&self, known: &HashSet<TaskId>) -> bool {
+    /// does not know, that one it knows is no longer its to do, or another rate than those that it
+    /// was told, if it says which.
+    pub fn is_news_for(&self, known: &HashSet<TaskId>, rates: Option<u32>) -> bool {
         let ordered: HashSet<TaskId> = self.tasks.iter().map(|order| order.id).collect();
-        ordered != *known
+        ordered != *known || (rates.is_some() && rates != self.rates)
     }
 }
 

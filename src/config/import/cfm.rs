@@ -5,16 +5,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use reelyard_actors::bandwidth::Timetable;
+use reelyard_actors::host::{HostAddr, OLD_COPY_SPEED};
 use toml::Value;
 
 use super::draft::Draft;
 use super::yaml::Entry;
 use super::{Note, NoteKind};
 use crate::config::units::{NamePrefix, Percent};
-
-/// What cfm copies with when it is not told.
-const DEFAULT_COPY_SPEED: BitsPerSecond = BitsPerSecond(10_000_000);
 
 /// Keeps what `entries` say in `draft`.
 pub fn translate(entries: &[Entry], draft: &mut Draft) {
@@ -27,7 +25,7 @@ pub fn translate(entries: &[Entry], draft: &mut Draft) {
     }
     check_source_dirs(entries, draft);
     if !draft.values.contains_key("task.copy_speed") {
-        draft.keep("task.copy_speed", DEFAULT_COPY_SPEED);
+        draft.keep("task.copy_speed", Timetable::always(Some(OLD_COPY_SPEED)));
         draft.notes.push(Note {
             line: None,
             key: "tasker.task_copy_speed_bps".to_owned(),
@@ -148,7 +146,7 @@ fn task_timeout(entry: &Entry, draft: &mut Draft) {
 
 fn copy_speed(entry: &Entry, draft: &mut Draft) {
     if let Some(number) = draft.number(entry, "task.copy_speed") {
-        draft.put::<BitsPerSecond>(entry, "task.copy_speed", &Value::Integer(number));
+        draft.put::<Timetable>(entry, "task.copy_speed", &Value::Integer(number));
     }
 }
 

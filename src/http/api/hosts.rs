@@ -47,6 +47,8 @@ fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) ->
         observed: called.inventory.as_ref().map(|inventory| inventory.at).or(called.disk_at),
         serving: u32::try_from(serving).unwrap_or(u32::MAX),
         fetching: u32::try_from(fetching).unwrap_or(u32::MAX),
+        sends_below: planned.and_then(|planned| planned.sends_below),
+        receives_below: planned.and_then(|planned| planned.receives_below),
         back_off: back_off(tasks, host),
     }
 }

@@ -77,5 +77,5 @@ fn task_id(text: &str) -> Result<TaskId, Refusal> {
 }
 
 fn shown(view: &TaskManagerView, task: &Task) -> TaskView {
-    TaskView::of(task, view.progress.get(&task.id).map(|sign| sign.bytes))
+    TaskView::of(task, view.progress.get(&task.id).map(|sign| sign.bytes), view.rate_of(task))
 }

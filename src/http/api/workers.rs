@@ -28,6 +28,8 @@ pub struct TasksQuery {
     /// How long to wait; not at all when missing.
     #[serde(default, with = "humantime_serde")]
     wait: Option<Duration>,
+    /// What stood for the rates of these tasks when it was told them.
+    rates: Option<u32>,
 }
 
 /// `GET /workers/{host}/tasks`: the long poll.
@@ -45,7 +47,7 @@ pub async fn tasks(
         changes.mark_unchanged();
         let view = state.actors.task_board.view();
         let orders = view.orders_for(host).ok_or_else(|| not_leader(&state))?;
-        if orders.is_news_for(&known) || *stopping.borrow() {
+        if orders.is_news_for(&known, query.rates) || *stopping.borrow() {
             return Ok(web::Json(orders));
         }
         tokio::select! {

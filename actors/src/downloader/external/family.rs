@@ -10,7 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, waitid,
+};
 
 /// The variable that marks the processes of a download; its value is the path of its temporary
 /// file.
@@ -60,9 +62,14 @@ impl<'a> Family<'a> {
     fn tell(&self, signal: Signal, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         let mut told = HashSet::new();
+        if let Some(leader) = self.leader {
+            // It fails only for a group of which nobody lives. Those that come to it later, and
+            // those that left it, are found one by one.
+            let _ = kill_process_group(leader, signal);
+        }
         loop {
             let living = self.living();
-            if living.is_empty() {
+            if living.is_empty() && self.leader.is_none_or(has_ended) {
                 return true;
             }
             for pid in living {
@@ -111,6 +118,13 @@ pub fn end_leftovers(temp_dir: &Path, grace: Duration) -> Vec<std::ffi::OsString
         tracing::error!(processes, "external downloaders of an earlier run cannot be ended");
     }
     files.into_iter().collect()
+}
+
+/// Whether a child has ended. It keeps its number until it is waited for.
+pub fn has_ended(child: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    // An error means that there is no such child any more.
+    !matches!(waitid(WaitId::Pid(child), options), Ok(None))
 }
 
 /// Every process there is.

@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::Pid;
 
 pub use family::{LEFTOVER_GRACE, end_leftovers};
 
-use self::family::{Family, MARK};
+use self::family::{Family, MARK, has_ended};
 use self::tail::Tail;
 use crate::downloader::cancel::Cancel;
 use crate::downloader::fault::{Fault, local, publishing};
@@ -71,6 +71,9 @@ impl Fetcher {
         let Some(program) = &self.external else {
             return Err(Fault::Blamed(Blame::Pair, not_configured(order)));
         };
+        if cancel.is_cancelled() {
+            return Err(Fault::Cancelled);
+        }
         self.check_room(order)?;
         self.base.remove_temp(order.id).map_err(local)?;
         let ran = program.run(order, cancel, progress);
@@ -122,7 +125,7 @@ impl ExternalProgram {
             Fault::Blamed(Blame::Destination, reason)
         };
         let mut child = self
-            .command(order, &target, rate)?
+            .command(order, &target, rate, std::env::vars_os().map(|(name, _)| name))?
             .spawn()
             .map_err(|error| cannot("cannot be started", &error))?;
         let leader = Pid::from_child(&child);
@@ -160,6 +163,7 @@ impl ExternalProgram {
         order: &CopyOrder,
         target: &Path,
         rate: BitsPerSecond,
+        environment: impl Iterator<Item = OsString>,
     ) -> Result<Command, Fault> {
         let mut command = Command::new(&self.program);
         command
@@ -174,7 +178,7 @@ impl ExternalProgram {
             .process_group(0);
         // Settings of ours may be secrets.
         let ours = |name: &OsString| name.as_bytes().starts_with(b"REELYARD_");
-        for name in std::env::vars_os().map(|(name, _)| name).filter(ours) {
+        for name in environment.filter(ours) {
             command.env_remove(name);
         }
         Ok(command)
@@ -248,7 +252,7 @@ fn follow(
     let mut bytes = 0;
     loop {
         // Asked before the rest is read: what it said last is not missed then.
-        let has_ended = has_ended(watched.leader)?;
+        let has_ended = has_ended(watched.leader);
         said.read(stderr)?;
         if has_ended {
             return Ok(());
@@ -273,12 +277,6 @@ fn follow(
             return Err(Unfollowed::Fault(pair(reason)));
         }
     }
-}
-
-/// Whether a child has ended. It keeps its number until it is waited for.
-fn has_ended(child: Pid) -> Result<bool, std::io::Error> {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    Ok(waitid(WaitId::Pid(child), options)?.is_some())
 }
 
 /// Where the master is on its source.
@@ -354,15 +352,32 @@ mod tests {
         assert!(source_path(&order("-oProxyCommand=x")).is_err());
     }
 
-    #[test]
-    fn a_run_is_allowed_twice_what_its_file_needs() {
-        let program = ExternalProgram {
+    fn program() -> ExternalProgram {
+        ExternalProgram {
             program: "/bin/true".into(),
             success: regex::bytes::Regex::new("ok").unwrap(),
             timeout: Duration::from_secs(100),
             grace: Duration::from_secs(1),
             temp_dir: "/tmp".into(),
-        };
+        }
+    }
+
+    #[test]
+    fn settings_of_ours_are_not_told_to_a_program() {
+        let environment = ["PATH", "REELYARD_TOKEN", "REELYARD_LOG__LEVEL"].map(OsString::from);
+        let target = Path::new("/tmp/1");
+        let command =
+            program().command(&order("/data"), target, BitsPerSecond(8), environment.into_iter());
+        let command = command.unwrap();
+        let changed: Vec<_> = command.get_envs().collect();
+        let (token, level) = (OsStr::new("REELYARD_TOKEN"), OsStr::new("REELYARD_LOG__LEVEL"));
+        let mark = (OsStr::new(MARK), Some(target.as_os_str()));
+        assert_eq!(changed, [mark, (level, None), (token, None)]);
+    }
+
+    #[test]
+    fn a_run_is_allowed_twice_what_its_file_needs() {
+        let program = program();
         let rate = BitsPerSecond(8_000);
         let known = Limit { program: &program, rate, size: Some(1_000_000) };
         assert_eq!(known.allows(0), Duration::from_secs(2000));

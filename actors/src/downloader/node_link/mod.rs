@@ -168,6 +168,8 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
     let mut backoff = Backoff::new();
     let mut reelyard_asked = Instant::now();
     let mut last: Option<Vec<CopyOrder>> = None;
+    // Only a node that told it understands it.
+    let mut rates: Option<u32> = None;
     loop {
         let node = line.node();
         if *line.speaks.borrow() == Speaks::Cfm && reelyard_asked.elapsed() > ASK_FOR_REELYARD_EVERY
@@ -181,13 +183,14 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
             Speaks::Unknown => {
                 reelyard_asked = asked;
                 // At once: reports from before a restart wait for knowing who answers.
-                reelyard::orders(&line, &known, Duration::ZERO).await
+                reelyard::orders(&line, &known, None, Duration::ZERO).await
             }
-            Speaks::Reelyard => reelyard::orders(&line, &known, line.settings.wait).await,
-            Speaks::Cfm => cfm::orders(&line).await,
+            Speaks::Reelyard => reelyard::orders(&line, &known, rates, line.settings.wait).await,
+            Speaks::Cfm => cfm::orders(&line).await.map(|orders| (orders, None)),
         };
         match answer {
-            Ok(orders) => {
+            Ok((orders, told)) => {
+                rates = told;
                 backoff.reset();
                 line.answered(if speaks == Speaks::Cfm { Speaks::Cfm } else { Speaks::Reelyard });
                 let nothing_new = last.as_ref() == Some(&orders);

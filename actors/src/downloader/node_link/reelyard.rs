@@ -13,15 +13,18 @@ use crate::wire::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks for the orders of this host; the node holds the answer up to `wait` while it has nothing
-/// new.
+/// new, compared with `known` and with the rates that `rates` stands for. Answers also what stands
+/// for the rates in its orders.
 pub async fn orders(
     line: &Line,
     known: &[TaskId],
+    rates: Option<u32>,
     wait: Duration,
-) -> Result<Vec<CopyOrder>, LinkError> {
+) -> Result<(Vec<CopyOrder>, Option<u32>), LinkError> {
     let host = line.settings.host;
-    let path =
-        format!("/api/v1/workers/{host}/tasks?known={}&wait={}s", listed(known), wait.as_secs());
+    let rates = rates.map(|rates| format!("&rates={rates}")).unwrap_or_default();
+    let (known, wait_secs) = (listed(known), wait.as_secs());
+    let path = format!("/api/v1/workers/{host}/tasks?known={known}&wait={wait_secs}s{rates}");
     let call = || line.http.get(line.url(&path)).timeout(wait + PATIENCE);
     let mut response = if *line.speaks.borrow() == Speaks::Unknown {
         call().send().await?
@@ -38,7 +41,7 @@ pub async fn orders(
     let body = body_of(response).await?;
     let orders: TaskOrders = read(&body)?;
     line.hear(orders.epoch).await?;
-    Ok(orders.tasks.into_iter().map(CopyOrder::from).collect())
+    Ok((orders.tasks.into_iter().map(CopyOrder::from).collect(), orders.rates))
 }
 
 /// Delivers reports. Answers the tasks that are no longer this host's.

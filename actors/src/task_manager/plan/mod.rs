@@ -18,6 +18,7 @@ pub use skip::{Skip, Unusable, Waiting};
 use super::back_off::Blamed;
 use super::event::{NewTask, TaskEvent};
 use super::hosts::HostTable;
+use super::rates::Roads;
 use super::settings::TaskSettings;
 use super::state::TaskBook;
 use crate::catalog::MasterLook;
@@ -26,7 +27,7 @@ use crate::catalog::ranking::Ranking;
 use crate::catalog::rising::RisingHits;
 use crate::clock::Millis;
 use crate::heartbeat::Health;
-use crate::host::{HostAddr, OLD_COPY_SPEED};
+use crate::host::{BitsPerSecond, HostAddr};
 use crate::journal::InFlight;
 use crate::names::FileId;
 use crate::wire::worker::TaskId;
@@ -86,6 +87,15 @@ impl Yard<'_> {
             destination: task.destination,
             size: task.size,
         }))
+    }
+
+    /// What a new copy is told of its rate, of which there are `planned` others in this round.
+    fn rate_for(&self, planned: &[NewTask], pair: (HostAddr, HostAddr)) -> Option<BitsPerSecond> {
+        let roads = Roads { hosts: self.hosts, in_force: self.settings.bandwidth.at(self.now) };
+        let goes_there = |destination: &HostAddr| *destination == pair.1;
+        let others = self.under_way().map(|copy| copy.destination).filter(goes_there).count()
+            + planned.iter().map(|task| task.destination).filter(|to| goes_there(to)).count();
+        roads.rate_of_new(pair, self.settings.copies_per_source, others)
     }
 
     /// The destination that was planned to last, applied or not.
@@ -281,7 +291,8 @@ impl Planner {
                         let id = TaskId(next_id);
                         next_id += 1;
                         let pair = (source, destination);
-                        round.tasks.push(new_task(yard, id, candidate, &master, pair));
+                        let speed = yard.rate_for(&round.tasks, pair);
+                        round.tasks.push(new_task(yard, id, candidate, &master, pair, speed));
                         continue;
                     }
                     Err(skip) => {
@@ -379,9 +390,8 @@ fn new_task(
     candidate: Candidate,
     master: &Master,
     (source, destination): (HostAddr, HostAddr),
+    copy_speed: Option<BitsPerSecond>,
 ) -> NewTask {
-    let ours = |host| yard.hosts.get(host).is_some_and(|host| host.is_ours());
-    let speed = yard.settings.copy_speed;
     NewTask {
         id,
         name: yard.book.names().name(candidate.file),
@@ -391,11 +401,7 @@ fn new_task(
         grade: candidate.grade,
         hits: candidate.hits,
         size: master.size,
-        copy_speed: if ours(source) && ours(destination) {
-            speed
-        } else {
-            speed.or(Some(OLD_COPY_SPEED))
-        },
+        copy_speed,
         source_cap: u32::try_from(yard.settings.copies_per_source.max(1)).unwrap_or(u32::MAX),
     }
 }

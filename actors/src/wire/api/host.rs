@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cfw_worker::DiskFigures;
 use crate::clock::Millis;
 use crate::heartbeat::Health;
-use crate::host::{HostAddr, HostKind, HostRole};
+use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 
 /// A host and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,12 @@ pub struct HostView {
     pub serving: u32,
     /// Copies under way to it.
     pub fetching: u32,
+    /// The most it may send now in all copies together, in bits per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sends_below: Option<BitsPerSecond>,
+    /// The most it may receive now, in bits per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receives_below: Option<BitsPerSecond>,
     /// That it is left alone for now, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,

@@ -35,7 +35,7 @@ pub struct TaskView {
     /// How many bytes the destination has, as it last said. Old cfws say nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<u64>,
-    /// The rate to keep below, in bits per second.
+    /// The rate that it keeps below now, or was planned with once it has ended, in bits per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_speed: Option<BitsPerSecond>,
     /// When it was planned.
@@ -54,8 +54,9 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    /// `task` as the API shows it; `copied` is what its destination last said.
-    pub fn of(task: &Task, copied: Option<u64>) -> Self {
+    /// `task` as the API shows it; `copied` is what its destination last said, `copy_speed` the
+    /// rate in force.
+    pub fn of(task: &Task, copied: Option<u64>, copy_speed: Option<BitsPerSecond>) -> Self {
         TaskView {
             id: task.id,
             name: task.name.shown(),
@@ -67,7 +68,7 @@ impl TaskView {
             hits: task.hits,
             size: task.size,
             copied,
-            copy_speed: task.copy_speed,
+            copy_speed,
             created: task.created,
             changed: task.changed,
             reason: task.reason.clone(),
@@ -175,7 +176,7 @@ mod tests {
             blame: None,
             hash: Some(ContentHash([7; 32])),
         };
-        let view = TaskView::of(&task, Some(5));
+        let view = TaskView::of(&task, Some(5), None);
         let json = serde_json::to_value(&view).unwrap();
         assert_eq!(json["id"], "1795240648713846374");
         assert_eq!(json["name"], "%FF.mpg");
