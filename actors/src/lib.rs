@@ -9,6 +9,7 @@
 //! **Invariant:** everything in a file of pure state (`decide`, `apply`, `plan`) is free of clocks,
 //! I/O, actix and tracing, so that it can be tested and simulated by value.
 
+pub mod back_off;
 pub mod catalog;
 pub mod cfw_worker;
 pub mod clock;

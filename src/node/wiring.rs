@@ -3,7 +3,7 @@
 //! ```text
 //! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager
 //! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager
-//! CfwWorker (each) ------ HostObserved -----------------------------------> TaskManager
+//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager
 //! HeartbeatSupervisor --- Probe ------------------------------------------> CfwWorker
 //! TaskManager ----------- LookUpMasters ----------------------------------> Catalog
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
@@ -175,6 +175,8 @@ impl Wiring {
     fn join_host(&self, host: &Host) {
         let to = self.task_manager.addr().recipient();
         host.worker.addr().do_send(cfw_worker::Subscribe { to });
+        let to = self.task_manager.addr().recipient();
+        host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
     }
 }
 

@@ -33,7 +33,7 @@ pub enum TaskEvent {
         id: TaskId,
     },
     /// The copy is in place: the task ends and the placement is recorded with it. Whoever backed
-    /// off and had a part in it is cleared.
+    /// off and had a part in it is cleared, a host step by step.
     Completed {
         /// The task.
         id: TaskId,

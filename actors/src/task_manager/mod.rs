@@ -37,14 +37,14 @@ use std::time::Instant;
 
 use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
-pub use back_off::{BackOff, BackingOff, Blamed};
+pub use back_off::{BackingOff, Blamed};
 pub use decide::Deciding;
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
 pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
 pub use messages::*;
 pub use reports::Heard;
-pub use settings::{BackOffSettings, HostSetting, Spread, TaskSettings};
+pub use settings::{HostSetting, Spread, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
 pub use time_out::OLD_COPY_SPEED;

@@ -4,7 +4,7 @@ use actix::{Context, Handler};
 
 use super::TaskManager;
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
-use crate::cfw_worker::HostObserved;
+use crate::cfw_worker::{HostConduct, HostObserved};
 use crate::heartbeat::{Health, HealthChanged};
 use crate::names::FileId;
 
@@ -47,6 +47,16 @@ impl Handler<HealthChanged> for TaskManager {
             self.refresh(changed.host, ctx);
         }
         self.soon(ctx);
+    }
+}
+
+impl Handler<HostConduct> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, conduct: HostConduct, ctx: &mut Context<Self>) {
+        if self.hosts.set_calls(&conduct) {
+            self.soon(ctx);
+        }
     }
 }
 

@@ -5,13 +5,16 @@ use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
 
 use super::entries::split;
-use super::plan::{Skip, Yard};
+use super::plan::{Explanation, Yard};
+use super::turn::LOOK_TIMEOUT;
 use super::{
-    CancelTask, ChangeRefused, ChangeTask, CheckNow, ExplainFile, OldState, PlanNow,
-    ReportsRefused, TakeReports, TaskBook, TaskEvent, TaskManager,
+    Blamed, CancelTask, ChangeRefused, ChangeTask, CheckNow, ExplainFile, OldState, PlanNow,
+    ReportsRefused, ResetHost, TakeReports, TaskBook, TaskEvent, TaskManager,
 };
+use crate::catalog::{LookUpMasters, MasterLook};
 use crate::event::Epoch;
 use crate::journal::{Asked, CommitError, Outcomes, Settlement};
+use crate::names::FileName;
 use crate::wire::worker::{ReportsTaken, TaskId};
 
 /// Who changes tasks over cfm's wire: it does not say who calls (spec D37).
@@ -125,6 +128,35 @@ impl Handler<TakeReports> for TaskManager {
     }
 }
 
+impl Handler<ResetHost> for TaskManager {
+    type Result = Answer<usize, CommitError>;
+
+    fn handle(&mut self, reset: ResetHost, _: &mut Context<Self>) -> Self::Result {
+        if let Err(error) = self.leading() {
+            return Box::pin(ready(Err(error)));
+        }
+        let ResetHost { host, asked_by, request } = reset;
+        let held = self.seat.piece().back_offs().keys();
+        let back_offs: Vec<Blamed> = held.filter(|held| held.involves(host)).cloned().collect();
+        let count = back_offs.len();
+        tracing::info!(%host, asked_by, back_offs = count, "a host is trusted again on request");
+        if back_offs.is_empty() {
+            return Box::pin(ready(Ok(0)));
+        }
+        // Few enough for one entry: two of the host, and one pair for each other host.
+        let events = vec![TaskEvent::Forgot { tasks: Vec::new(), back_offs }];
+        let asked = Asked::by_request(asked_by, request);
+        let committing = self.seat.commit(self.clock.now(), asked, events);
+        let answering = wrap_future::<_, Self>(committing).map(
+            move |settlement, manager, ctx: &mut Context<Self>| {
+                manager.settled(settlement, ctx)?;
+                Ok(count)
+            },
+        );
+        Box::pin(answering)
+    }
+}
+
 impl Handler<PlanNow> for TaskManager {
     type Result = MessageResult<PlanNow>;
 
@@ -143,9 +175,28 @@ impl Handler<CheckNow> for TaskManager {
 }
 
 impl Handler<ExplainFile> for TaskManager {
-    type Result = MessageResult<ExplainFile>;
+    type Result = ResponseActFuture<TaskManager, Explanation>;
 
-    fn handle(&mut self, explain: ExplainFile, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, ExplainFile { name }: ExplainFile, _: &mut Context<Self>) -> Self::Result {
+        let file = self.seat.piece().names().find(name.as_bytes());
+        let now = self.clock.now();
+        let Some(file) = file.filter(|file| self.planner.wants_look(*file, now)) else {
+            return Box::pin(ready(self.explain(&name)));
+        };
+        let look_up = self.collaborators.look_up.recipient();
+        let looking = look_up.send(LookUpMasters { files: vec![file] });
+        let looking = wrap_future::<_, Self>(tokio::time::timeout(LOOK_TIMEOUT, looking));
+        Box::pin(looking.map(move |answer, manager, _| {
+            let unknown = vec![(file, MasterLook::Unknown)];
+            let seen = answer.ok().and_then(Result::ok).unwrap_or(unknown);
+            manager.planner.learn(seen, &manager.settings, manager.clock.now());
+            manager.explain(&name)
+        }))
+    }
+}
+
+impl TaskManager {
+    fn explain(&mut self, name: &FileName) -> Explanation {
         let yard = Yard {
             book: self.seat.piece(),
             in_flight: self.seat.in_flight(),
@@ -154,7 +205,6 @@ impl Handler<ExplainFile> for TaskManager {
             leading_since: self.signs.since(),
             now: self.clock.now(),
         };
-        let why: Option<Skip> = self.planner.explain(explain.file, &yard);
-        MessageResult(why)
+        self.planner.explain(name, &yard)
     }
 }

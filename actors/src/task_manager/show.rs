@@ -1,9 +1,9 @@
 //! How the actor makes its view.
 
+use std::sync::Arc;
+
 use super::plan::Part;
-use super::{
-    BackOffView, PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskManagerView,
-};
+use super::{PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskManagerView};
 use crate::clock::Millis;
 
 impl TaskManager {
@@ -13,11 +13,6 @@ impl TaskManager {
         let book = self.seat.piece();
         let open = book.open();
         let progress = self.signs.all().filter(|(task, _)| open.contains_key(task));
-        let back_offs = book.back_offs().iter().map(|(blamed, back_off)| BackOffView {
-            blamed: blamed.clone(),
-            back_off: back_off.clone(),
-            holds: back_off.holds(now),
-        });
         let placements = book.placements().iter().map(|(host, held)| (*host, held.files.clone()));
         self.board.show(TaskManagerView {
             at: now,
@@ -25,7 +20,7 @@ impl TaskManager {
             open: open.clone(),
             ended: book.ended().clone(),
             progress: progress.collect(),
-            back_offs: back_offs.collect(),
+            back_offs: Arc::clone(book.back_offs()),
             hosts: self.planned_hosts(),
             placements: placements.collect(),
             plan: self.plan_view(),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::back_off::{BackOff, Blamed};
+use super::back_off::Blamed;
 use super::messages::Task;
 use super::state::{Placement, TaskBook, Tasks};
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::PieceId;
 use crate::host::{HostAddr, HostRole};

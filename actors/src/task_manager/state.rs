@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::back_off::{BackOff, Blamed};
+use super::back_off::Blamed;
 use super::messages::Task;
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::host::{HostAddr, HostRole};
 use crate::names::{FileId, FileName, NameTable};
@@ -91,6 +92,12 @@ impl TaskBook {
     /// The back-off that keeps `blamed` back at `now`.
     pub fn held_back(&self, blamed: &Blamed, now: Millis) -> Option<&BackOff> {
         self.back_offs.get(blamed).filter(|back_off| back_off.holds(now))
+    }
+
+    /// Whether the back-off of `blamed` is over and no success has closed it yet: one copy at a time
+    /// is given to it, as a trial.
+    pub fn on_probation(&self, blamed: &Blamed, now: Millis) -> bool {
+        self.back_offs.get(blamed).is_some_and(|back_off| !back_off.holds(now))
     }
 
     /// What a host holds, as far as was ever confirmed.

@@ -33,7 +33,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// How long a look at masters may take before their files are passed over for a while.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl TaskManager {
     /// Takes a turn soon: changes that come together are planned with together.

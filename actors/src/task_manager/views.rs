@@ -8,11 +8,12 @@ use roaring::RoaringBitmap;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
-use super::back_off::{BackOff, Blamed};
+use super::back_off::Blamed;
 use super::messages::Task;
 use super::plan::{Part, Skip, Unusable, Waiting};
 use super::signs::Sign;
 use super::state::Tasks;
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
@@ -74,8 +75,9 @@ pub struct TaskManagerView {
     pub ended: Arc<Tasks>,
     /// How far open tasks are, where something was heard since this node leads.
     pub progress: BTreeMap<TaskId, Sign>,
-    /// Who backs off, those that are over but remembered included.
-    pub back_offs: Vec<BackOffView>,
+    /// Who backs off, those on probation included.
+    #[serde(serialize_with = "as_pairs")]
+    pub back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     /// The hosts as planned with.
     pub hosts: Vec<PlannedHost>,
     /// Which files each host holds, as last confirmed.
@@ -85,18 +87,6 @@ pub struct TaskManagerView {
     pub plan: PlanView,
     /// Counts of what this node did while it led, since the process started.
     pub counters: TaskCounters,
-}
-
-/// One back-off.
-#[derive(Clone, Debug, Serialize)]
-pub struct BackOffView {
-    /// Who.
-    pub blamed: Blamed,
-    /// How often, until when, why.
-    #[serde(flatten)]
-    pub back_off: BackOff,
-    /// Whether it holds now.
-    pub holds: bool,
 }
 
 /// A host as planned with.
@@ -204,6 +194,11 @@ impl TaskManagerView {
         self.open.get(&id).or_else(|| self.ended.get(&id))
     }
 
+    /// Who is left alone at the time of the view.
+    pub fn left_alone(&self) -> impl Iterator<Item = (&Blamed, &BackOff)> {
+        self.back_offs.iter().filter(|(_, back_off)| back_off.holds(self.at))
+    }
+
     /// What `host` is to do or is doing, best first; none when this node does not lead and its
     /// leader is to be asked.
     pub fn orders_for(&self, host: HostAddr) -> Option<TaskOrders> {
@@ -250,4 +245,11 @@ impl PlannedHost {
 
 fn as_list<S: Serializer>(tasks: &Arc<Tasks>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(tasks.values().map(|task| &**task))
+}
+
+fn as_pairs<S: Serializer>(
+    back_offs: &Arc<BTreeMap<Blamed, BackOff>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(back_offs.iter())
 }

@@ -7,6 +7,7 @@ pub mod world;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use reelyard_actors::cfw_worker::Standing;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::FileName;
@@ -38,6 +39,10 @@ pub struct Host {
     pub ours: bool,
     pub kind_known: bool,
     pub backs_off: bool,
+    /// Whether its back-off is over and no success has closed it.
+    pub on_probation: bool,
+    /// How calls to it stand.
+    pub calls: Standing,
     pub asked: bool,
     pub room: Option<u64>,
 }
@@ -87,10 +92,16 @@ fn file() -> impl Strategy<Value = File> {
 }
 
 fn host() -> impl Strategy<Value = Host> {
-    let flags = (likely(80), any::<bool>(), likely(90), likely(15), likely(85));
-    (flags, option::weighted(0.9, 0..150u64)).prop_map(|(flags, room)| {
-        let (up, ours, kind_known, backs_off, asked) = flags;
-        Host { up, ours, kind_known, backs_off, asked, room }
+    let flags = (likely(80), any::<bool>(), likely(90), likely(15), likely(20), likely(85));
+    let calls = prop_oneof![
+        8 => Just(Standing::Closed),
+        1 => Just(Standing::Open),
+        1 => Just(Standing::Probation),
+    ];
+    (flags, calls, option::weighted(0.9, 0..150u64)).prop_map(|(flags, calls, room)| {
+        let (up, ours, kind_known, backs_off, on_probation, asked) = flags;
+        let on_probation = on_probation && !backs_off;
+        Host { up, ours, kind_known, backs_off, on_probation, calls, asked, room }
     })
 }
 
@@ -134,6 +145,7 @@ impl Case {
             let (up, ours, known) =
                 (self.sources[0].up, self.sources[0].ours, self.sources[0].kind_known);
             let destination = &mut self.destinations[0];
+            destination.calls = self.sources[0].calls;
             (destination.up, destination.ours, destination.kind_known) = (up, ours, known);
         }
         let (sources, destinations) = (self.sources.len(), self.destinations.len());
@@ -182,6 +194,8 @@ impl Case {
             ours: true,
             kind_known: true,
             backs_off: false,
+            on_probation: false,
+            calls: Standing::Closed,
             asked: true,
             room: Some(1000),
         };

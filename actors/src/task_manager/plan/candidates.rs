@@ -205,7 +205,7 @@ impl Candidates {
         let hot = ungraded_hot && self.hot_files.contains(file.0);
         if self.position(file).is_none() && !hot {
             Some(Skip::Ungraded)
-        } else if !self.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0)) {
+        } else if !self.lists_master(file) {
             Some(Skip::NoMaster)
         } else if self.traits.ignored().contains(file.0) {
             Some(Skip::Ignored)
@@ -223,6 +223,26 @@ impl Candidates {
     /// The rank of a file, 1 = best; 0 without a grade.
     pub fn grade(&self, file: FileId) -> u32 {
         self.ranking.as_ref().and_then(|ranking| ranking.rank(file)).unwrap_or(0)
+    }
+
+    /// Its rising hits; 0 when it is not hot.
+    pub fn hits(&self, file: FileId) -> u32 {
+        self.hot.iter().find(|hot| hot.file == file).map_or(0, |hot| hot.hits)
+    }
+
+    /// Whether a source directory lists its master.
+    pub fn lists_master(&self, file: FileId) -> bool {
+        self.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0))
+    }
+
+    /// Its size, as hitcount.history tells it.
+    pub fn listed_size(&self, file: FileId) -> Option<u64> {
+        self.ranking.as_ref()?.size(file)
+    }
+
+    /// The IPs for which hitcount.history lists it.
+    pub fn listed_on(&self, file: FileId) -> &[IpAddr] {
+        self.ranking.as_ref().map_or(&[], |ranking| ranking.listed_on(file))
     }
 
     /// Where a file stands among the graded ones.
@@ -245,8 +265,7 @@ impl Candidates {
         if self.unasked.is_empty() {
             return false;
         }
-        let listed = self.ranking.as_ref().map_or(&[][..], |ranking| ranking.listed_on(file));
-        listed.iter().any(|ip| self.unasked.contains(ip))
+        self.listed_on(file).iter().any(|ip| self.unasked.contains(ip))
     }
 
     /// Puts one file into `wanted` or takes it out.

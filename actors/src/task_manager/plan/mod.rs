@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 mod candidates;
+mod explain;
 mod looks;
 mod name_traits;
 mod pairing;
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use candidates::{Candidate, Candidates, was_asked};
+pub use explain::{DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict};
 use looks::{Looks, Master};
 pub use pairing::{Pairing, Part};
 pub use skip::{Skip, Unusable, Waiting};
@@ -87,6 +89,15 @@ impl Yard<'_> {
             destination: task.destination,
             size: task.size,
         }))
+    }
+
+    /// The task that copies `file`, applied or not.
+    fn copied_by(&self, file: FileId) -> Option<TaskId> {
+        let in_flight = || {
+            let of_file = |task: &&NewTask| self.book.file(&task.name) == file;
+            self.created_in_flight().find(of_file).map(|task| task.id)
+        };
+        self.book.open_for(file).or_else(in_flight)
     }
 
     /// The destination that was planned to last, applied or not.
@@ -204,20 +215,6 @@ impl Planner {
         }
         round.parts = pairing.parts().clone();
         round
-    }
-
-    /// Why `file` gets no copy in a round as things are; none if it would be planned when its
-    /// turn comes.
-    pub fn explain(&mut self, file: FileId, yard: &Yard<'_>) -> Option<Skip> {
-        self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
-        let pairing = Pairing::new(yard);
-        self.candidates.unwanted(file, yard.settings.ungraded_hot).or_else(|| {
-            match self.judge(file, yard, &Occupied::of(yard)) {
-                None => Some(Skip::LookUnderWay),
-                Some(Err(skip)) => Some(skip),
-                Some(Ok(master)) => self.pair(file, &master, &pairing, &Occupied::of(yard)).err(),
-            }
-        })
     }
 
     /// What the whole round waits for.
