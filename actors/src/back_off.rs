@@ -69,12 +69,12 @@ impl BackOff {
         now >= self.until.after(self.until.since(self.since).max(base))
     }
 
-    /// What is left of it after a success at `now`; none when it is closed. A success of something
-    /// that was begun before ends the time of being left alone: it works after all.
+    /// What is left of it after a success at `now`; none when it is closed. Its probation counts
+    /// from then: however long the trial took, the next step is not forgotten for that. A success
+    /// of something that was begun before ends the time of being left alone: it works after all.
     pub fn after_success(&self, now: Millis) -> Option<Self> {
         let failures = self.failures / 2;
-        let until = self.until.min(now);
-        (failures > 0).then(|| BackOff { failures, until, ..self.clone() })
+        (failures > 0).then(|| BackOff { failures, until: now, ..self.clone() })
     }
 }
 
@@ -124,5 +124,7 @@ mod tests {
         assert_eq!(steps, [9, 4, 2, 1]);
         let early = standing(2, 9000).after_success(Millis(2000)).unwrap();
         assert!(!early.holds(Millis(2000)));
+        let late = standing(2, 9000).after_success(Millis(900_000)).unwrap();
+        assert!(!late.is_stale(COOL_DOWN.base, Millis(900_000)), "a long trial is no reason");
     }
 }

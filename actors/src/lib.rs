@@ -18,6 +18,7 @@ pub mod event;
 pub mod heartbeat;
 pub mod host;
 pub mod journal;
+pub mod manager;
 pub mod names;
 pub mod supervision;
 pub mod task_manager;

@@ -277,8 +277,10 @@ async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpRes
     let _ = tokio::time::timeout(wait, news).await;
     let tasks = state.orders.borrow().values().cloned().collect();
     let epoch = *locked(&state.epoch);
-    HttpResponse::Ok()
-        .body(serde_json::to_string(&TaskOrders { epoch, tasks }).expect("orders are JSON"))
+    HttpResponse::Ok().body(
+        serde_json::to_string(&TaskOrders { epoch, tasks, manager: None })
+            .expect("orders are JSON"),
+    )
 }
 
 async fn take_reports(

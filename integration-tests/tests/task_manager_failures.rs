@@ -404,7 +404,9 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
         let yard = plot(2, 2).open_up(dir.path(), START).await;
         let conduct = async |host, calls| {
             let at = yard.clock.now();
-            yard.manager.send(HostConduct { host, calls, at }).await.unwrap();
+            let (epoch, managers) = (None, Vec::new());
+            let conduct = HostConduct { host, calls, epoch, managers, at };
+            yard.manager.send(conduct).await.unwrap();
         };
         conduct(destination(1), Standing::Open).await;
         yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;

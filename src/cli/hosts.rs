@@ -82,7 +82,21 @@ fn list(client: &Client, page: &PageArgs, json: bool, out: &mut dyn Write) -> Re
             maybe(Some(why).filter(|why| !why.is_empty()), |why| Cell::new(plain(&why.join("; ")))),
         ]);
     }
-    Ok(output::print(&table, out)?)
+    output::print(&table, out)?;
+    print_strangers(&hosts.items, out)
+}
+
+/// Prints the signs that somebody else manages a host too.
+fn print_strangers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), Failure> {
+    for host in hosts {
+        for stranger in &host.strangers {
+            let how_sure = if stranger.sure { "manages" } else { "may manage" };
+            let (addr, what) = (host.host, plain(&stranger.what));
+            let (times, last) = (stranger.times, stranger.last);
+            writeln!(out, "somebody else {how_sure} {addr}: {what} ({times} times, last {last})")?;
+        }
+    }
+    Ok(())
 }
 
 /// A breaker in words.

@@ -1,8 +1,10 @@
-//! How the host is to be dealt with: whether calls to it go, and telling of it.
+//! How the host is to be dealt with: whether calls to it go, who else has to do with it, and telling
+//! of that.
 
 use actix::prelude::*;
 use tracing::{info, warn};
 
+use super::client::WorkerWord;
 use super::{AskFailure, Call, CfwWorker, HostConduct, ResetBreaker, Standing, SubscribeToConduct};
 use crate::host::HostAddr;
 
@@ -63,17 +65,31 @@ impl CfwWorker {
             _ => info!(%host, "calls go again"),
         }
         self.told_calls = standing;
+        self.tell_conduct();
+        self.publish();
+    }
+
+    /// Takes in what a worker of ours tells of those who have to do with it, and tells it on.
+    pub(super) fn hear_word(&mut self, word: Option<WorkerWord>) {
+        self.word = word;
+        if self.word.is_some() {
+            self.tell_conduct();
+        }
+    }
+
+    fn tell_conduct(&mut self) {
         let conduct = self.conduct();
         self.conduct_subscribers.retain(|subscriber| subscriber.connected());
         for subscriber in &self.conduct_subscribers {
             subscriber.do_send(conduct.clone());
         }
-        self.publish();
     }
 
     fn conduct(&self) -> HostConduct {
         let (host, calls, at) = (self.host, self.told_calls, self.clock.now());
-        HostConduct { host, calls, at }
+        let epoch = self.word.as_ref().map(|word| word.epoch);
+        let managers = self.word.as_ref().map(|word| word.managers.clone()).unwrap_or_default();
+        HostConduct { host, calls, epoch, managers, at }
     }
 }
 

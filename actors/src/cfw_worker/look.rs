@@ -6,7 +6,7 @@ use actix::prelude::*;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use super::client::{HostClient, Program};
+use super::client::{HostClient, Program, WorkerWord};
 use super::listing::Listed;
 use super::{AskFailure, Call, CfwWorker, DiskFigures, Inventory, Refresh};
 use crate::clock::Millis;
@@ -20,6 +20,8 @@ pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure
 struct Looked {
     asked: Millis,
     program: Result<Program, AskFailure>,
+    /// What one of our workers tells beside.
+    word: Option<WorkerWord>,
     /// None for a pure source.
     copies: Option<Copies>,
 }
@@ -40,12 +42,12 @@ async fn look_at(
     asked: Millis,
     on_trial: bool,
 ) -> Looked {
-    let program = match client.program().await {
-        Ok(program) => program,
+    let (program, word) = match client.program().await {
+        Ok(told) => told,
         Err(failure) => return Looked::failed(asked, failure),
     };
     if !role.is_destination() {
-        return Looked { asked, program: Ok(program), copies: None };
+        return Looked { asked, program: Ok(program), word, copies: None };
     }
     let (listed, disk) = if on_trial {
         let listed = client.list(program.kind, names).await;
@@ -55,12 +57,12 @@ async fn look_at(
         let (listed, disk) = tokio::join!(client.list(program.kind, names), client.disk());
         (listed, Some(disk))
     };
-    Looked { asked, program: Ok(program), copies: Some(Copies { listed, disk }) }
+    Looked { asked, program: Ok(program), word, copies: Some(Copies { listed, disk }) }
 }
 
 impl Looked {
     fn failed(asked: Millis, failure: AskFailure) -> Self {
-        Looked { asked, program: Err(failure), copies: None }
+        Looked { asked, program: Err(failure), word: None, copies: None }
     }
 }
 
@@ -97,7 +99,8 @@ impl CfwWorker {
 
     /// Takes in what a look brought and answers those who waited for it.
     fn looked(&mut self, looked: Looked, ctx: &mut Context<Self>) {
-        let Looked { asked, program, copies } = looked;
+        let Looked { asked, program, word, copies } = looked;
+        self.hear_word(word);
         self.judge(Call::Info, &program);
         let answer = match (program, copies) {
             (Err(failure), _) => {

@@ -12,6 +12,7 @@ use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::{FileId, FileName};
+use crate::wire::worker::ManagerSeen;
 
 /// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
 /// "empty" or "gone".
@@ -145,7 +146,8 @@ pub struct Subscribe {
     pub to: Recipient<HostObserved>,
 }
 
-/// Told to the subscribers when it changes how a host is to be dealt with.
+/// Told to the subscribers when it changes how a host is to be dealt with, and after each look at
+/// one of our workers.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct HostConduct {
@@ -153,6 +155,10 @@ pub struct HostConduct {
     pub host: HostAddr,
     /// How calls to it stand.
     pub calls: Standing,
+    /// The highest epoch that a worker of ours has heard.
+    pub epoch: Option<Epoch>,
+    /// Who had to do lately with a worker of ours.
+    pub managers: Vec<ManagerSeen>,
     /// When this was told.
     pub at: Millis,
 }

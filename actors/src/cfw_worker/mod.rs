@@ -31,9 +31,10 @@ pub use settings::CfwWorkerSettings;
 
 use crate::clock::{Clock, Millis};
 use crate::host::{HostAddr, HostKind, HostRole};
+use crate::manager::ManagerBadge;
 use crate::names::NameTable;
 use breaker::Breaker;
-use client::{HostClient, Program};
+use client::{HostClient, Program, WorkerWord};
 use holdings::Holdings;
 use look::RefreshReply;
 use schedule::Schedule;
@@ -64,6 +65,8 @@ pub struct CfwWorker {
     /// How calls stood when it was last told.
     told_calls: Standing,
     conduct_subscribers: Vec<Recipient<HostConduct>>,
+    /// What a worker of ours told beside what it holds, at the last look.
+    word: Option<WorkerWord>,
     holdings: Holdings,
     /// The disk as last told, and when it was asked for.
     disk: Option<(DiskFigures, Millis)>,
@@ -113,6 +116,7 @@ impl CfwWorker {
             breaker: Breaker::new(settings.breaker, conduct::seed(host)),
             told_calls: Standing::Closed,
             conduct_subscribers: Vec::new(),
+            word: None,
             holdings: Holdings::default(),
             disk: None,
             look_schedule: Schedule::new(settings.inventory_interval),
@@ -137,6 +141,12 @@ impl CfwWorker {
     /// what the readers hold.
     pub fn publishing_to(mut self, view: HostViewHandle) -> Self {
         self.view = view;
+        self
+    }
+
+    /// Tells our workers who calls, from now on.
+    pub fn speaking_as(mut self, badge: ManagerBadge) -> Self {
+        self.client.show_badge(badge);
         self
     }
 

@@ -43,6 +43,11 @@ impl Piece for TaskBook {
                 self.differ(at, *host, added, removed, *complete)
             }
             TaskEvent::Forgot { tasks, back_offs } => self.forget(tasks, back_offs),
+            TaskEvent::ClusterNamed { cluster } => {
+                let named = self.cluster.is_some();
+                self.cluster.get_or_insert(*cluster);
+                Ok(if named { AlreadySo } else { Applied })
+            }
         }
     }
 
@@ -256,7 +261,9 @@ impl TaskBook {
         if tasks.iter().any(|id| self.ended.contains_key(id)) {
             let ended = Arc::make_mut(&mut self.ended);
             for id in tasks {
-                ended.remove(id);
+                if ended.remove(id).is_some() {
+                    self.forgotten_to = self.forgotten_to.max(Some(*id));
+                }
             }
         }
         if back_offs.iter().any(|blamed| self.back_offs.contains_key(blamed)) {

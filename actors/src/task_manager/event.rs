@@ -9,6 +9,7 @@ use super::back_off::BackingOff;
 use super::messages::TaskState;
 use crate::clock::Millis;
 use crate::host::{BitsPerSecond, HostAddr, HostRole};
+use crate::manager::ClusterId;
 use crate::names::FileName;
 use crate::wire::worker::{Blame, ContentHash, TaskId};
 
@@ -76,6 +77,11 @@ pub enum TaskEvent {
         tasks: Vec<TaskId>,
         /// Back-offs that are long over.
         back_offs: Vec<super::back_off::Blamed>,
+    },
+    /// The cluster has an id. It keeps the first one.
+    ClusterNamed {
+        /// The id.
+        cluster: ClusterId,
     },
 }
 

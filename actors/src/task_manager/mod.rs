@@ -28,6 +28,7 @@ mod show;
 mod signs;
 mod snapshot;
 mod state;
+mod strangers;
 mod time_out;
 mod turn;
 mod views;
@@ -47,6 +48,7 @@ pub use reports::Heard;
 pub use settings::{HostSetting, Spread, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
+pub use strangers::{Stranger, StrangerSign};
 pub use time_out::OLD_COPY_SPEED;
 pub use views::*;
 
@@ -55,9 +57,11 @@ use crate::cfw_worker::{CopyArrived, Refresh};
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
 use crate::journal::{Journal, Piece, Seat};
+use crate::manager::ManagerBadge;
 use crate::names::NameTable;
 use crate::supervision::Route;
 use plan::Planner;
+use strangers::Strangers;
 
 /// Whom the TaskManager asks and tells.
 #[derive(Clone)]
@@ -94,6 +98,8 @@ pub struct TaskManager {
     /// Hosts that could not be asked, and when asking again makes sense.
     ask_again: HashMap<HostAddr, Millis>,
     last_round: Option<show::LastRound>,
+    strangers: Strangers,
+    badge: Option<ManagerBadge>,
     counters: TaskCounters,
 }
 
@@ -123,8 +129,16 @@ impl TaskManager {
             refreshing: HashSet::new(),
             ask_again: HashMap::new(),
             last_round: None,
+            strangers: Strangers::default(),
+            badge: None,
             counters: TaskCounters::default(),
         }
+    }
+
+    /// Fills in `badge` once the id of the cluster is known.
+    pub fn speaking_as(mut self, badge: ManagerBadge) -> Self {
+        self.badge = Some(badge);
+        self
     }
 
     /// Everything a decision may look at.

@@ -3,6 +3,7 @@
 use actix::{Context, Handler};
 
 use super::TaskManager;
+use super::strangers::{Stranger, Us};
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
 use crate::cfw_worker::{HostConduct, HostObserved};
 use crate::heartbeat::{Health, HealthChanged};
@@ -50,10 +51,26 @@ impl Handler<HealthChanged> for TaskManager {
     }
 }
 
+impl TaskManager {
+    /// Tells the operator of signs that somebody else manages this yard too, each once.
+    pub(super) fn tell_of_strangers(&mut self) {
+        for stranger in self.strangers.to_log(self.clock.now()) {
+            let Stranger { host, sign, sure, what, times, .. } = stranger;
+            let host = host.map(|host| host.to_string());
+            tracing::warn!(host, ?sign, sure, times, what, "somebody else manages this yard too");
+        }
+    }
+}
+
 impl Handler<HostConduct> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, conduct: HostConduct, ctx: &mut Context<Self>) {
+        let us = self.seat.epoch().zip(self.seat.piece().cluster());
+        if let Some((epoch, cluster)) = us {
+            self.strangers.hear(&conduct, Us { cluster, epoch });
+            self.tell_of_strangers();
+        }
         if self.hosts.set_calls(&conduct) {
             self.soon(ctx);
         }

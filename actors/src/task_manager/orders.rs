@@ -98,6 +98,7 @@ impl TaskManager {
             TaskEvent::Created(_)
             | TaskEvent::Began { .. }
             | TaskEvent::Claimed { .. }
+            | TaskEvent::ClusterNamed { .. }
             | TaskEvent::Forgot { .. } => {}
         }
         false

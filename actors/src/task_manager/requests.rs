@@ -27,6 +27,9 @@ impl Handler<ChangeTask> for TaskManager {
 
     fn handle(&mut self, change: ChangeTask, _: &mut Context<Self>) -> Self::Result {
         let ChangeTask { id, to, request } = change;
+        if self.seat.epoch().is_some() && self.seat.piece().never_made(id) {
+            self.strangers.note_unknown_change(id, self.clock.now());
+        }
         let asked = Asked::by_request(OLD_WIRE, request);
         self.answer(asked, id, to, |manager| manager.deciding(manager.clock.now()).change(id, to))
     }
@@ -103,6 +106,11 @@ impl Handler<TakeReports> for TaskManager {
         };
         let now = self.clock.now();
         let heard = self.deciding(now).hear(host, &reports);
+        for report in &reports {
+            if self.seat.piece().never_made(report.task) {
+                self.strangers.note_unknown_task(host, report, now);
+            }
+        }
         self.counters.reports += reports.len() as u64;
         for (task, bytes) in heard.signs {
             self.signs.heard(task, now, bytes);

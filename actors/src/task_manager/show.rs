@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::plan::Part;
 use super::{PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskManagerView};
 use crate::clock::Millis;
+use crate::manager::ManagerBadge;
 
 impl TaskManager {
     /// Renews the view on the board.
@@ -13,6 +14,9 @@ impl TaskManager {
         let book = self.seat.piece();
         let open = book.open();
         let progress = self.signs.all().filter(|(task, _)| open.contains_key(task));
+        if let (Some(badge), Some(cluster)) = (&self.badge, book.cluster()) {
+            badge.set_cluster(cluster);
+        }
         let placements = book.placements().iter().map(|(host, held)| (*host, held.files.clone()));
         self.board.show(TaskManagerView {
             at: now,
@@ -24,6 +28,8 @@ impl TaskManager {
             hosts: self.planned_hosts(),
             placements: placements.collect(),
             plan: self.plan_view(),
+            manager: self.badge.as_ref().and_then(ManagerBadge::id),
+            strangers: self.strangers.at(now).cloned().collect(),
             counters: self.counters,
         });
     }

@@ -13,6 +13,7 @@ use super::messages::Task;
 use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::host::{HostAddr, HostRole};
+use crate::manager::ClusterId;
 use crate::names::{FileId, FileName, NameTable};
 use crate::wire::worker::TaskId;
 
@@ -46,6 +47,8 @@ pub struct TaskBook {
     pub(super) back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     pub(super) placements: BTreeMap<HostAddr, Placement>,
     pub(super) last_planned_to: Option<HostAddr>,
+    pub(super) forgotten_to: Option<TaskId>,
+    pub(super) cluster: Option<ClusterId>,
 }
 
 impl TaskBook {
@@ -114,6 +117,17 @@ impl TaskBook {
     /// destinations take turns, the next one is behind it.
     pub fn last_planned_to(&self) -> Option<HostAddr> {
         self.last_planned_to
+    }
+
+    /// The highest number among the tasks that went from the list: of a number above it that is not
+    /// in the list, no task was ever made here.
+    pub fn forgotten_to(&self) -> Option<TaskId> {
+        self.forgotten_to
+    }
+
+    /// The id of this cluster; none before it first led.
+    pub fn cluster(&self) -> Option<ClusterId> {
+        self.cluster
     }
 
     /// The number of a file's name.

@@ -14,6 +14,7 @@ use crate::cfw_worker::Refresh;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{Asked, CommitError, Settlement};
+use crate::manager::ClusterId;
 use crate::names::FileId;
 use crate::supervision::Route;
 
@@ -47,6 +48,7 @@ impl TaskManager {
             let now = self.clock.now();
             let mut events = self.deciding(now).due();
             events.extend(self.differences());
+            events.extend(self.naming());
             self.commit(events, ctx);
             self.plan(now, ctx);
             self.check_claims(now, ctx);
@@ -77,6 +79,14 @@ impl TaskManager {
         self.wake_after(until.clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
     }
 
+    /// Gives the cluster its id, once.
+    fn naming(&self) -> Option<TaskEvent> {
+        let named = |event: &TaskEvent| matches!(event, TaskEvent::ClusterNamed { .. });
+        let is_named =
+            self.seat.piece().cluster().is_some() || self.seat.in_flight().events().any(named);
+        (!is_named).then(|| TaskEvent::ClusterNamed { cluster: ClusterId::random() })
+    }
+
     /// The next part of every inventory that differs from the placements.
     fn differences(&mut self) -> Vec<TaskEvent> {
         let book = self.seat.piece();
@@ -89,6 +99,7 @@ impl TaskManager {
             .map(|(addr, _)| addr)
             .collect();
         let mut events = Vec::new();
+        self.tell_of_strangers();
         for addr in differing {
             let under_way = self.seat.in_flight().events().any(
                 |event| matches!(event, TaskEvent::InventoryDiffered { host, .. } if *host == addr),
@@ -97,7 +108,10 @@ impl TaskManager {
                 continue;
             };
             match next_difference(self.seat.piece(), addr, host) {
-                Some(event) => events.push(event),
+                Some(event) => {
+                    self.strangers.note_difference(self.seat.piece(), &event, self.clock.now());
+                    events.push(event);
+                }
                 None => self.hosts.set_differs(addr, false),
             }
         }

@@ -13,11 +13,13 @@ use super::messages::Task;
 use super::plan::{Part, Skip, Unusable, Waiting};
 use super::signs::Sign;
 use super::state::Tasks;
+use super::strangers::Stranger;
 use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
 use crate::host::{HostAddr, HostKind, HostRole};
+use crate::manager::ManagerId;
 use crate::names::FileName;
 use crate::wire::worker::{TaskId, TaskOrder, TaskOrders};
 
@@ -85,6 +87,10 @@ pub struct TaskManagerView {
     pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
     /// The planner.
     pub plan: PlanView,
+    /// Who this node is to its hosts; none while that is not known.
+    pub manager: Option<ManagerId>,
+    /// Signs that somebody else manages this yard too.
+    pub strangers: Vec<Stranger>,
     /// Counts of what this node did while it led, since the process started.
     pub counters: TaskCounters,
 }
@@ -207,7 +213,7 @@ impl TaskManagerView {
             self.open.values().filter(|task| task.destination == host).collect();
         tasks.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
         let tasks = tasks.into_iter().map(|task| self.order(task)).collect();
-        Some(TaskOrders { epoch, tasks })
+        Some(TaskOrders { epoch, tasks, manager: self.manager })
     }
 
     fn order(&self, task: &Task) -> TaskOrder {

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::host::{BitsPerSecond, HostAddr};
+use crate::manager::ManagerId;
 use crate::names::FileName;
 
 /// Header of a call that deletes: the epoch of the leader that decided it.
@@ -109,6 +110,9 @@ pub struct TaskOrders {
     pub epoch: Epoch,
     /// The tasks, best first.
     pub tasks: Vec<TaskOrder>,
+    /// Whose orders these are. Missing from a node that does not know yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager: Option<ManagerId>,
 }
 
 /// Who is to blame for a failed copy: that one backs off, and nobody else.
@@ -199,6 +203,39 @@ pub struct WorkerInfo {
     pub source: bool,
     /// Whether it takes copies.
     pub destination: bool,
+    /// Who had to do with it lately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub managers: Vec<ManagerSeen>,
+}
+
+/// What a manager does with a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Deed {
+    /// It asks what the worker holds.
+    Lists,
+    /// It deletes, or wants to.
+    Deletes,
+    /// The worker takes its orders.
+    Orders,
+}
+
+/// Somebody who had to do with a worker lately.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagerSeen {
+    /// Which node of which cluster. Missing for whoever does not say: an old cfm, or a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager: Option<ManagerId>,
+    /// From where: an IP, or the address that the worker itself asks for orders.
+    pub from: String,
+    /// What it does.
+    pub does: Deed,
+    /// When it did so first, as far as is remembered.
+    pub first: Millis,
+    /// When it did so last.
+    pub last: Millis,
+    /// How often.
+    pub times: u64,
 }
 
 /// Answer of `GET /hashes/..`.

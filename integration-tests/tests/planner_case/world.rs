@@ -84,7 +84,13 @@ impl World {
         let to = if host.up { Health::Up } else { Health::Suspect };
         let from = Health::Unknown;
         self.hosts.health_changed(&HealthChanged { host: addr, from, to, at: NOW });
-        self.hosts.set_calls(&HostConduct { host: addr, calls: host.calls, at: NOW });
+        self.hosts.set_calls(&HostConduct {
+            host: addr,
+            calls: host.calls,
+            epoch: None,
+            managers: Vec::new(),
+            at: NOW,
+        });
         let disk =
             host.room.map(|room| (DiskFigures { avail: room, ..DiskFigures::default() }, NOW));
         let inventory = inventory.map(Arc::new);

@@ -36,6 +36,7 @@ fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) ->
     let fetching = tasks.open.values().filter(|task| task.destination == host).count();
     let serving = tasks.open.values().filter(|task| task.source == host).count();
     let missed = beats.filter(|beats| beats.misses_in_a_row > 0);
+    let strangers = tasks.strangers.iter().filter(|stranger| stranger.host == Some(host));
     let breakers = breakers(called, tasks);
     let open = breakers.iter().filter(|one| one.state == BreakerState::Open);
     let back_off = open.max_by_key(|one| one.back_off.until).map(|one| one.back_off.clone());
@@ -55,6 +56,7 @@ fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) ->
         fetching: u32::try_from(fetching).unwrap_or(u32::MAX),
         back_off,
         breakers,
+        strangers: strangers.cloned().collect(),
     }
 }
 

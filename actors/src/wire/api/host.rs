@@ -6,6 +6,7 @@ use crate::cfw_worker::DiskFigures;
 use crate::clock::Millis;
 use crate::heartbeat::Health;
 use crate::host::{HostAddr, HostKind, HostRole};
+use crate::task_manager::Stranger;
 
 /// A host and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub struct HostView {
     /// That it is left alone or on probation, and why: at most one for each of the three.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<BreakerView>,
+    /// Signs that somebody else manages it too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strangers: Vec<Stranger>,
 }
 
 /// A breaker that is not closed.
