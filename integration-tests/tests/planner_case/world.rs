@@ -175,6 +175,17 @@ impl World {
         }
     }
 
+    /// A host is up from now on.
+    pub fn up(&mut self, host: HostAddr) {
+        let (from, to) = (Health::Suspect, Health::Up);
+        self.hosts.health_changed(&HealthChanged { host, from, to, at: NOW });
+    }
+
+    /// How many files the next round would go through.
+    pub fn wanted(&self) -> u64 {
+        self.planner.counts().1
+    }
+
     /// Tasks that have ended go from the list.
     pub fn forget_ended(&mut self) {
         let tasks = self.book.ended().keys().copied().collect();

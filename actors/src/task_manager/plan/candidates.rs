@@ -1,16 +1,17 @@
 //! Which files want a copy, best first, kept up to date change by change.
 //!
 //! **Invariant:** `wanted` holds the position of every graded file that has a master, is not
-//! ignored, is on no host, is not listed on a host that was never asked, and is not parked as too
-//! big. A round therefore looks at files that want a copy and at no others, however many there are.
+//! ignored, is on no host, is not listed on a host that was never asked, and is not parked for
+//! want of room. A round therefore looks at files that want a copy and at no others, however many there are.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
 use super::name_traits::NameTraits;
+use super::parking::Parking;
 use super::skip::Skip;
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
@@ -50,9 +51,12 @@ pub struct Candidates {
     placed: RoaringBitmap,
     /// IPs of destinations whose inventory was never read.
     unasked: HashSet<IpAddr>,
-    /// Files larger than the room on any destination, by size.
-    parked: BTreeSet<(u64, u32)>,
-    parked_files: RoaringBitmap,
+    /// Files larger than the room on any destination.
+    too_big: Parking,
+    /// Files larger than the room that any usable destination has at present, as long as others
+    /// that are not usable have more. Without them being set aside, each round would go through all
+    /// of them.
+    crowded: Parking,
     wanted: RoaringBitmap,
     /// Whether `wanted` must be made anew.
     stale: bool,
@@ -114,7 +118,13 @@ impl Candidates {
 
     /// How many files are too big for every destination.
     pub fn too_big(&self) -> u64 {
-        self.parked_files.len()
+        self.too_big.files().len()
+    }
+
+    /// How many files fit only on destinations that are not usable at present, or beside what is on
+    /// its way.
+    pub fn crowded(&self) -> u64 {
+        self.crowded.files().len()
     }
 
     /// How many files are graded.
@@ -167,23 +177,24 @@ impl Candidates {
         }
     }
 
-    /// Sets a file aside until some destination has room for `size` bytes.
-    pub fn park(&mut self, file: FileId, size: u64) {
-        if self.parked_files.insert(file.0) {
-            self.parked.insert((size, file.0));
+    /// Sets a file of `size` bytes aside until a destination has room for it: any one when it is
+    /// `too_big` for all, else a usable one.
+    pub fn park(&mut self, file: FileId, size: u64, too_big: bool) {
+        if too_big {
+            self.too_big.park(file, size);
+        } else {
+            self.crowded.park(file, size);
         }
         self.judge(file);
     }
 
-    /// Takes back every file that fits into `room` bytes.
-    pub fn unpark(&mut self, room: u64) {
-        while let Some(&(size, file)) = self.parked.first() {
-            if size > room {
-                break;
-            }
-            self.parked.pop_first();
-            self.parked_files.remove(file);
-            self.judge(FileId(file));
+    /// Takes back every file that fits where nothing is on its way, or where it may go now.
+    pub fn unpark(&mut self, largest_room: u64, room_now: u64) {
+        while let Some(file) = self.too_big.take_fitting(largest_room) {
+            self.judge(file);
+        }
+        while let Some(file) = self.crowded.take_fitting(room_now) {
+            self.judge(file);
         }
     }
 
@@ -213,8 +224,10 @@ impl Candidates {
             Some(Skip::Placed)
         } else if self.is_listed(file) {
             Some(Skip::Listed)
-        } else if self.parked_files.contains(file.0) {
+        } else if self.too_big.files().contains(file.0) {
             Some(Skip::TooBig)
+        } else if self.crowded.files().contains(file.0) {
+            Some(Skip::NoRoom)
         } else {
             None
         }
@@ -293,7 +306,8 @@ impl Candidates {
             None => RoaringBitmap::new(),
         };
         files -= self.traits.ignored();
-        files -= &self.parked_files;
+        files -= self.too_big.files();
+        files -= self.crowded.files();
         let mut positions: Vec<u32> = files
             .iter()
             .filter(|&file| !self.is_listed(FileId(file)))

@@ -222,7 +222,7 @@ impl Planner {
     pub fn explain(&mut self, name: &FileName, yard: &Yard<'_>) -> Explanation {
         self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
         let pairing = Pairing::new(yard);
-        self.candidates.unpark(pairing.largest_room());
+        self.candidates.unpark(pairing.largest_room(), pairing.room_now());
         let file = yard.book.names().find(name.as_bytes());
         let subject = Subject {
             planner: self,
@@ -290,7 +290,7 @@ impl Subject<'_> {
         let (planner, ungraded_hot) = (self.planner, self.yard.settings.ungraded_hot);
         match planner.candidates.unwanted(file, ungraded_hot) {
             // How large it is, is judged below.
-            None | Some(Skip::TooBig) => {}
+            None | Some(Skip::TooBig | Skip::NoRoom) => {}
             Some(skip) => return Verdict::Skipped(skip),
         }
         let master = match planner.judge(file, self.yard, &self.occupied) {

@@ -5,6 +5,7 @@ mod explain;
 mod looks;
 mod name_traits;
 mod pairing;
+mod parking;
 mod ring;
 mod skip;
 
@@ -208,13 +209,24 @@ impl Planner {
     pub fn round(&mut self, yard: &Yard<'_>) -> Round {
         self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
         let mut pairing = Pairing::new(yard);
-        self.candidates.unpark(pairing.largest_room());
+        self.candidates.unpark(pairing.largest_room(), pairing.room_now());
         let mut round = Round { waiting: self.waits(yard, &pairing), ..Round::default() };
         if matches!(round.waiting, None | Some(Waiting::Source)) {
             self.walk(yard, &mut pairing, &mut round);
         }
         round.parts = pairing.parts().clone();
+        self.count_parked(&mut round);
         round
+    }
+
+    /// What is set aside was not looked at, and counts all the same.
+    fn count_parked(&self, round: &mut Round) {
+        let (too_big, crowded) = (self.candidates.too_big(), self.candidates.crowded());
+        for (skip, files) in [(Skip::TooBig, too_big), (Skip::NoRoom, crowded)] {
+            if files > 0 {
+                *round.skipped.entry(skip).or_default() = files;
+            }
+        }
     }
 
     /// What the whole round waits for.
@@ -254,7 +266,8 @@ impl Planner {
     fn walk(&mut self, yard: &Yard<'_>, pairing: &mut Pairing, round: &mut Round) {
         let occupied = Occupied::of(yard);
         let mut next_id = yard.first_id();
-        let mut too_big = Vec::new();
+        let mut without_room = Vec::new();
+        let room_now = pairing.room_now();
         let mut kept_turns = 0;
         let mut ahead = 0;
         for candidate in self.candidates.best_first(yard.settings.ungraded_hot) {
@@ -283,8 +296,10 @@ impl Planner {
                         continue;
                     }
                     Err(skip) => {
-                        if skip == Skip::TooBig {
-                            too_big.push((candidate.file, master.size));
+                        // What only this round leaves no room for goes on with the next.
+                        let no_room = skip == Skip::NoRoom && master.size > room_now;
+                        if no_room || skip == Skip::TooBig {
+                            without_room.push((candidate.file, master.size, skip));
                         }
                         skip
                     }
@@ -292,8 +307,8 @@ impl Planner {
             };
             round.skip(candidate.file, skip);
         }
-        for (file, size) in too_big {
-            self.candidates.park(file, size);
+        for (file, size, why) in without_room {
+            self.candidates.park(file, size, why == Skip::TooBig);
         }
         if round.waiting.is_none() {
             round.waiting = Some(if kept_turns > 0 {

@@ -20,6 +20,9 @@ pub(super) struct Source {
     pub(super) ours: bool,
     /// How many more copies it may serve.
     pub(super) free: usize,
+    /// Whether it goes with any destination that is usable. An old source has nobody to serve
+    /// where all destinations need a data port.
+    useful: bool,
 }
 
 /// A destination that may take copies.
@@ -88,6 +91,11 @@ impl Pairing {
             }
             pairing.parts.insert(addr, part);
         }
+        let nobody = HashMap::new();
+        for source in &mut pairing.sources {
+            let mut destinations = pairing.destinations.iter();
+            source.useful = destinations.any(|to| source.goes_with(to, &nobody));
+        }
         if yard.settings.placement == Spread::Ring {
             let destinations = yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
             let ring = Ring::new(destinations.map(|(addr, _)| addr), yard.last_planned_to());
@@ -122,7 +130,7 @@ impl Pairing {
         if part.no_source.is_none() {
             let most = if on_probation { 1 } else { yard.settings.copies_per_source.max(1) };
             let free = most.saturating_sub(part.serving);
-            self.sources.push(Source { addr, ours: host.is_ours(), free });
+            self.sources.push(Source { addr, ours: host.is_ours(), free, useful: false });
         }
     }
 
@@ -159,14 +167,19 @@ impl Pairing {
         &self.parts
     }
 
-    /// How many more copies the sources may serve altogether.
+    /// How many more copies the sources may serve altogether, those with nobody to serve left out.
     pub fn free(&self) -> usize {
-        self.sources.iter().map(|source| source.free).sum()
+        self.sources.iter().filter(|source| source.useful).map(|source| source.free).sum()
     }
 
     /// Whether there is any destination.
     pub fn has_destination(&self) -> bool {
         !self.destinations.is_empty()
+    }
+
+    /// No file larger than this goes anywhere as things are.
+    pub fn room_now(&self) -> u64 {
+        self.destinations.iter().map(|destination| destination.room).max().unwrap_or(0)
     }
 
     /// No file larger than this can be placed before a disk is read again.
