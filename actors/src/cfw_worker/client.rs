@@ -112,7 +112,7 @@ impl HostClient {
         if data_addr.ip().is_unspecified() {
             data_addr = SocketAddr::new(self.host.ip(), data_addr.port());
         }
-        let kind = HostKind::Reelyard { data_addr };
+        let kind = HostKind::Reelyard { data_addr, fetches_from_old: info.fetches_from_old };
         let word = WorkerWord { epoch: info.epoch, managers: info.managers };
         Ok((Program { kind, version: Some(info.version) }, Some(word)))
     }

@@ -9,11 +9,11 @@ mod breaker;
 mod client;
 mod conduct;
 mod deletion;
-mod holdings;
+pub mod holdings;
 pub mod listing;
 mod look;
 mod messages;
-mod schedule;
+pub mod schedule;
 mod settings;
 
 use std::sync::Arc;

@@ -38,6 +38,8 @@ pub struct Host {
     pub up: bool,
     pub ours: bool,
     pub kind_known: bool,
+    /// Whether it can fetch from old cfws though it is ours.
+    pub fetches_from_old: bool,
     pub backs_off: bool,
     /// Whether its back-off is over and no success has closed it.
     pub on_probation: bool,
@@ -92,16 +94,18 @@ fn file() -> impl Strategy<Value = File> {
 }
 
 fn host() -> impl Strategy<Value = Host> {
-    let flags = (likely(80), any::<bool>(), likely(90), likely(15), likely(20), likely(85));
+    let ours = (any::<bool>(), likely(30), likely(90));
+    let flags = (likely(80), likely(15), likely(20), likely(85));
     let calls = prop_oneof![
         8 => Just(Standing::Closed),
         1 => Just(Standing::Open),
         1 => Just(Standing::Probation),
     ];
-    (flags, calls, option::weighted(0.9, 0..150u64)).prop_map(|(flags, calls, room)| {
-        let (up, ours, kind_known, backs_off, on_probation, asked) = flags;
+    (ours, flags, calls, option::weighted(0.9, 0..150u64)).prop_map(|(kind, flags, calls, room)| {
+        let (ours, fetches_from_old, kind_known) = kind;
+        let (up, backs_off, on_probation, asked) = flags;
         let on_probation = on_probation && !backs_off;
-        Host { up, ours, kind_known, backs_off, on_probation, calls, asked, room }
+        Host { up, ours, fetches_from_old, kind_known, backs_off, on_probation, calls, asked, room }
     })
 }
 
@@ -132,7 +136,10 @@ fn addr(kind: &str, number: usize) -> HostAddr {
 pub fn kind_of(host: &Host) -> HostKind {
     match (host.kind_known, host.ours) {
         (false, _) => HostKind::Unknown,
-        (true, true) => HostKind::Reelyard { data_addr: "10.0.0.1:8889".parse().unwrap() },
+        (true, true) => HostKind::Reelyard {
+            data_addr: "10.0.0.1:8889".parse().unwrap(),
+            fetches_from_old: host.fetches_from_old,
+        },
         (true, false) => HostKind::Cfw,
     }
 }
@@ -142,11 +149,11 @@ impl Case {
     /// differ, a task from a host to itself, a source that serves more than it may.
     fn make_consistent(&mut self) {
         if self.both {
-            let (up, ours, known) =
-                (self.sources[0].up, self.sources[0].ours, self.sources[0].kind_known);
-            let destination = &mut self.destinations[0];
-            destination.calls = self.sources[0].calls;
-            (destination.up, destination.ours, destination.kind_known) = (up, ours, known);
+            let (source, destination) = (&self.sources[0], &mut self.destinations[0]);
+            (destination.up, destination.ours) = (source.up, source.ours);
+            destination.fetches_from_old = source.fetches_from_old;
+            destination.kind_known = source.kind_known;
+            destination.calls = source.calls;
         }
         let (sources, destinations) = (self.sources.len(), self.destinations.len());
         let mut served = vec![0; sources];
@@ -192,6 +199,7 @@ impl Case {
         let host = Host {
             up: true,
             ours: true,
+            fetches_from_old: false,
             kind_known: true,
             backs_off: false,
             on_probation: false,

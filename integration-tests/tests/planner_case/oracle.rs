@@ -104,7 +104,7 @@ impl<'a> Oracle<'a> {
             && to.calls != Standing::Open
             && (!is_tried(to) || self.load[destination] < 1)
             && self.room[destination].is_some_and(|room| file.size <= room)
-            && (from_ours || !to_ours)
+            && (from_ours || !to_ours || to.fetches_from_old)
             && (to_ours || !file.uncarried)
     }
 

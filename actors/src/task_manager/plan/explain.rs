@@ -392,7 +392,9 @@ impl Subject<'_> {
     fn usable_source(&self, source: &Source) -> Says {
         if self.takers().any(|to| self.matches(source, to)) {
             Says::Yes
-        } else if !source.ours && self.takers().next().is_some() && self.takers().all(|to| to.ours)
+        } else if !source.ours
+            && self.takers().next().is_some()
+            && self.takers().all(|to| !to.fetches_from_old)
         {
             Says::NoDataPort
         } else {

@@ -16,7 +16,7 @@ use crate::task_manager::settings::Spread;
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) addr: HostAddr,
-    /// Whether it has a data port, without which our workers cannot fetch from it.
+    /// Whether it has a data port, without which only some destinations can fetch from it.
     pub(super) ours: bool,
     /// How many more copies it may serve.
     pub(super) free: usize,
@@ -30,6 +30,8 @@ pub(super) struct Source {
 pub(super) struct Destination {
     pub(super) addr: HostAddr,
     pub(super) ours: bool,
+    /// Whether a source that is an old cfw will do.
+    pub(super) fetches_from_old: bool,
     /// Bytes left once everything on its way there has arrived.
     pub(super) room: u64,
     /// Open tasks.
@@ -150,10 +152,12 @@ impl Pairing {
         let on_trial = (part.fetching >= most).then_some(Unusable::OnTrial);
         part.no_destination = unusable(yard, addr, host).or(on_trial);
         if let (None, Some(room)) = (part.no_destination, part.room) {
+            let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
             let load = part.fetching;
             self.destinations.push(Destination {
                 addr,
-                ours: host.is_ours(),
+                ours,
+                fetches_from_old,
                 room,
                 load,
                 most,
@@ -220,8 +224,8 @@ impl Pairing {
         best.map(|(destination, source)| (source, destination.addr)).ok_or(why)
     }
 
-    /// A free source for a destination. Old hosts are served by old sources first, since our
-    /// destinations cannot use those.
+    /// A free source for a destination. Old hosts are served by old sources first, since not all
+    /// of our destinations can use those; ours by our own, since only these tell a hash.
     fn source_for(
         &self,
         destination: &Destination,
@@ -229,7 +233,9 @@ impl Pairing {
     ) -> Option<HostAddr> {
         let goes = |source: &&Source| source.free > 0 && source.goes_with(destination, held_pairs);
         let sources = self.sources.iter().filter(goes);
-        let key = |source: &&Source| (source.ours, std::cmp::Reverse(source.free), source.addr);
+        let key = |source: &&Source| {
+            (source.ours != destination.ours, std::cmp::Reverse(source.free), source.addr)
+        };
         sources.min_by_key(key).map(|source| source.addr)
     }
 
@@ -262,7 +268,7 @@ impl Source {
         held_pairs: &HashMap<HostAddr, Vec<HostAddr>>,
     ) -> bool {
         self.addr != destination.addr
-            && (self.ours || !destination.ours)
+            && (self.ours || destination.fetches_from_old)
             && !held_pairs.get(&self.addr).is_some_and(|held| held.contains(&destination.addr))
     }
 }
