@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
-    AskFailure, Call, CfwWorker, CfwWorkerSettings, HostConduct, HostViewHandle, LookDue, Probe,
-    Refresh, ResetBreaker, Standing, SubscribeToConduct, http_client,
+    AskFailure, Call, CallStanding, CfwWorker, CfwWorkerSettings, HostConduct, HostViewHandle,
+    LookDue, Probe, Refresh, ResetBreaker, SubscribeToConduct, http_client,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::host::HostRole;
@@ -43,7 +43,7 @@ impl Yard {
         let (addr, told) = subscriber();
         worker.send(SubscribeToConduct { to: addr.recipient() }).await.unwrap();
         let mut yard = Yard { host, worker, view, told, clock, _dir: dir };
-        assert_eq!(yard.told.next().await.calls, Standing::Closed);
+        assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
         yard.probe().await;
         yard.worker.send(Refresh).await.unwrap().unwrap();
         yard
@@ -64,7 +64,7 @@ impl Yard {
         self.view.load().looks
     }
 
-    fn calls(&self) -> Standing {
+    fn calls(&self) -> CallStanding {
         self.view.load().calls
     }
 
@@ -87,7 +87,7 @@ async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() 
         // Its list comes each time: it is the disk that fails.
         yard.worker.send(Refresh).await.unwrap().unwrap();
     }
-    assert_eq!(yard.told.next().await.calls, Standing::Open);
+    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
     let trouble = yard.view.load().trouble.clone().unwrap();
     assert_eq!((trouble.call, trouble.back_off.failures), (Call::Disk, 1));
 
@@ -102,8 +102,8 @@ async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() 
 
     // The trial fails: it is left alone for longer.
     yard.pass(5).await;
-    assert_eq!(yard.told.next().await.calls, Standing::Probation);
-    assert_eq!(yard.told.next().await.calls, Standing::Open);
+    assert_eq!(yard.told.next().await.calls, CallStanding::Probation);
+    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
     let trouble = yard.view.load().trouble.clone().unwrap();
     assert_eq!(trouble.back_off.failures, 2);
     assert!(trouble.back_off.until.since(yard.clock.now()) >= Duration::from_secs(18));
@@ -111,11 +111,11 @@ async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() 
     // Two good ones, one after the other, close it.
     yard.host.set_df_failing(false);
     yard.pass(20).await;
-    assert_eq!(yard.told.next().await.calls, Standing::Probation);
+    assert_eq!(yard.told.next().await.calls, CallStanding::Probation);
     yard.looked().await;
-    assert_eq!(yard.calls(), Standing::Probation);
+    assert_eq!(yard.calls(), CallStanding::Probation);
     yard.pass(5).await;
-    assert_eq!(yard.told.next().await.calls, Standing::Closed);
+    assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
     assert!(yard.view.load().trouble.is_none());
 }
 
@@ -126,11 +126,11 @@ async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
     for _ in 0..3 {
         yard.worker.send(Refresh).await.unwrap().unwrap();
     }
-    assert_eq!(yard.told.next().await.calls, Standing::Open);
+    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
     yard.host.set_df_failing(false);
     yard.clock.advance(Duration::from_secs(1));
     yard.worker.send(ResetBreaker).await.unwrap();
-    assert_eq!(yard.told.next().await.calls, Standing::Closed);
+    assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
     yard.looked().await;
-    assert_eq!(yard.calls(), Standing::Closed);
+    assert_eq!(yard.calls(), CallStanding::Closed);
 }

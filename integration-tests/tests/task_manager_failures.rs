@@ -6,7 +6,7 @@ mod task_manager_yard;
 use std::time::Duration;
 
 use reelyard_actors::back_off::CoolDown;
-use reelyard_actors::cfw_worker::{HostConduct, Standing};
+use reelyard_actors::cfw_worker::{CallStanding, HostConduct};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::host::BitsPerSecond;
@@ -408,7 +408,7 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
             let conduct = HostConduct { host, calls, epoch, managers, at };
             yard.manager.send(conduct).await.unwrap();
         };
-        conduct(destination(1), Standing::Open).await;
+        conduct(destination(1), CallStanding::Open).await;
         yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
         let two = |view: &TaskManagerView| (view.open.len() == 2).then(|| view.open.clone());
         let tasks = yard.until("the other one takes both", two).await;
@@ -416,8 +416,8 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
         let view = yard.board.view();
         let told = view.hosts.iter().find(|host| host.host == destination(1)).unwrap();
         assert_eq!(told.no_destination, Some(Unusable::CallsFail));
-        conduct(destination(1), Standing::Probation).await;
-        conduct(destination(2), Standing::Open).await;
+        conduct(destination(1), CallStanding::Probation).await;
+        conduct(destination(2), CallStanding::Open).await;
         for task in tasks.values() {
             yard.finish(task).await;
         }

@@ -5,7 +5,7 @@ mod task_manager_yard;
 
 use std::time::Duration;
 
-use reelyard_actors::cfw_worker::{HostConduct, Standing};
+use reelyard_actors::cfw_worker::{CallStanding, HostConduct};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::{Epoch, RequestId};
 use reelyard_actors::host::HostAddr;
@@ -153,7 +153,7 @@ fn what_a_worker_tells_of_others_is_compared_with_ourselves() {
             times: 1,
         };
         let tell = async |host, managers| {
-            let (calls, epoch, at) = (Standing::Closed, Some(Epoch(0)), yard.clock.now());
+            let (calls, epoch, at) = (CallStanding::Closed, Some(Epoch(0)), yard.clock.now());
             let conduct = HostConduct { host, calls, epoch, managers, at };
             yard.manager.send(conduct).await.unwrap();
             yard.pass(Duration::from_secs(1)).await;

@@ -37,7 +37,7 @@ pub struct BreakerSettings {
 /// How calls to a host stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum CallStanding {
     /// They go.
     #[default]
     Closed,
@@ -47,15 +47,15 @@ pub enum Standing {
     Probation,
 }
 
-impl Standing {
+impl CallStanding {
     /// Whether nothing but probes goes there.
     pub fn is_open(self) -> bool {
-        self == Standing::Open
+        self == CallStanding::Open
     }
 
     /// Whether one thing at a time goes there, as a trial.
     pub fn on_probation(self) -> bool {
-        self == Standing::Probation
+        self == CallStanding::Probation
     }
 }
 
@@ -87,11 +87,11 @@ impl Breaker {
     }
 
     /// How calls stand at `now`.
-    pub fn standing(&self, now: Millis) -> Standing {
+    pub fn standing(&self, now: Millis) -> CallStanding {
         match &self.trouble {
-            None => Standing::Closed,
-            Some(trouble) if trouble.back_off.holds(now) => Standing::Open,
-            Some(_) => Standing::Probation,
+            None => CallStanding::Closed,
+            Some(trouble) if trouble.back_off.holds(now) => CallStanding::Open,
+            Some(_) => CallStanding::Probation,
         }
     }
 
@@ -201,15 +201,15 @@ mod tests {
         for _ in 0..2 {
             fail(&mut breaker, Call::List, 0);
             succeed(&mut breaker, Call::Disk, 0);
-            assert_eq!(breaker.standing(Millis(0)), Standing::Closed);
+            assert_eq!(breaker.standing(Millis(0)), CallStanding::Closed);
         }
         succeed(&mut breaker, Call::List, 0);
         fail(&mut breaker, Call::List, 0);
         fail(&mut breaker, Call::Disk, 0);
         fail(&mut breaker, Call::List, 0);
-        assert_eq!(breaker.standing(Millis(0)), Standing::Closed);
+        assert_eq!(breaker.standing(Millis(0)), CallStanding::Closed);
         fail(&mut breaker, Call::List, 0);
-        assert_eq!(breaker.standing(Millis(0)), Standing::Open);
+        assert_eq!(breaker.standing(Millis(0)), CallStanding::Open);
         assert_eq!(breaker.trouble().unwrap().call, Call::List);
     }
 
@@ -220,7 +220,7 @@ mod tests {
             breaker.ended::<()>(Call::List, &Err(AskFailure::Busy), Millis(0));
             breaker.ended::<()>(Call::List, &Err(AskFailure::NotAsked("x".into())), Millis(0));
         }
-        assert_eq!(breaker.standing(Millis(0)), Standing::Closed);
+        assert_eq!(breaker.standing(Millis(0)), CallStanding::Closed);
     }
 
     #[test]
@@ -231,37 +231,37 @@ mod tests {
         // What was under way when it opened changes nothing.
         fail(&mut breaker, Call::Disk, SECOND);
         assert_eq!(until(&breaker), first);
-        assert_eq!(breaker.standing(first), Standing::Probation);
+        assert_eq!(breaker.standing(first), CallStanding::Probation);
         fail(&mut breaker, Call::List, first.0);
-        assert_eq!(breaker.standing(first), Standing::Open);
+        assert_eq!(breaker.standing(first), CallStanding::Open);
         let second = until(&breaker);
         assert!(second.since(first) >= Duration::from_secs(18));
         succeed(&mut breaker, Call::Info, second.0);
         assert_eq!(breaker.trouble().unwrap().back_off.failures, 2, "it is the list that failed");
         succeed(&mut breaker, Call::List, second.0);
-        assert_eq!(breaker.standing(second), Standing::Probation);
+        assert_eq!(breaker.standing(second), CallStanding::Probation);
         succeed(&mut breaker, Call::List, second.0);
-        assert_eq!(breaker.standing(second), Standing::Closed);
+        assert_eq!(breaker.standing(second), CallStanding::Closed);
         fail(&mut breaker, Call::List, second.0);
-        assert_eq!(breaker.standing(second), Standing::Closed, "it counts from the beginning");
+        assert_eq!(breaker.standing(second), CallStanding::Closed, "it counts from the beginning");
     }
 
     #[test]
     fn a_host_that_was_away_and_an_operator_shorten_it() {
         let mut breaker = opened();
         breaker.came_back(Millis(SECOND));
-        assert_eq!(breaker.standing(Millis(SECOND)), Standing::Probation);
+        assert_eq!(breaker.standing(Millis(SECOND)), CallStanding::Probation);
         let mut breaker = opened();
         breaker.reset();
-        assert_eq!(breaker.standing(Millis(SECOND)), Standing::Closed);
+        assert_eq!(breaker.standing(Millis(SECOND)), CallStanding::Closed);
     }
 
     #[test]
     fn it_does_not_stay_on_probation_for_ever_for_want_of_a_trial() {
         let mut breaker = opened();
         breaker.forget(Millis(19 * SECOND - 1000));
-        assert_eq!(breaker.standing(Millis(19 * SECOND)), Standing::Probation);
+        assert_eq!(breaker.standing(Millis(19 * SECOND)), CallStanding::Probation);
         breaker.forget(Millis(20 * SECOND));
-        assert_eq!(breaker.standing(Millis(20 * SECOND)), Standing::Closed);
+        assert_eq!(breaker.standing(Millis(20 * SECOND)), CallStanding::Closed);
     }
 }

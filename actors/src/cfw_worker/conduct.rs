@@ -5,7 +5,9 @@ use actix::prelude::*;
 use tracing::{info, warn};
 
 use super::client::WorkerWord;
-use super::{AskFailure, Call, CfwWorker, HostConduct, ResetBreaker, Standing, SubscribeToConduct};
+use super::{
+    AskFailure, Call, CallStanding, CfwWorker, HostConduct, ResetBreaker, SubscribeToConduct,
+};
 use crate::host::HostAddr;
 
 /// What spreads the trials of hosts that got into trouble together.
@@ -53,12 +55,12 @@ impl CfwWorker {
         }
         let host = self.host;
         match (standing, self.breaker.trouble()) {
-            (Standing::Open, Some(trouble)) => {
+            (CallStanding::Open, Some(trouble)) => {
                 let (call, back_off) = (trouble.call, &trouble.back_off);
                 let (until, reason, times) = (back_off.until, &back_off.reason, back_off.failures);
                 warn!(%host, ?call, %until, times, reason, "calls keep failing: left alone");
             }
-            (Standing::Probation, _) => {
+            (CallStanding::Probation, _) => {
                 info!(%host, "on probation: one call and one copy at a time");
                 self.look_schedule.at_once();
             }

@@ -7,7 +7,7 @@ use actix::{Message, Recipient};
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
-use super::breaker::{CallTrouble, Standing};
+use super::breaker::{CallStanding, CallTrouble};
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind, HostRole};
@@ -154,7 +154,7 @@ pub struct HostConduct {
     /// The host.
     pub host: HostAddr,
     /// How calls to it stand.
-    pub calls: Standing,
+    pub calls: CallStanding,
     /// The highest epoch that a worker of ours has heard.
     pub epoch: Option<Epoch>,
     /// Who had to do lately with a worker of ours.
@@ -207,7 +207,7 @@ pub struct HostView {
     /// Calls under way or waiting for their turn, probes and looks not counted.
     pub open_requests: usize,
     /// How calls to it stand.
-    pub calls: Standing,
+    pub calls: CallStanding,
     /// What is wrong with them, while they are not trusted.
     pub trouble: Option<CallTrouble>,
     /// The last thing that went wrong, in words.
@@ -234,7 +234,7 @@ impl HostView {
             disk: None,
             disk_at: None,
             open_requests: 0,
-            calls: Standing::Closed,
+            calls: CallStanding::Closed,
             trouble: None,
             last_failure: None,
             looks: 0,

@@ -24,7 +24,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-pub use breaker::{BreakerSettings, Call, CallTrouble, Standing};
+pub use breaker::{BreakerSettings, Call, CallStanding, CallTrouble};
 pub use client::http_client;
 pub use messages::*;
 pub use settings::CfwWorkerSettings;
@@ -63,7 +63,7 @@ pub struct CfwWorker {
     latency: Option<Duration>,
     breaker: Breaker,
     /// How calls stood when it was last told.
-    told_calls: Standing,
+    told_calls: CallStanding,
     conduct_subscribers: Vec<Recipient<HostConduct>>,
     /// What a worker of ours told beside what it holds, at the last look.
     word: Option<WorkerWord>,
@@ -114,7 +114,7 @@ impl CfwWorker {
             answers: None,
             latency: None,
             breaker: Breaker::new(settings.breaker, conduct::seed(host)),
-            told_calls: Standing::Closed,
+            told_calls: CallStanding::Closed,
             conduct_subscribers: Vec::new(),
             word: None,
             holdings: Holdings::default(),
@@ -288,8 +288,13 @@ impl Handler<Probe> for CfwWorker {
                     worker.answers = Some(Ok(()));
                     if is_new_or_back {
                         worker.breaker.came_back(worker.clock.now());
-                        // Another program with other files may answer there now.
-                        worker.look_soon(ctx, None);
+                        // Another program with other files may answer there now. On probation the
+                        // call that is under way comes first.
+                        if worker.is_on_trial().is_none() {
+                            worker.look_soon(ctx, None);
+                        } else {
+                            worker.look_schedule.at_once();
+                        }
                     }
                 }
                 Err(failure) => {

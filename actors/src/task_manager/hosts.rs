@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::settings::HostSetting;
-use crate::cfw_worker::{DiskFigures, HostConduct, HostObserved, Inventory, Standing};
+use crate::cfw_worker::{CallStanding, DiskFigures, HostConduct, HostObserved, Inventory};
 use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
 use crate::host::{HostAddr, HostKind, HostRole};
@@ -22,7 +22,7 @@ pub struct HostState {
     /// What program answers.
     pub kind: HostKind,
     /// Whether calls to it go well.
-    pub calls: Standing,
+    pub calls: CallStanding,
     /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
     pub disk: Option<(DiskFigures, Millis)>,
     /// Its inventory as last read by this process.
@@ -56,7 +56,7 @@ impl HostState {
             role,
             health: Health::Unknown,
             kind: HostKind::Unknown,
-            calls: Standing::Closed,
+            calls: CallStanding::Closed,
             disk: None,
             observed: None,
             landed: HashMap::new(),

@@ -247,7 +247,7 @@ impl TaskBook {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfw_worker::Standing;
+    use crate::cfw_worker::CallStanding;
     use crate::manager::ManagerId;
     use crate::task_manager::samples::host;
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn conduct(managers: Vec<ManagerSeen>, epoch: u64, at: i64) -> HostConduct {
-        let (epoch, calls) = (Some(Epoch(epoch)), Standing::Closed);
+        let (epoch, calls) = (Some(Epoch(epoch)), CallStanding::Closed);
         HostConduct { host: host(21), calls, epoch, managers, at: Millis(at) }
     }
 

@@ -7,7 +7,7 @@ pub mod world;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use reelyard_actors::cfw_worker::Standing;
+use reelyard_actors::cfw_worker::CallStanding;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::FileName;
@@ -44,7 +44,7 @@ pub struct Host {
     /// Whether its back-off is over and no success has closed it.
     pub on_probation: bool,
     /// How calls to it stand.
-    pub calls: Standing,
+    pub calls: CallStanding,
     pub asked: bool,
     pub room: Option<u64>,
 }
@@ -97,9 +97,9 @@ fn host() -> impl Strategy<Value = Host> {
     let ours = (any::<bool>(), likely(30), likely(90));
     let flags = (likely(80), likely(15), likely(20), likely(85));
     let calls = prop_oneof![
-        8 => Just(Standing::Closed),
-        1 => Just(Standing::Open),
-        1 => Just(Standing::Probation),
+        8 => Just(CallStanding::Closed),
+        1 => Just(CallStanding::Open),
+        1 => Just(CallStanding::Probation),
     ];
     (ours, flags, calls, option::weighted(0.9, 0..150u64)).prop_map(|(kind, flags, calls, room)| {
         let (ours, fetches_from_old, kind_known) = kind;
@@ -203,7 +203,7 @@ impl Case {
             kind_known: true,
             backs_off: false,
             on_probation: false,
-            calls: Standing::Closed,
+            calls: CallStanding::Closed,
             asked: true,
             room: Some(1000),
         };

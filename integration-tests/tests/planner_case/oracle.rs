@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use std::cmp::Reverse;
 
-use reelyard_actors::cfw_worker::Standing;
+use reelyard_actors::cfw_worker::CallStanding;
 use reelyard_actors::host::HostAddr;
 
 use super::{Case, Host};
@@ -22,7 +22,7 @@ pub struct Oracle<'a> {
 
 /// Whether a host gets one copy at a time.
 fn is_tried(host: &Host) -> bool {
-    host.on_probation || host.calls == Standing::Probation
+    host.on_probation || host.calls == CallStanding::Probation
 }
 
 impl<'a> Oracle<'a> {
@@ -95,13 +95,13 @@ impl<'a> Oracle<'a> {
             && !case.held_pairs.contains(&(source, destination))
             && from.up
             && !from.backs_off
-            && from.calls != Standing::Open
+            && from.calls != CallStanding::Open
             && self.served[source] < if is_tried(from) { 1 } else { case.cap }
             && to.up
             && to.kind_known
             && to.asked
             && !to.backs_off
-            && to.calls != Standing::Open
+            && to.calls != CallStanding::Open
             && (!is_tried(to) || self.load[destination] < 1)
             && self.room[destination].is_some_and(|room| file.size <= room)
             && (from_ours || !to_ours || to.fetches_from_old)

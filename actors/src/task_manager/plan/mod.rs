@@ -2,6 +2,7 @@
 
 mod candidates;
 mod explain;
+mod explanation;
 mod looks;
 mod name_traits;
 mod pairing;
@@ -13,7 +14,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use candidates::{Candidate, Candidates, was_asked};
-pub use explain::{DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict};
+pub use explanation::{
+    DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
+};
 use looks::{Looks, Master};
 pub use pairing::{Pairing, Part};
 pub use skip::{Skip, Unusable, Waiting};
