@@ -10,6 +10,7 @@
 //! **Invariant:** everything in a file of pure state (`decide`, `apply`, `plan`) is free of clocks,
 //! I/O, actix and tracing, so that it can be tested and simulated by value.
 
+pub mod back_off;
 pub mod bandwidth;
 pub mod catalog;
 pub mod cfw_worker;
@@ -19,6 +20,7 @@ pub mod event;
 pub mod heartbeat;
 pub mod host;
 pub mod journal;
+pub mod manager;
 pub mod names;
 pub mod supervision;
 pub mod task_manager;

@@ -9,6 +9,7 @@ use planner_case::{Case, NOW, case};
 use proptest::prelude::*;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::Piece;
+use reelyard_actors::task_manager::plan::{Skip, Waiting};
 use reelyard_actors::task_manager::{NewTask, TaskEvent};
 
 fn number_of(case: &Case, task: &NewTask) -> usize {
@@ -117,4 +118,36 @@ proptest! {
         }
         prop_assert_eq!(taken.iter().sum::<usize>(), files);
     }
+}
+
+#[test]
+fn files_without_room_are_looked_at_once_and_come_back_with_the_room() {
+    let mut case = Case::plain(1, 2, 50, false);
+    for file in &mut case.files {
+        file.size = 100;
+    }
+    // The roomy one is away, and the other has no room for any.
+    case.destinations[0].up = false;
+    case.destinations[1].room = Some(50);
+    let mut world = World::of(&case);
+    for _ in 0..2 {
+        let round = world.round();
+        assert!(round.tasks.is_empty());
+        assert_eq!(round.skipped.get(&Skip::NoRoom), Some(&50), "set aside and counted");
+    }
+    assert_eq!(world.wanted(), 0, "the next rounds go through none of them");
+    world.up(case.destination(0));
+    let tasks = world.round().tasks;
+    assert_eq!((tasks.len(), tasks[0].destination), (1, case.destination(0)));
+    assert_eq!(tasks[0].name, case.name(0));
+}
+
+#[test]
+fn an_old_source_with_nobody_to_serve_keeps_no_round_searching() {
+    let mut case = Case::plain(2, 1, 50, false);
+    case.sources[1].ours = false;
+    let mut world = World::of(&case);
+    let round = world.round();
+    assert_eq!(round.tasks.len(), 1);
+    assert_eq!(round.waiting, Some(Waiting::Source), "and it says what it waits for");
 }

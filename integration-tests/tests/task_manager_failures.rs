@@ -5,13 +5,16 @@ mod task_manager_yard;
 
 use std::time::Duration;
 
+use reelyard_actors::back_off::CoolDown;
 use reelyard_actors::bandwidth::Bandwidth;
+use reelyard_actors::cfw_worker::{CallStanding, HostConduct};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::host::BitsPerSecond;
+use reelyard_actors::task_manager::plan::Unusable;
 use reelyard_actors::task_manager::{
-    BackOffSettings, Blamed, CancelTask, OldState, TakeReports, Task, TaskManagerView,
-    TaskSettings, TaskState,
+    Blamed, CancelTask, OldState, ResetHost, TakeReports, Task, TaskManagerView, TaskSettings,
+    TaskState,
 };
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
 use reelyard_integration_tests::running::on_a_system;
@@ -25,7 +28,7 @@ fn plot(sources: u8, destinations: u8) -> Plot {
     let settings = TaskSettings {
         timeout: 30 * MINUTE,
         pickup_timeout: 5 * MINUTE,
-        back_off: BackOffSettings { base: MINUTE, cap: 60 * MINUTE },
+        back_off: CoolDown { base: MINUTE, cap: 60 * MINUTE },
         bandwidth: Bandwidth::of_each_copy(BitsPerSecond(1_000_000_000)),
         ..TaskSettings::default()
     };
@@ -37,7 +40,7 @@ fn old_plot(sources: u8, destinations: u8) -> Plot {
 }
 
 fn holds(view: &TaskManagerView, blamed: &Blamed) -> bool {
-    view.back_offs.iter().any(|held| held.holds && held.blamed == *blamed)
+    view.left_alone().any(|(held, _)| held == blamed)
 }
 
 fn file(task: &Task) -> Blamed {
@@ -58,8 +61,8 @@ fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
             let good = yard.open_task(next).await;
             let view = yard.board.view();
             assert_eq!(view.open.len(), 1);
-            let held = view.back_offs.iter().find(|held| held.blamed == file(&bad)).unwrap();
-            assert_eq!(held.back_off.until.since(yard.clock.now()), back_off);
+            let held = &view.back_offs[&file(&bad)];
+            assert_eq!(held.until.since(yard.clock.now()), back_off);
             yard.pass(back_off).await;
             yard.finish(&good).await;
         }
@@ -327,6 +330,99 @@ fn a_stranger_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.open_task("b.mpg").await;
         assert_eq!(yard.board.view().open.len(), 1, "a.mpg is there already");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_host_on_probation_gets_one_copy_at_a_time_until_successes_made_up_for_its_failures() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(3, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg", "e.mpg", "f.mpg", "g.mpg"]).await;
+        let host = Blamed::Destination(destination(1));
+        let three = |view: &TaskManagerView| (view.open.len() == 3).then(|| view.open.clone());
+        let first = yard.until("each source has a copy to serve", three).await;
+        for task in first.values() {
+            // They fail together, which counts once.
+            yard.fail(task, Blame::Destination).await;
+        }
+        yard.until("it is left alone", |view| holds(view, &host).then_some(())).await;
+        let failures = |view: &TaskManagerView| view.back_offs.get(&host).map(|held| held.failures);
+        assert_eq!((yard.board.view().open.len(), failures(&yard.board.view())), (0, Some(1)));
+        yard.pass(MINUTE).await;
+        let mut one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
+        // Nobody begins it: the destination's failure, whatever the file did before.
+        yard.pass(5 * MINUTE).await;
+        yard.ended(&one, TaskState::Timeout).await;
+        yard.until("it counts on", |view| (failures(view) == Some(2)).then_some(())).await;
+        yard.pass(2 * MINUTE).await;
+        for left in [Some(1), None] {
+            one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
+            yard.settle().await;
+            assert_eq!(yard.board.view().open.len(), 1, "one at a time");
+            // A trial that takes long is not forgotten meanwhile.
+            yard.report(&one, Said::Working).await;
+            yard.pass(20 * MINUTE).await;
+            yard.finish(&one).await;
+            let step = |view: &TaskManagerView| (failures(view) == left).then_some(());
+            yard.until("one step", step).await;
+        }
+        yard.until("all go again", three).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn an_operator_has_a_host_trusted_again() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        for blame in [Blame::Source, Blame::Destination, Blame::Pair] {
+            let task = yard.until("a task", |view| view.open.values().next().cloned()).await;
+            yard.fail(&task, blame).await;
+            let ended = yard.ended(&task, TaskState::Failed).await;
+            let reset = |host| ResetHost {
+                host,
+                asked_by: "operator".to_owned(),
+                request: RequestId::random(),
+            };
+            let of_host = ended.blame != Some(Blame::File);
+            let host = if blame == Blame::Source { source(1) } else { destination(1) };
+            let done = yard.manager.send(reset(host)).await.unwrap();
+            assert_eq!(done, Ok(usize::from(of_host)), "{blame:?}");
+            assert_eq!(yard.manager.send(reset(host)).await.unwrap(), Ok(0));
+        }
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(2, 2).open_up(dir.path(), START).await;
+        let conduct = async |host, calls| {
+            let at = yard.clock.now();
+            let (epoch, managers) = (None, Vec::new());
+            let conduct = HostConduct { host, calls, epoch, managers, at };
+            yard.manager.send(conduct).await.unwrap();
+        };
+        conduct(destination(1), CallStanding::Open).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
+        let two = |view: &TaskManagerView| (view.open.len() == 2).then(|| view.open.clone());
+        let tasks = yard.until("the other one takes both", two).await;
+        assert!(tasks.values().all(|task| task.destination == destination(2)));
+        let view = yard.board.view();
+        let told = view.hosts.iter().find(|host| host.host == destination(1)).unwrap();
+        assert_eq!(told.no_destination, Some(Unusable::CallsFail));
+        conduct(destination(1), CallStanding::Probation).await;
+        conduct(destination(2), CallStanding::Open).await;
+        for task in tasks.values() {
+            yard.finish(task).await;
+        }
+        assert_eq!(yard.open_task("c.mpg").await.destination, destination(1));
         yard.journal.stop().await;
     });
 }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::CommitError;
-use reelyard_actors::task_manager::plan::{Skip, Waiting};
+use reelyard_actors::task_manager::plan::{Skip, Verdict, Waiting};
 use reelyard_actors::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
 use reelyard_actors::wire::worker::Said;
 use reelyard_integration_tests::running::on_a_system;
-use task_manager_yard::{Plot, SIZE, destination, is_of, source};
+use task_manager_yard::{Plot, SIZE, Yard, destination, is_of, source};
 
 const START: i64 = 1_800_000_000_000;
 
@@ -106,8 +106,10 @@ fn tasks_and_placements_survive_a_restart() {
         yard.health(destination(other), Health::Up).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.manager.send(PlanNow).await.unwrap().unwrap();
-        let file = yard.file("a.mpg");
-        assert_eq!(yard.manager.send(ExplainFile { file }).await.unwrap(), Some(Skip::Placed));
+        let name = Yard::name("a.mpg");
+        let told = yard.manager.send(ExplainFile { name }).await.unwrap();
+        assert_eq!(told.verdict, Verdict::Skipped(Skip::Placed));
+        assert_eq!(told.held_on[0].host, done.destination);
         yard.journal.stop().await;
     });
 }

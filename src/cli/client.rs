@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use reelyard_actors::names::FileName;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Cursor, Page, Problem};
 use reqwest::{Method, Url, header};
@@ -106,6 +107,22 @@ impl Client {
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
+    /// `GET /api/v1/files/<file>/<what>`.
+    pub fn get_file<T: DeserializeOwned>(&self, file: &FileName, what: &str) -> Result<T, Failure> {
+        let mut url = self.url_of(&["files"]);
+        // The name's own encoding: it may be of bytes that are no text.
+        let path = format!("{}/{}/{what}", url.path(), file.to_percent());
+        url.set_path(&path);
+        let body = self.call_url(Method::GET, url)?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
+    /// `POST /api/v1/<path>`, without a body.
+    pub fn post<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, Failure> {
+        let body = self.call(Method::POST, path, &[])?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
     /// `DELETE /api/v1/<path>`.
     pub fn delete(&self, path: &[&str]) -> Result<(), Failure> {
         self.call(Method::DELETE, path, &[]).map(drop)
@@ -144,13 +161,23 @@ impl Client {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> Result<Vec<u8>, Failure> {
+        let mut url = self.url_of(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.call_url(method, url)
+    }
+
+    /// Where `path` of the API is.
+    fn url_of(&self, path: &[&str]) -> Url {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(["api", "v1"]).extend(path);
         }
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
+        url
+    }
+
+    fn call_url(&self, method: Method, url: Url) -> Result<Vec<u8>, Failure> {
         let mut request = self.http.request(method, url);
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.bearer());

@@ -2,11 +2,13 @@
 
 use std::io::Write;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
-use reelyard_actors::host::HostKind;
-use reelyard_actors::wire::api::HostView;
+use reelyard_actors::host::{HostAddr, HostKind};
+use reelyard_actors::wire::api::{
+    BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, HostView,
+};
 
 use super::client::{Client, NodeArgs, PageArgs};
 use super::failure::Failure;
@@ -18,13 +20,44 @@ pub struct HostsArgs {
     node: NodeArgs,
     #[command(flatten)]
     page: PageArgs,
+    #[command(subcommand)]
+    command: Option<HostsCommand>,
 }
 
-/// Prints the hosts.
+#[derive(Debug, Subcommand)]
+enum HostsCommand {
+    /// Trust hosts again that are left alone or on probation, once what was wrong is mended
+    Reset {
+        /// Their addresses (ip:port)
+        #[arg(required = true)]
+        hosts: Vec<HostAddr>,
+    },
+}
+
+/// Prints the hosts, or resets some.
 pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let client = Client::new(&args.node)?;
-    let hosts = client.list::<HostView>(&["hosts"], &[], &args.page)?;
-    if args.node.json {
+    match args.command {
+        None => list(&client, &args.page, args.node.json, out),
+        Some(HostsCommand::Reset { hosts }) => {
+            hosts.iter().try_for_each(|host| reset(&client, *host, args.node.json, out))
+        }
+    }
+}
+
+fn reset(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let done: HostReset = client.post(&["hosts", &host.to_string(), "reset"])?;
+    if json {
+        return Ok(output::json(&done, out)?);
+    }
+    let back_offs = done.back_offs;
+    writeln!(out, "{host} is trusted again; {back_offs} back-offs of its copies were forgotten")?;
+    Ok(())
+}
+
+fn list(client: &Client, page: &PageArgs, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let hosts = client.list::<HostView>(&["hosts"], &[], page)?;
+    if json {
         return Ok(output::json(&hosts, out)?);
     }
     let now = Clock::system().now();
@@ -33,11 +66,8 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
         "LIMIT", "WHY",
     ]);
     for host in &hosts.items {
-        let why = host
-            .back_off
-            .as_ref()
-            .map(|back_off| format!("left alone until {}: {}", back_off.until, back_off.reason));
-        let why = why.or_else(|| host.failure.clone());
+        let why: Vec<String> =
+            host.breakers.iter().map(breaker).chain(host.failure.clone()).collect();
         table.add_row([
             Cell::new(host.host),
             Cell::new(format!("{:?}", host.role).to_lowercase()),
@@ -50,10 +80,38 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
             maybe(host.room, size),
             Cell::new(format!("{} out, {} in", host.serving, host.fetching)),
             maybe(limit(host), Cell::new),
-            maybe(why, |why| Cell::new(plain(&why))),
+            maybe(Some(why).filter(|why| !why.is_empty()), |why| Cell::new(plain(&why.join("; ")))),
         ]);
     }
-    Ok(output::print(&table, out)?)
+    output::print(&table, out)?;
+    print_strangers(&hosts.items, out)
+}
+
+/// Prints the signs that somebody else manages a host too.
+fn print_strangers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), Failure> {
+    for host in hosts {
+        for stranger in &host.strangers {
+            let how_sure = if stranger.sure { "manages" } else { "may manage" };
+            let (addr, what) = (host.host, plain(&stranger.what));
+            let (times, last) = (stranger.times, stranger.last);
+            writeln!(out, "somebody else {how_sure} {addr}: {what} ({times} times, last {last})")?;
+        }
+    }
+    Ok(())
+}
+
+/// A breaker in words.
+fn breaker(breaker: &BreakerView) -> String {
+    let of = match breaker.of {
+        BreakerOf::Source => "as source",
+        BreakerOf::Destination => "as destination",
+        BreakerOf::Calls => "calls",
+    };
+    let BackOffView { until, reason, .. } = &breaker.back_off;
+    match breaker.state {
+        BreakerState::Open => format!("{of}: left alone until {until}: {reason}"),
+        BreakerState::Probation => format!("{of}: on probation after {reason}"),
+    }
 }
 
 /// What the host may send and receive now, where that is limited.

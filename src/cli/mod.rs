@@ -3,6 +3,7 @@
 mod client;
 mod config;
 mod demo;
+mod explain;
 mod failure;
 mod files;
 mod hosts;

@@ -1,5 +1,6 @@
 //! `reelyard plan`
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 
 use clap::Args;
@@ -7,6 +8,7 @@ use comfy_table::Cell;
 use reelyard_actors::wire::api::{BackedOff, PlanView, PlannedCopy, Skipped};
 
 use super::client::{Client, NodeArgs};
+use super::explain;
 use super::failure::Failure;
 use super::output::{self, maybe, name, number, plain, size};
 
@@ -14,11 +16,21 @@ use super::output::{self, maybe, name, number, plain, size};
 pub struct PlanArgs {
     #[command(flatten)]
     node: NodeArgs,
+    /// Explain why this file is or is not planned, instead of printing the round
+    #[arg(long, value_name = "FILE")]
+    explain: Option<OsString>,
+    /// FILE is percent-encoded, as lists show names that are not UTF-8
+    #[arg(long, requires = "explain")]
+    percent_encoded: bool,
 }
 
-/// Prints the last round.
+/// Prints the last round, or explains a file.
 pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let plan: PlanView = Client::new(&args.node)?.get(&["plan"], &[])?;
+    let client = Client::new(&args.node)?;
+    if let Some(file) = &args.explain {
+        return explain::run(&client, file, args.percent_encoded, args.node.json, out);
+    }
+    let plan: PlanView = client.get(&["plan"], &[])?;
     if args.node.json {
         return Ok(output::json(&plan, out)?);
     }

@@ -148,6 +148,15 @@ settings! {
         inventory_interval: Duration = Default "1m",
         /// Time from one look at a host's disk to the next.
         disk_interval: Duration = Default "30s",
+        /// After so many failures in a row of one kind of call (what it is, its files, its disk, a
+        /// deletion) a host that still answers its probes is left alone: only probes go there, and
+        /// nothing new is planned on it.
+        breaker_after: NonZeroU32 = Default "3",
+        /// For how long. Then it is on probation, one call and one copy at a time; a failure leaves
+        /// it alone again for twice as long, successes end it step by step.
+        breaker_base: Duration = Default "10s",
+        /// The longest that this grows to.
+        breaker_cap: Duration = Default "5m",
     }
 }
 
@@ -169,7 +178,8 @@ settings! {
         /// bandwidth.time_zone: "08:00,512k 18:00,10M 23:00,off", "Sat-10:00,off". Without one our
         /// workers copy as fast as they can.
         copy_speed: Option<Timetable> = Optional "80Mbit/s",
-        /// How long who is to blame for a failed copy is left alone; doubles with each failure.
+        /// How long who is to blame for a failed copy is left alone; doubles with each failure. A
+        /// host is on probation after it: one copy at a time until successes have made up for it.
         back_off_base: Duration = Default "10s",
         /// The longest that this grows to.
         back_off_cap: Duration = Default "30m",
@@ -291,6 +301,7 @@ impl NodeConfig {
         let ordered = [
             ("calls.connect_timeout", calls.connect_timeout, "calls.timeout", calls.timeout),
             ("calls.timeout", calls.timeout, "calls.list_timeout", calls.list_timeout),
+            ("calls.breaker_base", calls.breaker_base, "calls.breaker_cap", calls.breaker_cap),
             ("task.back_off_base", task.back_off_base, "task.back_off_cap", task.back_off_cap),
             ("journal.heartbeat", journal.heartbeat, "journal.election_min", journal.election_min),
             (

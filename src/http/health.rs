@@ -9,13 +9,18 @@ pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().content_type("text/plain; charset=utf-8").body("ok\n")
 }
 
-/// `GET /readyz`: 200, or 503 with what is missing, a line each.
+/// `GET /readyz`: 200, or 503 with what is missing, a line each. What only wants looking at follows
+/// as warnings, and does not make it 503: the node does its work, and a load balancer that took it
+/// away would mend nothing.
 pub async fn readyz(state: web::Data<NodeState>) -> HttpResponse {
     let missing = state.not_ready();
-    let (mut response, text) = if missing.is_empty() {
+    let (mut response, mut text) = if missing.is_empty() {
         (HttpResponse::Ok(), "ready\n".to_owned())
     } else {
         (HttpResponse::ServiceUnavailable(), missing.join("\n") + "\n")
     };
+    for warning in state.warnings() {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
     response.content_type("text/plain; charset=utf-8").body(text)
 }

@@ -53,6 +53,17 @@ pub struct NodeState {
 }
 
 impl NodeState {
+    /// What wants looking at though the node does all it is there for, in words.
+    pub fn warnings(&self) -> Vec<String> {
+        let view = self.actors.task_board.view();
+        let told = view.strangers.iter().map(|stranger| {
+            let host = stranger.host.map(|host| format!("{host}: ")).unwrap_or_default();
+            let how_sure = if stranger.sure { "manages" } else { "may manage" };
+            format!("somebody else {how_sure} this yard too: {host}{}", stranger.what)
+        });
+        told.collect()
+    }
+
     /// What keeps the node from doing all it is there for, in words; empty when nothing does.
     pub fn not_ready(&self) -> Vec<String> {
         let mut missing = Vec::new();

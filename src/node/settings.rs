@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use reelyard_actors::back_off::CoolDown;
 use reelyard_actors::bandwidth::Bandwidth;
 use reelyard_actors::catalog::{CatalogSettings, EventLogSettings};
-use reelyard_actors::cfw_worker::CfwWorkerSettings;
+use reelyard_actors::cfw_worker::{BreakerSettings, CfwWorkerSettings};
 use reelyard_actors::heartbeat::HeartbeatSettings;
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::journal::JournalSettings;
-use reelyard_actors::task_manager::{BackOffSettings, HostSetting, TaskSettings};
+use reelyard_actors::task_manager::{HostSetting, TaskSettings};
 
 use crate::config::NodeConfig;
 
@@ -49,6 +50,10 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
         list_timeout: config.calls.list_timeout,
         inventory_interval: config.calls.inventory_interval,
         disk_interval: config.calls.disk_interval,
+        breaker: BreakerSettings {
+            open_after: config.calls.breaker_after.get(),
+            cool_down: CoolDown { base: config.calls.breaker_base, cap: config.calls.breaker_cap },
+        },
         token: config.token.clone(),
         ..CfwWorkerSettings::default()
     }
@@ -87,7 +92,7 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
         timeout: task.timeout,
         pickup_timeout: task.pickup_timeout,
         bandwidth: bandwidth(config),
-        back_off: BackOffSettings { base: task.back_off_base, cap: task.back_off_cap },
+        back_off: CoolDown { base: task.back_off_base, cap: task.back_off_cap },
         keep_ended: task.keep_ended,
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
         ungraded_hot: config.catalog.ungraded_hot,

@@ -3,7 +3,7 @@
 //! ```text
 //! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager
 //! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager
-//! CfwWorker (each) ------ HostObserved -----------------------------------> TaskManager
+//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager
 //! HeartbeatSupervisor --- Probe ------------------------------------------> CfwWorker
 //! TaskManager ----------- LookUpMasters ----------------------------------> Catalog
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
@@ -24,6 +24,7 @@ use reelyard_actors::clock::Clock;
 use reelyard_actors::heartbeat::{self, AddHost, HeartbeatSupervisor, HeartbeatViewHandle};
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
+use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
@@ -84,6 +85,7 @@ struct Parts<'a> {
     config: &'a NodeConfig,
     names: &'a NameTable,
     clock: &'a Clock,
+    badge: ManagerBadge,
     others: Others,
 }
 
@@ -96,7 +98,8 @@ impl Wiring {
         names: &NameTable,
         clock: &Clock,
     ) -> Arc<Self> {
-        let parts = Parts { config, names, clock, others: Others::default() };
+        let badge = ManagerBadge::of_node(config.node_id.get());
+        let parts = Parts { config, names, clock, badge, others: Others::default() };
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let start_host = |(host, role)| (host, parts.start_host(host, role, calls.clone()));
@@ -175,6 +178,8 @@ impl Wiring {
     fn join_host(&self, host: &Host) {
         let to = self.task_manager.addr().recipient();
         host.worker.addr().do_send(cfw_worker::Subscribe { to });
+        let to = self.task_manager.addr().recipient();
+        host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
     }
 }
 
@@ -217,6 +222,7 @@ impl Parts<'_> {
         let (settings, names, clock) =
             (settings::calls(self.config), self.names.clone(), self.clock.clone());
         let shown = view.clone();
+        let badge = self.badge.clone();
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
             if let Some(host) = wiring.hosts.get(&addr) {
                 wiring.probe(addr, host);
@@ -227,6 +233,7 @@ impl Parts<'_> {
             let (settings, calls) = (settings.clone(), calls.clone());
             CfwWorker::new(addr, role, settings, calls, names.clone(), clock.clone())
                 .publishing_to(shown.clone())
+                .speaking_as(badge.clone())
         });
         Host { role, worker, view }
     }
@@ -245,13 +252,14 @@ impl Parts<'_> {
             refresh: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
             arrived: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
         };
-        let shown = view.clone();
+        let (shown, badge) = (view.clone(), self.badge.clone());
         let supervision = self.supervision("task_manager", Wiring::join_task_manager);
         let actor = Supervised::start(supervision, move || {
             let (settings, yard, names) = (settings.clone(), yard.clone(), names.clone());
             let (clock, journal, collaborators) =
                 (clock.clone(), journal.clone(), collaborators.clone());
             TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
+                .speaking_as(badge.clone())
         });
         (actor, view)
     }

@@ -18,6 +18,7 @@ use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::external::{ExternalProgram, LEFTOVER_GRACE, end_leftovers};
 use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::hash_desk::HashDesk;
+use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
 use reelyard_actors::downloader::ticket::TicketKey;
@@ -104,10 +105,13 @@ impl Worker {
         let Opened { store, epochs, base, temp_dir } = opened;
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
+        let managers = Managers::default();
         let http = Arc::new(http::worker::WorkerHttp {
             base: base.clone(),
             epochs: epochs.clone(),
             token: settings.token.clone(),
+            managers: managers.clone(),
+            clock: clock.clone(),
             info: info(&settings, data_port.addr()),
             unlistable_names: AtomicU64::new(0),
         });
@@ -119,7 +123,7 @@ impl Worker {
             .map_err(|error| WorkerError::Listen(listen, error))?;
         // Last: whoever orders a copy may ask for `/info` at once.
         if let Some(destination) = &mut destination
-            && let Err(error) = destination.connect(&settings, &epochs, clock)
+            && let Err(error) = destination.connect(&settings, &epochs, managers, clock)
         {
             server.stop(false).await;
             return Err(error);
@@ -223,6 +227,7 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
         source: !settings.source_dirs.is_empty(),
         destination: settings.base_dir.is_some(),
         fetches_from_old: settings.base_dir.is_some() && settings.external.is_some(),
+        managers: Vec::new(),
     }
 }
 
@@ -258,6 +263,7 @@ impl Destination {
         &mut self,
         settings: &WorkerSettings,
         epochs: &EpochGuard,
+        managers: Managers,
         clock: Clock,
     ) -> Result<(), WorkerError> {
         if settings.nodes.is_empty() {
@@ -266,6 +272,7 @@ impl Destination {
         let line = NodeLinkSettings {
             nodes: settings.nodes.clone(),
             host: settings.listen,
+            managers,
             token: settings.token.clone(),
             wait: settings.long_poll,
             poll_interval: settings.poll_interval,

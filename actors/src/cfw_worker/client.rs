@@ -12,9 +12,10 @@ use super::settings::CfwWorkerSettings;
 use super::{AskFailure, Deleted, DiskFigures};
 use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind};
+use crate::manager::{MANAGER_HEADER, ManagerBadge};
 use crate::names::{FileName, NameTable};
 use crate::wire::cfw::parse_df;
-use crate::wire::worker::{EPOCH_HEADER, WorkerInfo};
+use crate::wire::worker::{EPOCH_HEADER, ManagerSeen, WorkerInfo};
 
 /// The longest answer that is read of calls that answer no list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
@@ -42,17 +43,32 @@ pub(super) struct Program {
     pub version: Option<String>,
 }
 
+/// What one of our workers tells beside what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WorkerWord {
+    /// The highest epoch it has heard.
+    pub epoch: Epoch,
+    /// Who had to do with it lately.
+    pub managers: Vec<ManagerSeen>,
+}
+
 /// Calls one host.
 #[derive(Clone)]
 pub(super) struct HostClient {
     http: Client,
     host: HostAddr,
     settings: CfwWorkerSettings,
+    badge: Option<ManagerBadge>,
 }
 
 impl HostClient {
     pub fn new(http: Client, host: HostAddr, settings: CfwWorkerSettings) -> Self {
-        HostClient { http, host, settings }
+        HostClient { http, host, settings, badge: None }
+    }
+
+    /// Tells our workers who calls, from now on.
+    pub fn show_badge(&mut self, badge: ManagerBadge) {
+        self.badge = Some(badge);
     }
 
     /// `HEAD /hb`: only 200 is alive.
@@ -66,20 +82,20 @@ impl HostClient {
 
     /// `GET /info`: an old cfw does not know it. The token is only told to a program that refuses
     /// to answer without it, which no old cfw does.
-    pub async fn program(&self) -> Result<Program, AskFailure> {
+    pub async fn program(&self) -> Result<(Program, Option<WorkerWord>), AskFailure> {
         let timeout = self.settings.call_timeout;
         let mut answer = send(self.request(Method::GET, "/info"), timeout).await?;
         if answer.status() == StatusCode::UNAUTHORIZED && self.settings.token.is_some() {
             answer = send(self.with_token(self.request(Method::GET, "/info")), timeout).await?;
         }
         match answer.status() {
-            StatusCode::NOT_FOUND => Ok(Program { kind: HostKind::Cfw, version: None }),
+            StatusCode::NOT_FOUND => Ok((Program { kind: HostKind::Cfw, version: None }, None)),
             StatusCode::OK => self.read_info(&read(answer, timeout).await?),
             other => Err(AskFailure::Status(other.as_u16())),
         }
     }
 
-    fn read_info(&self, body: &[u8]) -> Result<Program, AskFailure> {
+    fn read_info(&self, body: &[u8]) -> Result<(Program, Option<WorkerWord>), AskFailure> {
         let info: WorkerInfo = serde_json::from_slice(body)
             .map_err(|error| AskFailure::Garbled(format!("GET /info: {error}")))?;
         if info.program != "reelyard" {
@@ -97,7 +113,8 @@ impl HostClient {
             data_addr = SocketAddr::new(self.host.ip(), data_addr.port());
         }
         let kind = HostKind::Reelyard { data_addr, fetches_from_old: info.fetches_from_old };
-        Ok(Program { kind, version: Some(info.version) })
+        let word = WorkerWord { epoch: info.epoch, managers: info.managers };
+        Ok((Program { kind, version: Some(info.version) }, Some(word)))
     }
 
     /// Everything the host holds: from a Reelyard worker its inventory, from an old cfw its list.
@@ -106,7 +123,7 @@ impl HostClient {
         let (form, request) = match kind {
             HostKind::Reelyard { .. } => {
                 let request = self.request(Method::GET, "/inventory");
-                (ListForm::Inventory, self.with_token(request))
+                (ListForm::Inventory, self.with_badge(self.with_token(request)))
             }
             _ => (ListForm::Names, self.request(Method::GET, "/files")),
         };
@@ -149,7 +166,7 @@ impl HostClient {
         let path = format!("/files/{}", name.to_percent());
         let mut request = self.request(Method::DELETE, &path).header(EPOCH_HEADER, epoch.0);
         if matches!(kind, HostKind::Reelyard { .. }) {
-            request = self.with_token(request);
+            request = self.with_badge(self.with_token(request));
         }
         match send(request, self.settings.call_timeout).await?.status() {
             StatusCode::OK => Ok(Deleted::Removed),
@@ -162,6 +179,14 @@ impl HostClient {
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("http://{}{path}", self.host))
+    }
+
+    /// Who calls; for our workers only.
+    fn with_badge(&self, request: RequestBuilder) -> RequestBuilder {
+        match self.badge.as_ref().and_then(ManagerBadge::id) {
+            Some(id) => request.header(MANAGER_HEADER, id.to_string()),
+            None => request,
+        }
     }
 
     fn with_token(&self, request: RequestBuilder) -> RequestBuilder {

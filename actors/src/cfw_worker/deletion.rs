@@ -2,7 +2,7 @@
 
 use actix::prelude::*;
 
-use super::{AskFailure, CfwWorker, DeleteCopy, Deleted};
+use super::{AskFailure, Call, CfwWorker, DeleteCopy, Deleted};
 use crate::host::HostKind;
 use crate::names::FileName;
 
@@ -20,6 +20,9 @@ impl CfwWorker {
             let why = "it is not known yet what program answers there".to_owned();
             return Some(AskFailure::NotAsked(why));
         }
+        if let Some(failure) = self.is_on_trial() {
+            return Some(failure);
+        }
         let most = self.settings.open_calls.max(1) + self.settings.waiting_calls;
         (self.open_requests >= most).then_some(AskFailure::Busy)
     }
@@ -32,6 +35,7 @@ impl CfwWorker {
         ctx: &mut Context<Self>,
     ) {
         self.open_requests -= 1;
+        self.judge(Call::Delete, outcome);
         match outcome {
             Ok(Deleted::Removed | Deleted::Absent) => {
                 self.copies_deleted += u64::from(*outcome == Ok(Deleted::Removed));
@@ -48,6 +52,7 @@ impl CfwWorker {
                 }
             }
         }
+        self.follow_breaker();
         self.publish();
     }
 }

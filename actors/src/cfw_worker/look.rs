@@ -6,9 +6,9 @@ use actix::prelude::*;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use super::client::{HostClient, Program};
+use super::client::{HostClient, Program, WorkerWord};
 use super::listing::Listed;
-use super::{AskFailure, CfwWorker, DiskFigures, Inventory, Refresh};
+use super::{AskFailure, Call, CfwWorker, DiskFigures, Inventory, Refresh};
 use crate::clock::Millis;
 use crate::host::{HostKind, HostRole};
 use crate::names::NameTable;
@@ -20,6 +20,8 @@ pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure
 struct Looked {
     asked: Millis,
     program: Result<Program, AskFailure>,
+    /// What one of our workers tells beside.
+    word: Option<WorkerWord>,
     /// None for a pure source.
     copies: Option<Copies>,
 }
@@ -27,25 +29,40 @@ struct Looked {
 /// What a destination told of its copies.
 struct Copies {
     listed: Result<Listed, AskFailure>,
-    disk: Result<DiskFigures, AskFailure>,
+    /// None when it was not asked for, behind a list that failed.
+    disk: Option<Result<DiskFigures, AskFailure>>,
 }
 
-/// One look: first what the host is, then what it holds and its disk at the same time.
-async fn look_at(client: HostClient, role: HostRole, names: NameTable, asked: Millis) -> Looked {
-    let program = match client.program().await {
-        Ok(program) => program,
+/// One look: first what the host is, then what it holds and its disk at the same time. On a trial
+/// one thing at a time, and nothing more once something failed.
+async fn look_at(
+    client: HostClient,
+    role: HostRole,
+    names: NameTable,
+    asked: Millis,
+    on_trial: bool,
+) -> Looked {
+    let (program, word) = match client.program().await {
+        Ok(told) => told,
         Err(failure) => return Looked::failed(asked, failure),
     };
     if !role.is_destination() {
-        return Looked { asked, program: Ok(program), copies: None };
+        return Looked { asked, program: Ok(program), word, copies: None };
     }
-    let (listed, disk) = tokio::join!(client.list(program.kind, names), client.disk());
-    Looked { asked, program: Ok(program), copies: Some(Copies { listed, disk }) }
+    let (listed, disk) = if on_trial {
+        let listed = client.list(program.kind, names).await;
+        let disk = if listed.is_ok() { Some(client.disk().await) } else { None };
+        (listed, disk)
+    } else {
+        let (listed, disk) = tokio::join!(client.list(program.kind, names), client.disk());
+        (listed, Some(disk))
+    };
+    Looked { asked, program: Ok(program), word, copies: Some(Copies { listed, disk }) }
 }
 
 impl Looked {
     fn failed(asked: Millis, failure: AskFailure) -> Self {
-        Looked { asked, program: Err(failure), copies: None }
+        Looked { asked, program: Err(failure), word: None, copies: None }
     }
 }
 
@@ -67,7 +84,8 @@ impl CfwWorker {
         self.looking_for = Some(replies);
         self.holdings.asked();
         let asked = self.clock.now();
-        let look = look_at(self.client.clone(), self.role, self.names.clone(), asked);
+        let on_trial = self.breaker.standing(asked).on_probation();
+        let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, on_trial);
         // Spawned by itself, so that reading a long list does not run inside the actor.
         let looking = fut::wrap_future::<_, Self>(tokio::spawn(look));
         ctx.spawn(looking.map(move |looked, worker, ctx| {
@@ -81,7 +99,9 @@ impl CfwWorker {
 
     /// Takes in what a look brought and answers those who waited for it.
     fn looked(&mut self, looked: Looked, ctx: &mut Context<Self>) {
-        let Looked { asked, program, copies } = looked;
+        let Looked { asked, program, word, copies } = looked;
+        self.hear_word(word);
+        self.judge(Call::Info, &program);
         let answer = match (program, copies) {
             (Err(failure), _) => {
                 self.note("GET /info", &failure);
@@ -97,6 +117,10 @@ impl CfwWorker {
         };
         if matches!(answer, Ok(_) | Err(AskFailure::NotAsked(_))) {
             self.look_schedule.answered(asked, fastrand::f64());
+            if self.breaker.standing(self.clock.now()).on_probation() {
+                // The next step is taken as soon as it would be after a failure.
+                self.look_schedule.failed(self.clock.now());
+            }
             self.tell();
         } else {
             self.failed_looks += 1;
@@ -128,7 +152,10 @@ impl CfwWorker {
         Copies { listed, disk }: Copies,
         asked: Millis,
     ) -> Result<Arc<Inventory>, AskFailure> {
-        self.take_disk(disk, asked);
+        if let Some(disk) = disk {
+            self.take_disk(disk, asked);
+        }
+        self.judge(Call::List, &listed);
         match listed {
             Ok(listed) => Ok(self.holdings.answered(listed, asked)),
             Err(failure) => {
@@ -155,6 +182,7 @@ impl CfwWorker {
             if worker.looks == looks && worker.take_disk(disk, asked) {
                 worker.tell();
             }
+            worker.follow_breaker();
             worker.publish();
             worker.sleep(ctx);
         }));
@@ -162,6 +190,7 @@ impl CfwWorker {
 
     /// Takes in an answer of `GET /df`; whether it was one.
     fn take_disk(&mut self, disk: Result<DiskFigures, AskFailure>, asked: Millis) -> bool {
+        self.judge(Call::Disk, &disk);
         match disk {
             Ok(disk) => {
                 self.disk = Some((disk, asked));
@@ -188,7 +217,9 @@ impl Handler<Refresh> for CfwWorker {
     type Result = ResponseFuture<Result<Arc<Inventory>, AskFailure>>;
 
     fn handle(&mut self, _: Refresh, ctx: &mut Context<Self>) -> Self::Result {
-        if let Some(failure) = self.not_to_be_asked() {
+        // On probation a look that is under way is joined; beside any other call there is none.
+        let beside = || self.is_on_trial().filter(|_| self.looking_for.is_none());
+        if let Some(failure) = self.not_to_be_asked().or_else(beside) {
             return Box::pin(async { Err(failure) });
         }
         let (reply, answer) = oneshot::channel();

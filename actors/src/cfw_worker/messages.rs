@@ -7,10 +7,12 @@ use actix::{Message, Recipient};
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
+use super::breaker::{CallStanding, CallTrouble};
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::{FileId, FileName};
+use crate::wire::worker::ManagerSeen;
 
 /// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
 /// "empty" or "gone".
@@ -144,6 +146,37 @@ pub struct Subscribe {
     pub to: Recipient<HostObserved>,
 }
 
+/// Told to the subscribers when it changes how a host is to be dealt with, and after each look at
+/// one of our workers.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct HostConduct {
+    /// The host.
+    pub host: HostAddr,
+    /// How calls to it stand.
+    pub calls: CallStanding,
+    /// The highest epoch that a worker of ours has heard.
+    pub epoch: Option<Epoch>,
+    /// Who had to do lately with a worker of ours.
+    pub managers: Vec<ManagerSeen>,
+    /// When this was told.
+    pub at: Millis,
+}
+
+/// Tells `to` how the host is to be dealt with, now and whenever that changes.
+#[derive(Clone, Message)]
+#[rtype(result = "()")]
+pub struct SubscribeToConduct {
+    /// Who is told.
+    pub to: Recipient<HostConduct>,
+}
+
+/// Closes the breaker of this host's calls and looks at it at once. For an operator who has mended
+/// it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ResetBreaker;
+
 /// Asks the host for what is due. A CfwWorker sends itself this by its timer; tests send it after
 /// they moved the clock.
 #[derive(Clone, Copy, Debug, Message)]
@@ -173,6 +206,10 @@ pub struct HostView {
     pub disk_at: Option<Millis>,
     /// Calls under way or waiting for their turn, probes and looks not counted.
     pub open_requests: usize,
+    /// How calls to it stand.
+    pub calls: CallStanding,
+    /// What is wrong with them, while they are not trusted.
+    pub trouble: Option<CallTrouble>,
     /// The last thing that went wrong, in words.
     pub last_failure: Option<FailureView>,
     /// Times it was asked for what it is and holds.
@@ -197,6 +234,8 @@ impl HostView {
             disk: None,
             disk_at: None,
             open_requests: 0,
+            calls: CallStanding::Closed,
+            trouble: None,
             last_failure: None,
             looks: 0,
             failed_looks: 0,

@@ -2,9 +2,12 @@
 //!
 //! It owns what is known of what the host holds and of its disk. Nothing of it is durable.
 //! What cannot be asked stays as it was last known and is shown with its age: it is never taken
-//! for empty. A host that does not answer its probes is asked nothing else.
+//! for empty. A host that does not answer its probes is asked nothing else; neither is one whose
+//! calls keep failing ([`breaker`]).
 
+mod breaker;
 mod client;
+mod conduct;
 mod deletion;
 pub mod holdings;
 pub mod listing;
@@ -21,14 +24,17 @@ use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+pub use breaker::{BreakerSettings, Call, CallStanding, CallTrouble};
 pub use client::http_client;
 pub use messages::*;
 pub use settings::CfwWorkerSettings;
 
 use crate::clock::{Clock, Millis};
 use crate::host::{HostAddr, HostKind, HostRole};
+use crate::manager::ManagerBadge;
 use crate::names::NameTable;
-use client::{HostClient, Program};
+use breaker::Breaker;
+use client::{HostClient, Program, WorkerWord};
 use holdings::Holdings;
 use look::RefreshReply;
 use schedule::Schedule;
@@ -55,6 +61,12 @@ pub struct CfwWorker {
     /// Whether the host answered its last probe, and if not, why; none before the first.
     answers: Option<Result<(), AskFailure>>,
     latency: Option<Duration>,
+    breaker: Breaker,
+    /// How calls stood when it was last told.
+    told_calls: CallStanding,
+    conduct_subscribers: Vec<Recipient<HostConduct>>,
+    /// What a worker of ours told beside what it holds, at the last look.
+    word: Option<WorkerWord>,
     holdings: Holdings,
     /// The disk as last told, and when it was asked for.
     disk: Option<(DiskFigures, Millis)>,
@@ -101,6 +113,10 @@ impl CfwWorker {
             program: Program { kind: HostKind::Unknown, version: None },
             answers: None,
             latency: None,
+            breaker: Breaker::new(settings.breaker, conduct::seed(host)),
+            told_calls: CallStanding::Closed,
+            conduct_subscribers: Vec::new(),
+            word: None,
             holdings: Holdings::default(),
             disk: None,
             look_schedule: Schedule::new(settings.inventory_interval),
@@ -128,6 +144,12 @@ impl CfwWorker {
         self
     }
 
+    /// Tells our workers who calls, from now on.
+    pub fn speaking_as(mut self, badge: ManagerBadge) -> Self {
+        self.client.show_badge(badge);
+        self
+    }
+
     /// Where its view is found, also after the actor was started.
     pub fn view(&self) -> HostViewHandle {
         self.view.clone()
@@ -136,7 +158,7 @@ impl CfwWorker {
     /// Why the host is not to be asked anything but probes now, if so.
     fn not_to_be_asked(&self) -> Option<AskFailure> {
         match &self.answers {
-            Some(Ok(())) => None,
+            Some(Ok(())) => self.left_alone(),
             Some(Err(failure)) => Some(failure.clone()),
             None => Some(AskFailure::NotAsked("it has not answered a probe yet".to_owned())),
         }
@@ -145,9 +167,14 @@ impl CfwWorker {
     /// Does what is due and sleeps until the next time.
     fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
+        self.follow_breaker();
         if self.not_to_be_asked().is_none() {
-            let is_idle = self.looking_for.is_none() && !self.disk_asked;
-            if self.looking_for.is_none() && self.look_schedule.is_due(now) {
+            let is_idle = self.looking_for.is_none()
+                && !self.disk_asked
+                && (self.open_requests == 0 || !self.told_calls.on_probation());
+            let may_look =
+                if self.told_calls.on_probation() { is_idle } else { self.looking_for.is_none() };
+            if may_look && self.look_schedule.is_due(now) {
                 self.look(ctx, Vec::new());
             } else if is_idle && self.disk_schedule.is_due(now) && self.is_asked_for_copies() {
                 self.ask_disk(ctx);
@@ -229,6 +256,8 @@ impl CfwWorker {
             disk: self.disk.map(|(disk, _)| disk),
             disk_at: self.disk.map(|(_, at)| at),
             open_requests: self.open_requests,
+            calls: self.breaker.standing(self.clock.now()),
+            trouble: self.breaker.trouble().cloned(),
             last_failure: self.last_failure.clone(),
             looks: self.looks,
             failed_looks: self.failed_looks,
@@ -255,11 +284,17 @@ impl Handler<Probe> for CfwWorker {
             match &outcome {
                 Ok(latency) => {
                     worker.latency = Some(*latency);
-                    let is_new_or_back = worker.not_to_be_asked().is_some();
+                    let is_new_or_back = !matches!(worker.answers, Some(Ok(())));
                     worker.answers = Some(Ok(()));
                     if is_new_or_back {
-                        // Another program with other files may answer there now.
-                        worker.look_soon(ctx, None);
+                        worker.breaker.came_back(worker.clock.now());
+                        // Another program with other files may answer there now. On probation the
+                        // call that is under way comes first.
+                        if worker.is_on_trial().is_none() {
+                            worker.look_soon(ctx, None);
+                        } else {
+                            worker.look_schedule.at_once();
+                        }
                     }
                 }
                 Err(failure) => {

@@ -36,6 +36,11 @@ impl Schedule {
         self.next <= now || self.next > now.after(self.interval * 2)
     }
 
+    /// It is due now.
+    pub fn at_once(&mut self) {
+        self.next = Millis(i64::MIN);
+    }
+
     /// It was answered, having been asked at `asked`. `draw` is even in `[0, 1)`.
     pub fn answered(&mut self, asked: Millis, draw: f64) {
         self.failures = 0;

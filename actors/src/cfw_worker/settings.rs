@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::breaker::BreakerSettings;
+use crate::back_off::CoolDown;
 use crate::token::SharedToken;
 
 /// How CfwWorkers call their hosts.
@@ -25,6 +27,8 @@ pub struct CfwWorkerSettings {
     pub open_calls: usize,
     /// Calls that may wait for their turn beyond those.
     pub waiting_calls: usize,
+    /// When calls to a host that keep failing are given up for a while.
+    pub breaker: BreakerSettings,
 }
 
 impl Default for CfwWorkerSettings {
@@ -39,6 +43,13 @@ impl Default for CfwWorkerSettings {
             max_list_bytes: 512 << 20,
             open_calls: 4,
             waiting_calls: 64,
+            breaker: BreakerSettings {
+                open_after: 3,
+                cool_down: CoolDown {
+                    base: Duration::from_secs(10),
+                    cap: Duration::from_secs(300),
+                },
+            },
         }
     }
 }

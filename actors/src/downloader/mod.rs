@@ -16,6 +16,7 @@ pub mod fault;
 pub mod fetch;
 pub mod file_identity;
 pub mod hash_desk;
+pub mod managers;
 mod messages;
 pub mod node_link;
 pub mod order;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::back_off::{BackOff, BackingOff, Blamed};
+use super::back_off::{BackingOff, Blamed};
 use super::event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
 use super::messages::{Task, TaskState};
 use super::snapshot::{FrozenBook, thaw_row};
 use super::state::TaskBook;
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::PieceId;
 use crate::host::{HostAddr, HostRole};
@@ -47,6 +48,11 @@ impl Piece for TaskBook {
             TaskEvent::Forgot { tasks, back_offs } => self.forget(tasks, back_offs),
             TaskEvent::CompletedUnverified { id, size, hash } => {
                 self.complete_unverified(at, *id, *size, *hash)
+            }
+            TaskEvent::ClusterNamed { cluster } => {
+                let named = self.cluster.is_some();
+                self.cluster.get_or_insert(*cluster);
+                Ok(if named { AlreadySo } else { Applied })
             }
         }
     }
@@ -170,8 +176,8 @@ impl TaskBook {
             task.reason = None;
             task.blame = None;
         });
-        if blamed.iter().any(|blamed| self.back_offs.contains_key(blamed)) {
-            Arc::make_mut(&mut self.back_offs).retain(|held, _| !blamed.contains(held));
+        for blamed in &blamed {
+            self.succeeded(at, blamed);
         }
         // The host may have left the yard meanwhile: then there is nothing to record.
         let _ = self.place(at, host, &name);
@@ -190,6 +196,18 @@ impl TaskBook {
             self.alter(id, |task| task.reason = Some(UNVERIFIED.to_owned()));
         }
         Ok(outcome)
+    }
+
+    /// A copy in which `blamed` had a part is in place: a file and a pair are cleared, a host is
+    /// trusted again step by step.
+    fn succeeded(&mut self, at: Millis, blamed: &Blamed) {
+        let Some(back_off) = self.back_offs.get(blamed) else { return };
+        let left = blamed.host().and_then(|_| back_off.after_success(at));
+        let back_offs = Arc::make_mut(&mut self.back_offs);
+        match left {
+            Some(left) => back_offs.insert(blamed.clone(), left),
+            None => back_offs.remove(blamed),
+        };
     }
 
     fn end(
@@ -263,7 +281,9 @@ impl TaskBook {
         if tasks.iter().any(|id| self.ended.contains_key(id)) {
             let ended = Arc::make_mut(&mut self.ended);
             for id in tasks {
-                ended.remove(id);
+                if ended.remove(id).is_some() {
+                    self.forgotten_to = self.forgotten_to.max(Some(*id));
+                }
             }
         }
         if back_offs.iter().any(|blamed| self.back_offs.contains_key(blamed)) {
@@ -375,6 +395,26 @@ mod tests {
         let held = book.held_back(&blamed, Millis(102)).unwrap();
         assert_eq!((held.failures, held.since, held.until), (3, Millis(3), Millis(103)));
         assert!(book.held_back(&blamed, Millis(103)).is_none());
+    }
+
+    #[test]
+    fn a_host_is_trusted_again_step_by_step() {
+        let mut book = book();
+        let blamed = Blamed::Destination(host(21));
+        for id in 1..5 {
+            create(&mut book, new_task(id, "a.mpg")).unwrap();
+            book.apply(Millis(id), &fail(id, blamed.clone(), 100)).unwrap();
+        }
+        let failures = |book: &TaskBook| book.back_offs().get(&blamed).map(|held| held.failures);
+        let mut left = vec![failures(&book)];
+        for id in 10..13 {
+            create(&mut book, new_task(id, &format!("{id}.mpg"))).unwrap();
+            let done = TaskEvent::Completed { id: TaskId(id), size: None, hash: None };
+            book.apply(Millis(50), &done).unwrap();
+            left.push(failures(&book));
+            assert_eq!(book.on_probation(&blamed, Millis(50)), left.last() != Some(&None));
+        }
+        assert_eq!(left, [Some(4), Some(2), Some(1), None]);
     }
 
     #[test]

@@ -1,13 +1,12 @@
-//! Back-off: whoever is to blame for a failed copy is left alone for a while, and nobody else.
-//! Pure.
+//! Who backs off: whoever is to blame for a failed copy is left alone for a while, and nobody else.
+//! How long, and how it comes back, is [`crate::back_off`]'s. Pure.
 
 use std::fmt;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::messages::Task;
-use super::settings::BackOffSettings;
+use crate::back_off::{BackOff, CoolDown};
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::names::FileName;
@@ -38,10 +37,29 @@ impl Blamed {
         }
     }
 
-    /// Everybody who has a part in `task`: cleared when it succeeds.
+    /// Everybody who has a part in `task`: its success speaks for them.
     pub fn all_of(task: &Task) -> [Blamed; 4] {
         [Blame::Source, Blame::Destination, Blame::File, Blame::Pair]
             .map(|blame| Blamed::of(blame, task))
+    }
+}
+
+impl Blamed {
+    /// The host that this is about alone.
+    pub fn host(&self) -> Option<HostAddr> {
+        match self {
+            Blamed::Source(host) | Blamed::Destination(host) => Some(*host),
+            Blamed::File(_) | Blamed::Pair(..) => None,
+        }
+    }
+
+    /// Whether `host` has a part in it.
+    pub fn involves(&self, host: HostAddr) -> bool {
+        match self {
+            Blamed::Source(one) | Blamed::Destination(one) => *one == host,
+            Blamed::Pair(one, other) => *one == host || *other == host,
+            Blamed::File(_) => false,
+        }
     }
 }
 
@@ -65,76 +83,39 @@ pub struct BackingOff {
     pub until: Millis,
 }
 
-/// A back-off as it stands. Remembered for a while after it is over, so that the next failure
-/// counts on from here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackOff {
-    /// Failures in a row.
-    pub failures: u32,
-    /// When the last of them happened.
-    pub since: Millis,
-    /// Until when nothing is asked of it.
-    pub until: Millis,
-    /// What went wrong last.
-    pub reason: String,
-}
-
-impl BackOff {
-    /// Whether it holds at `now`.
-    pub fn holds(&self, now: Millis) -> bool {
-        now < self.until
-    }
-
-    /// Whether it is so long over that the next failure counts as the first again: as long as it
-    /// lasted, and at least `base`.
-    pub fn is_stale(&self, base: Duration, now: Millis) -> bool {
-        now >= self.until.after(self.until.since(self.since).max(base))
-    }
-}
-
-impl BackOffSettings {
-    /// How long to back off after `failures` in a row: `base`, doubled each time, up to `cap`.
-    pub fn after_failures(&self, failures: u32) -> Duration {
-        let doublings = failures.saturating_sub(1).min(31);
-        self.base.saturating_mul(1 << doublings).min(self.cap)
-    }
-
-    /// The back-off that a failure of `blamed` at `now` sets, given the one that stands. None when
-    /// the failed task was created before the standing back-off began: its failure is part of the
-    /// same trouble and does not count again.
-    pub fn next(
-        &self,
-        blamed: Blamed,
-        standing: Option<&BackOff>,
-        created: Millis,
-        now: Millis,
-    ) -> Option<BackingOff> {
-        let failures = match standing {
-            Some(standing) if standing.holds(now) && created < standing.since => return None,
-            Some(standing) => standing.failures.saturating_add(1),
-            None => 1,
-        };
-        Some(BackingOff { blamed, until: now.after(self.after_failures(failures)) })
-    }
+/// The back-off that a failure at `now` of `task`, laid to `blamed`, sets, given the one that stands.
+/// None when the failed task was created before the standing back-off began, which holds: its failure
+/// is part of the same trouble and does not count again. The ends for hosts are spread a little.
+pub fn next(
+    cool_down: CoolDown,
+    blamed: Blamed,
+    standing: Option<&BackOff>,
+    task: &Task,
+    now: Millis,
+) -> Option<BackingOff> {
+    let failures = match standing {
+        Some(standing) if standing.holds(now) && task.created <= standing.since => return None,
+        Some(standing) => standing.failures.saturating_add(1),
+        None => 1,
+    };
+    let time = match &blamed {
+        Blamed::Source(_) | Blamed::Destination(_) => {
+            cool_down.jittered(failures, task.id.0.unsigned_abs())
+        }
+        Blamed::File(_) | Blamed::Pair(..) => cool_down.after_failures(failures),
+    };
+    Some(BackingOff { blamed, until: now.after(time) })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::task_manager::samples::{host, task};
 
-    const SETTINGS: BackOffSettings =
-        BackOffSettings { base: Duration::from_secs(10), cap: Duration::from_secs(60) };
-
-    fn blamed() -> Blamed {
-        Blamed::File(FileName::new("a.mpg").unwrap())
-    }
-
-    #[test]
-    fn it_doubles_up_to_its_cap() {
-        let seconds: Vec<u64> =
-            [1, 2, 3, 4, 5, 4_000_000_000].map(|n| SETTINGS.after_failures(n).as_secs()).into();
-        assert_eq!(seconds, [10, 20, 40, 60, 60, 60]);
-    }
+    const COOL_DOWN: CoolDown =
+        CoolDown { base: Duration::from_secs(10), cap: Duration::from_secs(60) };
 
     #[test]
     fn tasks_of_the_same_trouble_count_once() {
@@ -144,18 +125,26 @@ mod tests {
             until: Millis(11_000),
             reason: String::new(),
         };
-        let next = |created, now| SETTINGS.next(blamed(), Some(&standing), created, now);
-        assert_eq!(next(Millis(999), Millis(2000)), None);
+        let next = |created, now| {
+            let task = Task { created, ..task(1, "a.mpg") };
+            let blamed = Blamed::File(task.name.clone());
+            next(COOL_DOWN, blamed, Some(&standing), &task, now)
+        };
+        assert_eq!(next(Millis(1000), Millis(2000)), None);
         let until = next(Millis(11_000), Millis(12_000)).unwrap().until;
         assert_eq!(until, Millis(32_000));
     }
 
     #[test]
-    fn it_holds_until_its_end_and_is_stale_one_length_later() {
-        let standing =
-            BackOff { failures: 2, since: Millis(0), until: Millis(20_000), reason: String::new() };
-        assert!(standing.holds(Millis(19_999)) && !standing.holds(Millis(20_000)));
-        assert!(!standing.is_stale(SETTINGS.base, Millis(39_999)));
-        assert!(standing.is_stale(SETTINGS.base, Millis(40_000)));
+    fn hosts_that_fail_together_are_not_tried_again_together() {
+        let ends: std::collections::BTreeSet<Millis> = (1..20)
+            .filter_map(|id| {
+                let blamed = Blamed::Destination(host(21));
+                next(COOL_DOWN, blamed, None, &task(id, "a.mpg"), Millis(0))
+            })
+            .map(|back_off| back_off.until)
+            .collect();
+        assert!(ends.len() > 10, "{ends:?}");
+        assert!(ends.iter().all(|end| (Millis(9000)..=Millis(10_000)).contains(end)), "{ends:?}");
     }
 }

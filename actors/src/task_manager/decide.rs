@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::back_off::{BackingOff, Blamed};
+use super::back_off::{self, BackingOff, Blamed};
 use super::event::{Ending, GivenUp, TaskEvent};
 use super::hosts::HostTable;
 use super::messages::{Task, TaskState};
@@ -59,7 +59,7 @@ impl Deciding<'_> {
     pub fn give_up(&self, task: &Task, how: GivenUp, blame: Blame, reason: String) -> TaskEvent {
         let blamed = Blamed::of(blame, task);
         let standing = self.book.back_offs().get(&blamed);
-        let back_off = self.settings.back_off.next(blamed, standing, task.created, self.now);
+        let back_off = back_off::next(self.settings.back_off, blamed, standing, task, self.now);
         let ending = Ending { how, reason, blame: Some(blame) };
         TaskEvent::Ended { id: task.id, ending, back_off }
     }

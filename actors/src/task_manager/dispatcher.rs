@@ -10,24 +10,25 @@ use super::decide::Deciding;
 use super::event::{GivenUp, TaskEvent, TaskOutcome};
 use super::hosts::{HostTable, Landed};
 use super::inventory::next_difference;
-use super::plan::{Planner, Round, Skip, Yard};
+use super::plan::{Explanation, Planner, Round, Yard};
 use super::reports::Heard;
 use super::settings::{HostSetting, TaskSettings};
 use super::show::LastRound;
 use super::signs::Signs;
 use super::state::TaskBook;
+use super::strangers::{Stranger, Strangers, Us};
 use super::views::TaskCounters;
 use crate::catalog::MasterLook;
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::rising::RisingHits;
-use crate::cfw_worker::HostObserved;
+use crate::cfw_worker::{HostConduct, HostObserved};
 use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, CommitError, InFlight};
 use crate::names::{FileId, FileName};
-use crate::wire::worker::Report;
+use crate::wire::worker::{Report, TaskId};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -84,6 +85,7 @@ pub struct Dispatcher {
     pub(super) signs: Signs,
     pub(super) last_round: Option<LastRound>,
     pub(super) counters: TaskCounters,
+    pub(super) strangers: Strangers,
     /// Whether masters are being looked at.
     looking: bool,
     /// Hosts that are being asked what they hold.
@@ -173,6 +175,27 @@ impl Dispatcher {
         self.planner.left(left.iter().map(FileId), book, &self.hosts);
     }
 
+    /// Takes how a host is to be dealt with, and who else has to do with it; `us` is who we are
+    /// while we lead. Answers whether that changes what may be planned on it.
+    pub fn take_conduct(&mut self, conduct: &HostConduct, us: Option<Us>) -> bool {
+        if let Some(us) = us {
+            self.strangers.hear(conduct, us);
+        }
+        self.hosts.set_calls(conduct)
+    }
+
+    /// The signs of somebody else who manages this yard that are to be logged now.
+    pub fn strangers_to_log(&mut self, now: Millis) -> Vec<Stranger> {
+        self.strangers.to_log(now)
+    }
+
+    /// Takes note of a change over cfm's wire, if of a task that was never made here.
+    pub fn note_change(&mut self, id: TaskId, standing: Standing<'_>) {
+        if standing.book.never_made(id) {
+            self.strangers.note_unknown_change(id, standing.now);
+        }
+    }
+
     /// Everything that is due now: ends of tasks, what was kept long enough, and the next part of
     /// every inventory that differs from the placements.
     pub fn due(&mut self, standing: Standing<'_>) -> Vec<TaskEvent> {
@@ -200,7 +223,10 @@ impl Dispatcher {
                 continue;
             };
             match next_difference(book, addr, host) {
-                Some(event) => events.push(event),
+                Some(event) => {
+                    self.strangers.note_difference(book, &event, standing.now);
+                    events.push(event);
+                }
                 None => self.hosts.set_differs(addr, false),
             }
         }
@@ -214,10 +240,27 @@ impl Dispatcher {
         planner.round(&yard(standing, hosts, settings, signs))
     }
 
-    /// Why a file gets no copy as things are; none if it would be planned when its turn comes.
-    pub fn explain(&mut self, file: FileId, standing: Standing<'_>) -> Option<Skip> {
+    /// The file of that name, if its master is to be looked at before it is explained.
+    pub fn wants_look(&self, name: &FileName, standing: Standing<'_>) -> Option<FileId> {
+        let file = standing.book.names().find(name.as_bytes())?;
+        self.planner.wants_look(file, standing.now).then_some(file)
+    }
+
+    /// Takes what a look at the master of `file` alone showed.
+    pub fn learn(
+        &mut self,
+        file: FileId,
+        seen: impl IntoIterator<Item = (FileId, MasterLook)>,
+        now: Millis,
+    ) {
+        self.planner.learn([(file, MasterLook::Unknown)], &self.settings, now);
+        self.planner.learn(seen, &self.settings, now);
+    }
+
+    /// Why a file is or is not planned, also one that nobody knows.
+    pub fn explain(&mut self, name: &FileName, standing: Standing<'_>) -> Explanation {
         let Dispatcher { planner, hosts, settings, signs, .. } = self;
-        planner.explain(file, &yard(standing, hosts, settings, signs))
+        planner.explain(name, &yard(standing, hosts, settings, signs))
     }
 
     /// Whether these masters are to be looked at now: one list at a time.
@@ -265,6 +308,9 @@ impl Dispatcher {
     /// is to be committed and what is no longer that host's to do.
     pub fn hear(&mut self, host: HostAddr, reports: &[Report], standing: Standing<'_>) -> Heard {
         let heard = self.deciding(standing).hear(host, reports);
+        for report in reports.iter().filter(|report| standing.book.never_made(report.task)) {
+            self.strangers.note_unknown_task(host, report, standing.now);
+        }
         self.counters.reports += reports.len() as u64;
         for &(task, bytes) in &heard.signs {
             self.signs.heard(task, standing.now, bytes);
@@ -342,6 +388,7 @@ impl Dispatcher {
             TaskEvent::Created(_)
             | TaskEvent::Began { .. }
             | TaskEvent::Claimed { .. }
+            | TaskEvent::ClusterNamed { .. }
             | TaskEvent::Forgot { .. } => Followed::default(),
         }
     }

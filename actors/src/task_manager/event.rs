@@ -9,6 +9,7 @@ use super::back_off::BackingOff;
 use super::messages::TaskState;
 use crate::clock::Millis;
 use crate::host::{BitsPerSecond, HostAddr, HostRole};
+use crate::manager::ClusterId;
 use crate::names::FileName;
 use crate::wire::worker::{Blame, ContentHash, TaskId};
 
@@ -33,7 +34,7 @@ pub enum TaskEvent {
         id: TaskId,
     },
     /// The copy is in place: the task ends and the placement is recorded with it. Whoever backed
-    /// off and had a part in it is cleared.
+    /// off and had a part in it is cleared, a host step by step.
     Completed {
         /// The task.
         id: TaskId,
@@ -86,6 +87,11 @@ pub enum TaskEvent {
         size: u64,
         /// The hash that the destination computed from what arrived.
         hash: ContentHash,
+    },
+    /// The cluster has an id. It keeps the first one.
+    ClusterNamed {
+        /// The id.
+        cluster: ClusterId,
     },
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::settings::HostSetting;
-use crate::cfw_worker::{DiskFigures, HostObserved, Inventory};
+use crate::cfw_worker::{CallStanding, DiskFigures, HostConduct, HostObserved, Inventory};
 use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
 use crate::host::{HostAddr, HostKind, HostRole};
@@ -21,6 +21,8 @@ pub struct HostState {
     pub health: Health,
     /// What program answers.
     pub kind: HostKind,
+    /// Whether calls to it go well.
+    pub calls: CallStanding,
     /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
     pub disk: Option<(DiskFigures, Millis)>,
     /// Its inventory as last read by this process.
@@ -54,6 +56,7 @@ impl HostState {
             role,
             health: Health::Unknown,
             kind: HostKind::Unknown,
+            calls: CallStanding::Closed,
             disk: None,
             observed: None,
             landed: HashMap::new(),
@@ -146,6 +149,14 @@ impl HostTable {
         }
         host.drop_landed();
         changed
+    }
+
+    /// Takes how calls to a host go. Answers whether that changes what may be planned on it.
+    pub fn set_calls(&mut self, conduct: &HostConduct) -> bool {
+        let Some(host) = self.hosts.get_mut(&conduct.host) else {
+            return false;
+        };
+        std::mem::replace(&mut host.calls, conduct.calls) != conduct.calls
     }
 
     /// Takes note of a copy that arrived.

@@ -2,12 +2,12 @@
 
 use actix::Message;
 
-use super::plan::Skip;
+use super::plan::Explanation;
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::host::{BitsPerSecond, HostAddr};
 use crate::journal::CommitError;
-use crate::names::{FileId, FileName};
+use crate::names::FileName;
 use crate::wire::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -153,12 +153,26 @@ pub enum ReportsRefused {
     Commit(#[from] CommitError),
 }
 
-/// Asks why a file gets no copy.
+/// Forgets the failures of a host: its back-offs as source, as destination, and in pairs. For an
+/// operator who has mended it. Answers how many there were.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Option<Skip>")]
+#[rtype(result = "Result<usize, CommitError>")]
+pub struct ResetHost {
+    /// The host.
+    pub host: HostAddr,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Asks why a file is or is not planned. Its master is looked at first where that was not done
+/// lately.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Explanation")]
 pub struct ExplainFile {
-    /// The file.
-    pub file: FileId,
+    /// The file; one that nobody knows is explained too.
+    pub name: FileName,
 }
 
 /// Asks to look at once for what has become due. The TaskManager sends itself the like by its

@@ -31,6 +31,7 @@ mod show;
 mod signs;
 mod snapshot;
 mod state;
+mod strangers;
 mod time_out;
 mod turn;
 mod views;
@@ -40,7 +41,7 @@ use std::time::Instant;
 
 use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
-pub use back_off::{BackOff, BackingOff, Blamed};
+pub use back_off::{BackingOff, Blamed};
 pub use change::change_answer;
 pub use decide::Deciding;
 pub use dispatcher::{Arrival, Dispatcher, Followed, HealthTaken, Standing};
@@ -50,9 +51,10 @@ pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
 pub use messages::*;
 pub use reports::Heard;
-pub use settings::{BackOffSettings, HostSetting, Spread, TaskSettings};
+pub use settings::{HostSetting, Spread, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
+pub use strangers::{Stranger, StrangerSign, Us};
 pub use views::*;
 
 use crate::catalog::LookUpMasters;
@@ -60,6 +62,7 @@ use crate::cfw_worker::{CopyArrived, Refresh};
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
 use crate::journal::{Journal, Piece, Seat};
+use crate::manager::ManagerBadge;
 use crate::names::NameTable;
 use crate::supervision::Route;
 
@@ -87,6 +90,7 @@ pub struct TaskManager {
     board: TaskBoard,
     /// When the next turn begins, and its timer.
     wake: Option<(Instant, SpawnHandle)>,
+    badge: Option<ManagerBadge>,
 }
 
 impl TaskManager {
@@ -108,7 +112,14 @@ impl TaskManager {
             collaborators,
             board,
             wake: None,
+            badge: None,
         }
+    }
+
+    /// Fills in `badge` once the id of the cluster is known.
+    pub fn speaking_as(mut self, badge: ManagerBadge) -> Self {
+        self.badge = Some(badge);
+        self
     }
 
     /// The pure part, with where things stand for it.

@@ -3,8 +3,9 @@
 use actix::{Context, Handler};
 
 use super::TaskManager;
+use super::strangers::{Stranger, Us};
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
-use crate::cfw_worker::HostObserved;
+use crate::cfw_worker::{HostConduct, HostObserved};
 use crate::heartbeat::HealthChanged;
 
 impl Handler<RankingChanged> for TaskManager {
@@ -45,6 +46,31 @@ impl Handler<HealthChanged> for TaskManager {
             self.refresh(changed.host, ctx);
         }
         self.soon(ctx);
+    }
+}
+
+impl TaskManager {
+    /// Tells the operator of signs that somebody else manages this yard too, each once.
+    pub(super) fn tell_of_strangers(&mut self) {
+        for stranger in self.dispatcher.strangers_to_log(self.clock.now()) {
+            let Stranger { host, sign, sure, what, times, .. } = stranger;
+            let host = host.map(|host| host.to_string());
+            tracing::warn!(host, ?sign, sure, times, what, "somebody else manages this yard too");
+        }
+    }
+}
+
+impl Handler<HostConduct> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, conduct: HostConduct, ctx: &mut Context<Self>) {
+        let us = self.seat.epoch().zip(self.seat.piece().cluster());
+        let us = us.map(|(epoch, cluster)| Us { cluster, epoch });
+        let changes = self.dispatcher.take_conduct(&conduct, us);
+        self.tell_of_strangers();
+        if changes {
+            self.soon(ctx);
+        }
     }
 }
 

@@ -5,11 +5,14 @@ use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
 
 use super::entries::split;
-use super::plan::Skip;
+use super::plan::Explanation;
+use super::turn::LOOK_TIMEOUT;
 use super::{
-    CancelTask, ChangeRefused, ChangeTask, CheckNow, Deciding, ExplainFile, OldState, PlanNow,
-    ReportsRefused, TakeReports, TaskBook, TaskEvent, TaskManager, change_answer,
+    Blamed, CancelTask, ChangeRefused, ChangeTask, CheckNow, Deciding, ExplainFile, OldState,
+    PlanNow, ReportsRefused, ResetHost, TakeReports, TaskBook, TaskEvent, TaskManager,
+    change_answer,
 };
+use crate::catalog::LookUpMasters;
 use crate::event::Epoch;
 use crate::journal::{Asked, CommitError, Settlement};
 use crate::wire::worker::{ReportsTaken, TaskId};
@@ -24,6 +27,11 @@ impl Handler<ChangeTask> for TaskManager {
 
     fn handle(&mut self, change: ChangeTask, _: &mut Context<Self>) -> Self::Result {
         let ChangeTask { id, to, request } = change;
+        if self.seat.epoch().is_some() {
+            let now = self.clock.now();
+            let (dispatcher, standing) = self.at(now);
+            dispatcher.note_change(id, standing);
+        }
         let asked = Asked::by_request(OLD_WIRE, request);
         self.answer(asked, id, to, |deciding| deciding.change(id, to))
     }
@@ -110,6 +118,35 @@ impl Handler<TakeReports> for TaskManager {
     }
 }
 
+impl Handler<ResetHost> for TaskManager {
+    type Result = Answer<usize, CommitError>;
+
+    fn handle(&mut self, reset: ResetHost, _: &mut Context<Self>) -> Self::Result {
+        if let Err(error) = self.leading() {
+            return Box::pin(ready(Err(error)));
+        }
+        let ResetHost { host, asked_by, request } = reset;
+        let held = self.seat.piece().back_offs().keys();
+        let back_offs: Vec<Blamed> = held.filter(|held| held.involves(host)).cloned().collect();
+        let count = back_offs.len();
+        tracing::info!(%host, asked_by, back_offs = count, "a host is trusted again on request");
+        if back_offs.is_empty() {
+            return Box::pin(ready(Ok(0)));
+        }
+        // Few enough for one entry: two of the host, and one pair for each other host.
+        let events = vec![TaskEvent::Forgot { tasks: Vec::new(), back_offs }];
+        let asked = Asked::by_request(asked_by, request);
+        let committing = self.seat.commit(self.clock.now(), asked, events);
+        let answering = wrap_future::<_, Self>(committing).map(
+            move |settlement, manager, ctx: &mut Context<Self>| {
+                manager.settled(settlement, ctx)?;
+                Ok(count)
+            },
+        );
+        Box::pin(answering)
+    }
+}
+
 impl Handler<PlanNow> for TaskManager {
     type Result = MessageResult<PlanNow>;
 
@@ -128,12 +165,23 @@ impl Handler<CheckNow> for TaskManager {
 }
 
 impl Handler<ExplainFile> for TaskManager {
-    type Result = MessageResult<ExplainFile>;
+    type Result = ResponseActFuture<TaskManager, Explanation>;
 
-    fn handle(&mut self, explain: ExplainFile, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, ExplainFile { name }: ExplainFile, _: &mut Context<Self>) -> Self::Result {
         let now = self.clock.now();
         let (dispatcher, standing) = self.at(now);
-        let why: Option<Skip> = dispatcher.explain(explain.file, standing);
-        MessageResult(why)
+        let Some(file) = dispatcher.wants_look(&name, standing) else {
+            return Box::pin(ready(dispatcher.explain(&name, standing)));
+        };
+        let look_up = self.collaborators.look_up.recipient();
+        let looking = look_up.send(LookUpMasters { files: vec![file] });
+        let looking = wrap_future::<_, Self>(tokio::time::timeout(LOOK_TIMEOUT, looking));
+        Box::pin(looking.map(move |answer, manager, _| {
+            let seen = answer.ok().and_then(Result::ok).unwrap_or_default();
+            let now = manager.clock.now();
+            let (dispatcher, standing) = manager.at(now);
+            dispatcher.learn(file, seen, now);
+            dispatcher.explain(&name, standing)
+        }))
     }
 }

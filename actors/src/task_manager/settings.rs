@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::back_off::CoolDown;
 use crate::bandwidth::Bandwidth;
 use crate::host::{HostAddr, HostRole};
 
@@ -25,16 +26,6 @@ pub enum Spread {
     Ring,
 }
 
-/// How long whoever is blamed for a failure is left alone: `base` after the first one, doubled
-/// with each further one, never longer than `cap`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackOffSettings {
-    /// After the first failure.
-    pub base: Duration,
-    /// At most.
-    pub cap: Duration,
-}
-
 /// Everything that can be set of the TaskManager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSettings {
@@ -50,7 +41,7 @@ pub struct TaskSettings {
     /// How fast copies may go, and hosts.
     pub bandwidth: Bandwidth,
     /// How failures keep back what is to blame for them.
-    pub back_off: BackOffSettings,
+    pub back_off: CoolDown,
     /// How long an ended task stays in the list.
     pub keep_ended: Duration,
     /// How many ended tasks stay in the list at most; the oldest go first.
@@ -78,10 +69,7 @@ impl Default for TaskSettings {
             timeout: Duration::from_secs(30 * 60),
             pickup_timeout: Duration::from_secs(5 * 60),
             bandwidth: Bandwidth::default(),
-            back_off: BackOffSettings {
-                base: Duration::from_secs(15),
-                cap: Duration::from_secs(60 * 60),
-            },
+            back_off: CoolDown { base: Duration::from_secs(15), cap: Duration::from_secs(60 * 60) },
             keep_ended: Duration::from_secs(60 * 60),
             keep_ended_count: 1000,
             ignore_prefixes: Vec::new(),

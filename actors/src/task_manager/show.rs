@@ -1,38 +1,38 @@
 //! How the view is made. Pure.
 
+use std::sync::Arc;
+
 use super::dispatcher::{Dispatcher, Standing};
 use super::plan::Part;
 use super::rates::Roads;
 use super::state::TaskBook;
-use super::{
-    BackOffView, PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskManagerView,
-};
+use super::{PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskManagerView};
 use crate::bandwidth::InForce;
 use crate::clock::Millis;
 use crate::event::Epoch;
+use crate::manager::ManagerBadge;
 
 impl TaskManager {
     /// Renews the view on the board.
     pub(super) fn show(&mut self) {
         let (now, epoch) = (self.clock.now(), self.seat.epoch());
         let (dispatcher, standing) = self.at(now);
-        let view = dispatcher.view(standing, epoch);
+        let (cluster, mut view) = (standing.book.cluster(), dispatcher.view(standing, epoch));
+        if let (Some(badge), Some(cluster)) = (&self.badge, cluster) {
+            badge.set_cluster(cluster);
+        }
+        view.manager = self.badge.as_ref().and_then(ManagerBadge::id);
         self.board.show(view);
     }
 }
 
 impl Dispatcher {
-    /// What there is to see; `epoch` is the one that this node leads in.
+    /// What there is to see; `epoch` is the one that this node leads in. Who it is, the actor adds.
     pub fn view(&self, standing: Standing<'_>, epoch: Option<Epoch>) -> TaskManagerView {
         let Standing { book, now, .. } = standing;
         let open = book.open();
         let in_force = self.settings.bandwidth.at(now);
         let progress = self.signs.all().filter(|(task, _)| open.contains_key(task));
-        let back_offs = book.back_offs().iter().map(|(blamed, back_off)| BackOffView {
-            blamed: blamed.clone(),
-            back_off: back_off.clone(),
-            holds: back_off.holds(now),
-        });
         let placements = book.placements().iter().map(|(host, held)| (*host, held.files.clone()));
         TaskManagerView {
             at: now,
@@ -41,10 +41,12 @@ impl Dispatcher {
             ended: book.ended().clone(),
             progress: progress.collect(),
             rates: Roads { hosts: &self.hosts, in_force }.rates(open),
-            back_offs: back_offs.collect(),
+            back_offs: Arc::clone(book.back_offs()),
             hosts: self.planned_hosts(book, in_force),
             placements: placements.collect(),
             plan: self.plan_view(book),
+            manager: None,
+            strangers: self.strangers.at(now).cloned().collect(),
             counters: self.counters,
         }
     }

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::back_off::{BackOff, Blamed};
+use super::back_off::Blamed;
 use super::messages::Task;
 use super::state::{Placement, TaskBook, Tasks};
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::PieceId;
 use crate::host::{HostAddr, HostRole};
 use crate::journal::{FrozenPiece, UnreadableEvent};
+use crate::manager::ClusterId;
 use crate::names::{FileId, FileName, NameTable};
+use crate::wire::worker::TaskId;
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;
@@ -36,6 +39,10 @@ enum Row {
     },
     /// The destination of the task that was created last.
     LastPlannedTo(HostAddr),
+    /// The highest number among the tasks that were forgotten.
+    ForgottenTo(TaskId),
+    /// The id of the cluster.
+    Cluster(ClusterId),
 }
 
 /// The piece at one index: shared shards.
@@ -47,6 +54,8 @@ pub(super) struct FrozenBook {
     back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     placements: BTreeMap<HostAddr, Placement>,
     last_planned_to: Option<HostAddr>,
+    forgotten_to: Option<TaskId>,
+    cluster: Option<ClusterId>,
 }
 
 impl FrozenBook {
@@ -59,6 +68,8 @@ impl FrozenBook {
             back_offs: Arc::clone(&book.back_offs),
             placements: book.placements.clone(),
             last_planned_to: book.last_planned_to,
+            forgotten_to: book.forgotten_to,
+            cluster: book.cluster,
         }
     }
 }
@@ -81,6 +92,12 @@ impl FrozenPiece for FrozenBook {
         }
         if let Some(host) = self.last_planned_to {
             put(&Row::LastPlannedTo(host));
+        }
+        if let Some(id) = self.forgotten_to {
+            put(&Row::ForgottenTo(id));
+        }
+        if let Some(cluster) = self.cluster {
+            put(&Row::Cluster(cluster));
         }
     }
 }
@@ -135,6 +152,8 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
             placement.confirmed = confirmed;
         }
         Row::LastPlannedTo(host) => book.last_planned_to = Some(host),
+        Row::ForgottenTo(id) => book.forgotten_to = Some(id),
+        Row::Cluster(cluster) => book.cluster = Some(cluster),
     }
     Ok(())
 }
@@ -144,9 +163,8 @@ mod tests {
     use super::*;
     use crate::journal::Piece;
     use crate::task_manager::back_off::BackingOff;
-    use crate::task_manager::event::{Ending, GivenUp, TaskEvent};
+    use crate::task_manager::event::{Ending, GivenUp, NewTask, TaskEvent};
     use crate::task_manager::samples::{host, name, new_task};
-    use crate::wire::worker::TaskId;
 
     fn rows(book: &TaskBook) -> Vec<Vec<u8>> {
         let mut rows = Vec::new();
@@ -168,6 +186,12 @@ mod tests {
         let back_off = Some(BackingOff { blamed, until: Millis(99) });
         apply(TaskEvent::Ended { id: TaskId(1), ending, back_off });
         apply(TaskEvent::Created(new_task(2, "b.mpg")));
+        apply(TaskEvent::ClusterNamed { cluster: ClusterId(77) });
+        apply(TaskEvent::ClusterNamed { cluster: ClusterId(78) });
+        apply(TaskEvent::Created(NewTask { source_cap: 2, ..new_task(3, "c.mpg") }));
+        let ending = Ending { how: GivenUp::Cancelled, reason: String::new(), blame: None };
+        apply(TaskEvent::Ended { id: TaskId(3), ending, back_off: None });
+        apply(TaskEvent::Forgot { tasks: vec![TaskId(3), TaskId(99)], back_offs: Vec::new() });
         let added = (0..5000).map(|i| name(&format!("{i:0>40}"))).collect();
         let removed = Vec::new();
         apply(TaskEvent::InventoryDiffered { host: host(21), added, removed, complete: true });
@@ -197,6 +221,8 @@ mod tests {
         assert_eq!(named(&thawed), named(&book));
         assert!(thawed.placement(host(21)).unwrap().complete);
         assert_eq!(thawed.last_planned_to(), Some(host(21)));
+        assert_eq!(thawed.cluster(), Some(ClusterId(77)), "a cluster keeps its first id");
+        assert_eq!(thawed.forgotten_to(), Some(TaskId(3)), "not what it never had");
     }
 
     #[test]

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::back_off::{BackOff, Blamed};
+use super::back_off::Blamed;
 use super::messages::Task;
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::host::{HostAddr, HostRole};
+use crate::manager::ClusterId;
 use crate::names::{FileId, FileName, NameTable};
 use crate::wire::worker::TaskId;
 
@@ -45,6 +47,8 @@ pub struct TaskBook {
     pub(super) back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     pub(super) placements: BTreeMap<HostAddr, Placement>,
     pub(super) last_planned_to: Option<HostAddr>,
+    pub(super) forgotten_to: Option<TaskId>,
+    pub(super) cluster: Option<ClusterId>,
 }
 
 impl TaskBook {
@@ -93,6 +97,12 @@ impl TaskBook {
         self.back_offs.get(blamed).filter(|back_off| back_off.holds(now))
     }
 
+    /// Whether the back-off of `blamed` is over and no success has closed it yet: one copy at a time
+    /// is given to it, as a trial.
+    pub fn on_probation(&self, blamed: &Blamed, now: Millis) -> bool {
+        self.back_offs.get(blamed).is_some_and(|back_off| !back_off.holds(now))
+    }
+
     /// What a host holds, as far as was ever confirmed.
     pub fn placement(&self, host: HostAddr) -> Option<&Placement> {
         self.placements.get(&host)
@@ -107,6 +117,17 @@ impl TaskBook {
     /// destinations take turns, the next one is behind it.
     pub fn last_planned_to(&self) -> Option<HostAddr> {
         self.last_planned_to
+    }
+
+    /// The highest number among the tasks that went from the list: of a number above it that is not
+    /// in the list, no task was ever made here.
+    pub fn forgotten_to(&self) -> Option<TaskId> {
+        self.forgotten_to
+    }
+
+    /// The id of this cluster; none before it first led.
+    pub fn cluster(&self) -> Option<ClusterId> {
+        self.cluster
     }
 
     /// The number of a file's name.

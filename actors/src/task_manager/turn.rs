@@ -14,6 +14,7 @@ use crate::cfw_worker::Refresh;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{Asked, CommitError, Settlement};
+use crate::manager::ClusterId;
 use crate::names::FileId;
 use crate::supervision::Route;
 
@@ -26,7 +27,7 @@ const MYSELF: &str = "task-manager";
 const GATHERING: Duration = Duration::from_millis(5);
 
 /// How long a look at masters may take before their files are passed over for a while.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl TaskManager {
     /// Takes a turn soon: changes that come together are planned with together.
@@ -39,7 +40,9 @@ impl TaskManager {
         if self.seat.epoch().is_some() {
             let now = self.clock.now();
             let (dispatcher, standing) = self.at(now);
-            let events = dispatcher.due(standing);
+            let mut events = dispatcher.due(standing);
+            events.extend(self.naming());
+            self.tell_of_strangers();
             self.commit(events, ctx);
             self.plan(now, ctx);
             let (dispatcher, standing) = self.at(now);
@@ -67,6 +70,14 @@ impl TaskManager {
             manager.turn(ctx);
         });
         self.wake = Some((at, timer));
+    }
+
+    /// Gives the cluster its id, once.
+    fn naming(&self) -> Option<TaskEvent> {
+        let named = |event: &TaskEvent| matches!(event, TaskEvent::ClusterNamed { .. });
+        let is_named =
+            self.seat.piece().cluster().is_some() || self.seat.in_flight().events().any(named);
+        (!is_named).then(|| TaskEvent::ClusterNamed { cluster: ClusterId::random() })
     }
 
     fn plan(&mut self, now: Millis, ctx: &mut Context<Self>) {

@@ -8,15 +8,18 @@ use roaring::RoaringBitmap;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
-use super::back_off::{BackOff, Blamed};
+use super::back_off::Blamed;
 use super::messages::Task;
 use super::plan::{Part, Skip, Unusable, Waiting};
 use super::signs::Sign;
 use super::state::Tasks;
+use super::strangers::Stranger;
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
 use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
+use crate::manager::ManagerId;
 use crate::names::FileName;
 use crate::wire::worker::{TaskId, TaskOrder, TaskOrders};
 
@@ -78,8 +81,9 @@ pub struct TaskManagerView {
     pub progress: BTreeMap<TaskId, Sign>,
     /// The rate in force of each open task; those that nothing limits are left out.
     pub rates: BTreeMap<TaskId, BitsPerSecond>,
-    /// Who backs off, those that are over but remembered included.
-    pub back_offs: Vec<BackOffView>,
+    /// Who backs off, those on probation included.
+    #[serde(serialize_with = "as_pairs")]
+    pub back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     /// The hosts as planned with.
     pub hosts: Vec<PlannedHost>,
     /// Which files each host holds, as last confirmed.
@@ -87,20 +91,12 @@ pub struct TaskManagerView {
     pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
     /// The planner.
     pub plan: PlanView,
+    /// Who this node is to its hosts; none while that is not known.
+    pub manager: Option<ManagerId>,
+    /// Signs that somebody else manages this yard too.
+    pub strangers: Vec<Stranger>,
     /// Counts of what this node did while it led, since the process started.
     pub counters: TaskCounters,
-}
-
-/// One back-off.
-#[derive(Clone, Debug, Serialize)]
-pub struct BackOffView {
-    /// Who.
-    pub blamed: Blamed,
-    /// How often, until when, why.
-    #[serde(flatten)]
-    pub back_off: BackOff,
-    /// Whether it holds now.
-    pub holds: bool,
 }
 
 /// A host as planned with.
@@ -212,6 +208,11 @@ impl TaskManagerView {
         self.open.get(&id).or_else(|| self.ended.get(&id))
     }
 
+    /// Who is left alone at the time of the view.
+    pub fn left_alone(&self) -> impl Iterator<Item = (&Blamed, &BackOff)> {
+        self.back_offs.iter().filter(|(_, back_off)| back_off.holds(self.at))
+    }
+
     /// What `host` is to do or is doing, best first; none when this node does not lead and its
     /// leader is to be asked.
     pub fn orders_for(&self, host: HostAddr) -> Option<TaskOrders> {
@@ -220,7 +221,7 @@ impl TaskManagerView {
             self.open.values().filter(|task| task.destination == host).collect();
         tasks.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
         let tasks = tasks.into_iter().map(|task| self.order(task)).collect();
-        Some(TaskOrders::new(epoch, tasks))
+        Some(TaskOrders { manager: self.manager, ..TaskOrders::new(epoch, tasks) })
     }
 
     fn order(&self, task: &Task) -> TaskOrder {
@@ -263,4 +264,11 @@ impl PlannedHost {
 
 fn as_list<S: Serializer>(tasks: &Arc<Tasks>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(tasks.values().map(|task| &**task))
+}
+
+fn as_pairs<S: Serializer>(
+    back_offs: &Arc<BTreeMap<Blamed, BackOff>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(back_offs.iter())
 }

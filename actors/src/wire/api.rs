@@ -6,7 +6,9 @@
 //! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
 //! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
 //! | `GET /api/v1/hosts` | [`Page`] of [`HostView`], by address |
+//! | `POST /api/v1/hosts/{host}/reset` | [`HostReset`]; its breakers are closed |
 //! | `GET /api/v1/files?limit=&cursor=&prefix=` | [`Page`] of [`FileView`], best first |
+//! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //!
@@ -18,6 +20,7 @@
 //! whole milliseconds or microseconds (their names say which), sizes bytes. A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
 
+mod explain;
 mod file;
 mod host;
 mod page;
@@ -25,8 +28,9 @@ mod plan;
 mod status;
 mod task;
 
+pub use explain::ExplainView;
 pub use file::{FileState, FileView};
-pub use host::{BackOffView, HostView};
+pub use host::{BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, HostView};
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};

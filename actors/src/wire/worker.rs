@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::host::{BitsPerSecond, HostAddr};
+use crate::manager::ManagerId;
 use crate::names::FileName;
 
 /// Header of a call that deletes: the epoch of the leader that decided it.
@@ -117,6 +118,9 @@ pub struct TaskOrders {
     /// question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<u32>,
+    /// Whose orders these are. Missing from a node that does not know yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager: Option<ManagerId>,
 }
 
 impl TaskOrders {
@@ -127,7 +131,7 @@ impl TaskOrders {
             let sum = crc32c::crc32c_append(sum, &task.id.0.to_le_bytes());
             crc32c::crc32c_append(sum, &rate.to_le_bytes())
         });
-        TaskOrders { epoch, tasks, rates: Some(rates) }
+        TaskOrders { epoch, tasks, rates: Some(rates), manager: None }
     }
 
     /// Whether a worker that knows of these tasks learns anything from the list: a task that it
@@ -240,6 +244,39 @@ pub struct WorkerInfo {
     /// Whether it can fetch from old cfws too, which have no data port.
     #[serde(default)]
     pub fetches_from_old: bool,
+    /// Who had to do with it lately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub managers: Vec<ManagerSeen>,
+}
+
+/// What a manager does with a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Deed {
+    /// It asks what the worker holds.
+    Lists,
+    /// It deletes, or wants to.
+    Deletes,
+    /// The worker takes its orders.
+    Orders,
+}
+
+/// Somebody who had to do with a worker lately.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagerSeen {
+    /// Which node of which cluster. Missing for whoever does not say: an old cfm, or a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager: Option<ManagerId>,
+    /// From where: an IP, or the address that the worker itself asks for orders.
+    pub from: String,
+    /// What it does.
+    pub does: Deed,
+    /// When it did so first, as far as is remembered.
+    pub first: Millis,
+    /// When it did so last.
+    pub last: Millis,
+    /// How often.
+    pub times: u64,
 }
 
 /// Answer of `GET /hashes/..`.

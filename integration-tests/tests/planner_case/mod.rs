@@ -7,6 +7,7 @@ pub mod world;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use reelyard_actors::cfw_worker::CallStanding;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::FileName;
@@ -40,6 +41,10 @@ pub struct Host {
     /// Whether it can fetch from old cfws though it is ours.
     pub fetches_from_old: bool,
     pub backs_off: bool,
+    /// Whether its back-off is over and no success has closed it.
+    pub on_probation: bool,
+    /// How calls to it stand.
+    pub calls: CallStanding,
     pub asked: bool,
     pub room: Option<u64>,
 }
@@ -89,10 +94,18 @@ fn file() -> impl Strategy<Value = File> {
 }
 
 fn host() -> impl Strategy<Value = Host> {
-    let flags = (likely(80), any::<bool>(), likely(30), likely(90), likely(15), likely(85));
-    (flags, option::weighted(0.9, 0..150u64)).prop_map(|(flags, room)| {
-        let (up, ours, fetches_from_old, kind_known, backs_off, asked) = flags;
-        Host { up, ours, fetches_from_old, kind_known, backs_off, asked, room }
+    let ours = (any::<bool>(), likely(30), likely(90));
+    let flags = (likely(80), likely(15), likely(20), likely(85));
+    let calls = prop_oneof![
+        8 => Just(CallStanding::Closed),
+        1 => Just(CallStanding::Open),
+        1 => Just(CallStanding::Probation),
+    ];
+    (ours, flags, calls, option::weighted(0.9, 0..150u64)).prop_map(|(kind, flags, calls, room)| {
+        let (ours, fetches_from_old, kind_known) = kind;
+        let (up, backs_off, on_probation, asked) = flags;
+        let on_probation = on_probation && !backs_off;
+        Host { up, ours, fetches_from_old, kind_known, backs_off, on_probation, calls, asked, room }
     })
 }
 
@@ -140,6 +153,7 @@ impl Case {
             (destination.up, destination.ours) = (source.up, source.ours);
             destination.fetches_from_old = source.fetches_from_old;
             destination.kind_known = source.kind_known;
+            destination.calls = source.calls;
         }
         let (sources, destinations) = (self.sources.len(), self.destinations.len());
         let mut served = vec![0; sources];
@@ -188,6 +202,8 @@ impl Case {
             fetches_from_old: false,
             kind_known: true,
             backs_off: false,
+            on_probation: false,
+            calls: CallStanding::Closed,
             asked: true,
             room: Some(1000),
         };

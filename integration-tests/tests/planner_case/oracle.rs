@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use std::cmp::Reverse;
 
+use reelyard_actors::cfw_worker::CallStanding;
 use reelyard_actors::host::HostAddr;
 
-use super::Case;
+use super::{Case, Host};
 
 /// The rules once more: what is left of a yard as copies are planned one after the other.
 pub struct Oracle<'a> {
@@ -17,6 +18,11 @@ pub struct Oracle<'a> {
     pub planned: BTreeSet<usize>,
     /// Where destinations take turns: who had the last one.
     pub last_turn: Option<HostAddr>,
+}
+
+/// Whether a host gets one copy at a time.
+fn is_tried(host: &Host) -> bool {
+    host.on_probation || host.calls == CallStanding::Probation
 }
 
 impl<'a> Oracle<'a> {
@@ -89,11 +95,14 @@ impl<'a> Oracle<'a> {
             && !case.held_pairs.contains(&(source, destination))
             && from.up
             && !from.backs_off
-            && self.served[source] < case.cap
+            && from.calls != CallStanding::Open
+            && self.served[source] < if is_tried(from) { 1 } else { case.cap }
             && to.up
             && to.kind_known
             && to.asked
             && !to.backs_off
+            && to.calls != CallStanding::Open
+            && (!is_tried(to) || self.load[destination] < 1)
             && self.room[destination].is_some_and(|room| file.size <= room)
             && (from_ours || !to_ours || to.fetches_from_old)
             && (to_ours || !file.uncarried)

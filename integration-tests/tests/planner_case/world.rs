@@ -7,7 +7,7 @@ use reelyard_actors::catalog::MasterLook;
 use reelyard_actors::catalog::masters::Masters;
 use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
 use reelyard_actors::catalog::rising::RisingHits;
-use reelyard_actors::cfw_worker::{DiskFigures, HostObserved, Inventory};
+use reelyard_actors::cfw_worker::{DiskFigures, HostConduct, HostObserved, Inventory};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::{Health, HealthChanged};
@@ -84,6 +84,13 @@ impl World {
         let to = if host.up { Health::Up } else { Health::Suspect };
         let from = Health::Unknown;
         self.hosts.health_changed(&HealthChanged { host: addr, from, to, at: NOW });
+        self.hosts.set_calls(&HostConduct {
+            host: addr,
+            calls: host.calls,
+            epoch: None,
+            managers: Vec::new(),
+            at: NOW,
+        });
         let disk =
             host.room.map(|room| (DiskFigures { avail: room, ..DiskFigures::default() }, NOW));
         let inventory = inventory.map(Arc::new);
@@ -122,7 +129,16 @@ impl World {
         let pairs = case.held_pairs.iter();
         blamed
             .extend(pairs.map(|pair| Blamed::Pair(case.source(pair.0), case.destination(pair.1))));
-        for (id, blamed) in (1000..).zip(blamed) {
+        let held = blamed.into_iter().map(|blamed| (blamed, NOW.after(Duration::from_secs(1))));
+        let mut tried: Vec<Blamed> = Vec::new();
+        let sources = (0..case.sources.len()).filter(|&host| case.sources[host].on_probation);
+        tried.extend(sources.map(|host| Blamed::Source(case.source(host))));
+        let hosts =
+            (0..case.destinations.len()).filter(|&host| case.destinations[host].on_probation);
+        tried.extend(hosts.map(|host| Blamed::Destination(case.destination(host))));
+        let tried = tried.into_iter().map(|blamed| (blamed, NOW));
+        let blamed: Vec<(Blamed, Millis)> = held.chain(tried).collect();
+        for (id, (blamed, until)) in (1000..).zip(blamed) {
             let failed = NewTask {
                 id: TaskId(id),
                 name: FileName::new("failed").unwrap(),
@@ -137,7 +153,7 @@ impl World {
             };
             apply(&mut self.book, TaskEvent::Created(failed));
             let ending = Ending { how: GivenUp::Failed, reason: String::new(), blame: None };
-            let back_off = Some(BackingOff { blamed, until: NOW.after(Duration::from_secs(1)) });
+            let back_off = Some(BackingOff { blamed, until });
             apply(&mut self.book, TaskEvent::Ended { id: TaskId(id), ending, back_off });
         }
         self
@@ -157,6 +173,17 @@ impl World {
             apply(&mut self.book, TaskEvent::Completed { id, size: None, hash: None });
             self.planner.came([self.names.intern(&task.name)]);
         }
+    }
+
+    /// A host is up from now on.
+    pub fn up(&mut self, host: HostAddr) {
+        let (from, to) = (Health::Suspect, Health::Up);
+        self.hosts.health_changed(&HealthChanged { host, from, to, at: NOW });
+    }
+
+    /// How many files the next round would go through.
+    pub fn wanted(&self) -> u64 {
+        self.planner.counts().1
     }
 
     /// Tasks that have ended go from the list.

@@ -22,6 +22,7 @@ use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::heartbeat::{Health, HealthChanged};
 use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{
@@ -164,6 +165,8 @@ pub struct Plot {
     pub destinations: Vec<HostAddr>,
     /// Whether the destinations are old cfws.
     pub old: bool,
+    /// What shows who this node is.
+    pub badge: Option<ManagerBadge>,
 }
 
 impl Plot {
@@ -174,6 +177,7 @@ impl Plot {
             sources: (1..=sources).map(source).collect(),
             destinations: (1..=destinations).map(destination).collect(),
             old: false,
+            badge: None,
         }
     }
 
@@ -223,8 +227,12 @@ impl Plot {
             journal.clone(),
             Collaborators { look_up, refresh, arrived },
             board.clone(),
-        )
-        .start();
+        );
+        let manager = match &self.badge {
+            Some(badge) => manager.speaking_as(badge.clone()),
+            None => manager,
+        };
+        let manager = manager.start();
         *told.lock().unwrap() = Some(manager.clone().recipient());
         Yard { names, clock, journal, manager, board, world }
     }

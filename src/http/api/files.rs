@@ -141,9 +141,7 @@ impl<'a> Shelf<'a> {
     }
 
     fn back_off(&self, name: &FileName) -> Option<BackOffView> {
-        let of_file = |blamed: &Blamed| matches!(blamed, Blamed::File(blamed) if blamed == name);
-        let mut held = self.tasks.back_offs.iter().filter(|one| one.holds);
-        let held = held.find(|one| of_file(&one.blamed))?;
-        Some(super::plan::back_off(held))
+        let held = self.tasks.back_offs.get(&Blamed::File(name.clone()))?;
+        held.holds(self.tasks.at).then(|| super::plan::back_off(held))
     }
 }

@@ -1,12 +1,15 @@
 //! `/api/v1/hosts`: the hosts and what is known of them.
 
 use actix_web::web;
-use reelyard_actors::cfw_worker::HostView as Called;
+use reelyard_actors::back_off::BackOff;
+use reelyard_actors::cfw_worker::{HostView as Called, ResetBreaker};
+use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::HostBeats;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::{Blamed, PlannedHost, TaskManagerView};
-use reelyard_actors::wire::api::{BackOffView, HostView, Page};
+use reelyard_actors::task_manager::{Blamed, PlannedHost, ResetHost, TaskManagerView};
+use reelyard_actors::wire::api::{BreakerOf, BreakerState, BreakerView, HostReset, HostView, Page};
 
+use super::NoQuery;
 use super::paging::{PageQuery, page};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
@@ -33,6 +36,10 @@ fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) ->
     let fetching = tasks.open.values().filter(|task| task.destination == host).count();
     let serving = tasks.open.values().filter(|task| task.source == host).count();
     let missed = beats.filter(|beats| beats.misses_in_a_row > 0);
+    let strangers = tasks.strangers.iter().filter(|stranger| stranger.host == Some(host));
+    let breakers = breakers(called, tasks);
+    let open = breakers.iter().filter(|one| one.state == BreakerState::Open);
+    let back_off = open.max_by_key(|one| one.back_off.until).map(|one| one.back_off.clone());
     HostView {
         host,
         role: called.role,
@@ -49,16 +56,49 @@ fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) ->
         fetching: u32::try_from(fetching).unwrap_or(u32::MAX),
         sends_below: planned.and_then(|planned| planned.sends_below),
         receives_below: planned.and_then(|planned| planned.receives_below),
-        back_off: back_off(tasks, host),
+        back_off,
+        breakers,
+        strangers: strangers.cloned().collect(),
     }
 }
 
-/// The back-off that holds for the host, as source or as destination.
-fn back_off(tasks: &TaskManagerView, host: HostAddr) -> Option<BackOffView> {
-    let of_host = |blamed: &Blamed| match blamed {
-        Blamed::Source(blamed) | Blamed::Destination(blamed) => *blamed == host,
-        Blamed::File(_) | Blamed::Pair(..) => false,
+/// Everything about the host that is not trusted: as source, as destination, and its calls.
+fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
+    let shown = |of, back_off: &BackOff, now| {
+        let state = if back_off.holds(now) { BreakerState::Open } else { BreakerState::Probation };
+        BreakerView { of, state, back_off: super::plan::back_off(back_off) }
     };
-    let held = tasks.back_offs.iter().find(|one| one.holds && of_host(&one.blamed))?;
-    Some(super::plan::back_off(held))
+    let host = called.host;
+    let copies = [
+        (BreakerOf::Source, Blamed::Source(host)),
+        (BreakerOf::Destination, Blamed::Destination(host)),
+    ];
+    let held = copies
+        .into_iter()
+        .filter_map(|(of, blamed)| Some(shown(of, tasks.back_offs.get(&blamed)?, tasks.at)));
+    let trouble = called.trouble.as_ref().map(|trouble| {
+        let state =
+            if called.calls.is_open() { BreakerState::Open } else { BreakerState::Probation };
+        let back_off = super::plan::back_off(&trouble.back_off);
+        BreakerView { of: BreakerOf::Calls, state, back_off }
+    });
+    held.chain(trouble).collect()
+}
+
+/// `POST /hosts/{host}/reset`: the host is trusted again, as an operator says who has mended it.
+pub async fn reset(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<HostReset>, Refusal> {
+    let host = *host;
+    let actor = state
+        .actors
+        .hosts
+        .get(&host)
+        .ok_or_else(|| Refusal::not_found(format!("{host} is no host of this yard")))?;
+    let reset = ResetHost { host, asked_by: "api".to_owned(), request: RequestId::random() };
+    let back_offs = state.actors.task_manager.ask(reset).await??;
+    actor.worker.ask(ResetBreaker).await?;
+    Ok(web::Json(HostReset { back_offs }))
 }

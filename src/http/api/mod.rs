@@ -1,6 +1,7 @@
 //! The API, version 1: one file per resource. Answers are the types of
 //! [`reelyard_actors::wire::api`] and [`reelyard_actors::wire::worker`].
 
+mod explain;
 mod files;
 mod hosts;
 mod paging;
@@ -42,7 +43,9 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
                 .route(web::delete().to(tasks::cancel)),
         )
         .service(resource("/hosts", "GET, HEAD").route(read().to(hosts::list)))
+        .service(resource("/hosts/{host}/reset", "POST").route(web::post().to(hosts::reset)))
         .service(resource("/files", "GET, HEAD").route(read().to(files::list)))
+        .service(resource("/files/{name}/explain", "GET, HEAD").route(read().to(explain::show)))
         .service(resource("/plan", "GET, HEAD").route(read().to(plan::show)))
         .service(resource("/status", "GET, HEAD").route(read().to(status::show)))
         .service(resource("/workers/{host}/tasks", "GET").route(web::get().to(workers::tasks)))

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use actix_web::web;
+use reelyard_actors::back_off::BackOff;
 use reelyard_actors::task_manager::plan::{Skip, Waiting};
-use reelyard_actors::task_manager::{BackOffView as HeldBack, Blamed, Task, TaskManagerView};
+use reelyard_actors::task_manager::{Blamed, Task, TaskManagerView};
 use reelyard_actors::wire::api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
 
 use roaring::{MultiOps, RoaringBitmap};
@@ -23,19 +24,15 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
         took_us: round.map(|round| round.took_us),
         planned: open.into_iter().map(|task| planned(task)).collect(),
         skipped: skipped(&state, &view),
-        back_offs: view.back_offs.iter().filter(|one| one.holds).map(backed_off).collect(),
+        back_offs: view.left_alone().map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
     })
 }
 
 /// A back-off without whom it is about.
-pub(super) fn back_off(held: &HeldBack) -> BackOffView {
-    BackOffView {
-        until: held.back_off.until,
-        failures: held.back_off.failures,
-        reason: held.back_off.reason.clone(),
-    }
+pub(super) fn back_off(held: &BackOff) -> BackOffView {
+    BackOffView { until: held.until, failures: held.failures, reason: held.reason.clone() }
 }
 
 fn planned(task: &Task) -> PlannedCopy {
@@ -88,8 +85,8 @@ fn word(reason: &Skip) -> String {
     }
 }
 
-fn backed_off(held: &HeldBack) -> BackedOff {
-    let (source, destination, file) = match &held.blamed {
+fn backed_off((blamed, held): (&Blamed, &BackOff)) -> BackedOff {
+    let (source, destination, file) = match blamed {
         Blamed::Source(source) => (Some(*source), None, None),
         Blamed::Destination(destination) => (None, Some(*destination), None),
         Blamed::File(file) => (None, None, Some(file.shown())),

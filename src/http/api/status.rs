@@ -25,6 +25,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
         started: state.started,
         ready: not_ready.is_empty(),
         not_ready,
+        warnings: state.warnings(),
         inputs: inputs(&state.actors.catalog_view.load()),
         journal: journal(&state.journal.status()),
         actors: actors(&state),

@@ -8,8 +8,9 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use reelyard_actors::cfw_worker::{Deleted, DiskFigures};
 use reelyard_actors::downloader::base_dir::BaseDir;
 use reelyard_actors::event::Epoch;
+use reelyard_actors::manager::MANAGER_HEADER;
 use reelyard_actors::names::{BadFileName, FileName};
-use reelyard_actors::wire::worker::{EPOCH_HEADER, WorkerInfo};
+use reelyard_actors::wire::worker::{Deed, EPOCH_HEADER, WorkerInfo};
 use serde::Serialize;
 
 use super::WorkerHttp;
@@ -27,6 +28,7 @@ pub async fn answer(request: HttpRequest, http: web::Data<WorkerHttp>) -> HttpRe
     if needs_token(&call) && !has_token(&request, &http) {
         return HttpResponse::Unauthorized().insert_header(("WWW-Authenticate", "Bearer")).finish();
     }
+    note_manager(&request, &http, &call);
     match call {
         Call::Heartbeat => HttpResponse::Ok().content_type(TEXT).finish(),
         Call::Files => files(http.into_inner()).await,
@@ -51,6 +53,20 @@ fn needs_token(call: &Call) -> bool {
 fn has_token(request: &HttpRequest, http: &WorkerHttp) -> bool {
     let header = request.headers().get(header::AUTHORIZATION);
     http.token.as_ref().is_none_or(|token| token.admits(header.map(|value| value.as_bytes())))
+}
+
+/// Notes who lists or deletes here. Probes and disk figures are anybody's: monitoring asks for
+/// them, too.
+fn note_manager(request: &HttpRequest, http: &WorkerHttp, call: &Call) {
+    let does = match call {
+        Call::Files | Call::Inventory => Deed::Lists,
+        Call::Delete(_) => Deed::Deletes,
+        _ => return,
+    };
+    let header = request.headers().get(MANAGER_HEADER);
+    let manager = header.and_then(|value| value.to_str().ok()?.parse().ok());
+    let from = request.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
+    http.managers.note(manager, from, does, http.clock.now());
 }
 
 /// Asks the base directory off the server's threads. None when there is none, or it fails.
@@ -167,7 +183,8 @@ async fn delete_file(http: &WorkerHttp, epoch: Option<Epoch>, name: FileName) ->
 }
 
 fn info(http: &WorkerHttp) -> HttpResponse {
-    let info = WorkerInfo { epoch: http.epochs.highest(), ..http.info.clone() };
+    let managers = http.managers.lately(http.clock.now());
+    let info = WorkerInfo { epoch: http.epochs.highest(), managers, ..http.info.clone() };
     json_line(HttpResponse::Ok().content_type(JSON), &info)
 }
 

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
+use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
+use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
 
@@ -35,7 +37,11 @@ pub struct WorkerHttp {
     /// With a token, `DELETE`, `/info` and `/inventory` need it. What cfw tells everybody (`/hb`,
     /// `/files`, `/df`) stays open, because an old cfm must be able to read it.
     pub token: Option<SharedToken>,
-    /// The answer of `/info`, but for the epoch.
+    /// Who had to do with this worker lately.
+    pub managers: Managers,
+    /// What time it is.
+    pub clock: Clock,
+    /// The answer of `/info`, but for the epoch and the managers.
     pub info: WorkerInfo,
     /// Names that the last `/files` had to leave out because they hold a line feed.
     pub unlistable_names: AtomicU64,

@@ -46,6 +46,7 @@ pub async fn orders(line: &Line) -> Result<Vec<CopyOrder>, LinkError> {
     }
     let rows: Vec<serde_json::Value> =
         serde_json::from_slice(&body).map_err(|error| LinkError::Garbled(error.to_string()))?;
+    line.took_orders_of(None);
     let mut orders = Vec::new();
     for row in rows {
         match order_for(row, &line.settings.host) {

@@ -19,13 +19,15 @@ use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, Millis};
 use crate::downloader::epoch_guard::{Deposed, EpochGuard};
+use crate::downloader::managers::Managers;
 use crate::downloader::node_link::backoff::Backoff;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::{Downloads, LinkWork, ReportsDelivered, TakeOrders};
 use crate::event::Epoch;
 use crate::host::HostAddr;
+use crate::manager::ManagerId;
 use crate::token::SharedToken;
-use crate::wire::worker::{Report, TaskId};
+use crate::wire::worker::{Deed, Report, TaskId};
 
 /// How often a line that speaks cfm's language asks whether a Reelyard node answers there now.
 const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
@@ -43,6 +45,8 @@ pub struct NodeLinkSettings {
     pub nodes: Vec<NodeUrl>,
     /// Who we are.
     pub host: HostAddr,
+    /// Where it is noted whose orders are taken.
+    pub managers: Managers,
     /// Sent to a node; what an old cfm makes of it is nothing.
     pub token: Option<SharedToken>,
     /// How long a long poll is held.
@@ -316,6 +320,11 @@ impl Line {
         let next = failed.wrapping_add(1);
         // An error means that the other task was first.
         let _ = self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Notes whose orders were taken just now.
+    fn took_orders_of(&self, manager: Option<ManagerId>) {
+        self.settings.managers.note(manager, self.url(""), Deed::Orders, self.clock.now());
     }
 
     /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.

@@ -41,6 +41,10 @@ pub async fn orders(
     let body = body_of(response).await?;
     let orders: TaskOrders = read(&body)?;
     line.hear(orders.epoch).await?;
+    // A node that does not know its cluster yet tells it with its next answer.
+    if orders.manager.is_some() {
+        line.took_orders_of(orders.manager);
+    }
     Ok((orders.tasks.into_iter().map(CopyOrder::from).collect(), orders.rates))
 }
 

@@ -1,16 +1,17 @@
 //! Which files want a copy, best first, kept up to date change by change.
 //!
 //! **Invariant:** `wanted` holds the position of every graded file that has a master, is not
-//! ignored, is on no host, is not listed on a host that was never asked, and is not parked as too
-//! big. A round therefore looks at files that want a copy and at no others, however many there are.
+//! ignored, is on no host, is not listed on a host that was never asked, and is not parked for
+//! want of room. A round therefore looks at files that want a copy and at no others, however many there are.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
 use super::name_traits::NameTraits;
+use super::parking::Parking;
 use super::skip::Skip;
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
@@ -50,9 +51,12 @@ pub struct Candidates {
     placed: RoaringBitmap,
     /// IPs of destinations whose inventory was never read.
     unasked: HashSet<IpAddr>,
-    /// Files larger than the room on any destination, by size.
-    parked: BTreeSet<(u64, u32)>,
-    parked_files: RoaringBitmap,
+    /// Files larger than the room on any destination.
+    too_big: Parking,
+    /// Files larger than the room that any usable destination has at present, as long as others
+    /// that are not usable have more. Without them being set aside, each round would go through all
+    /// of them.
+    crowded: Parking,
     wanted: RoaringBitmap,
     /// Whether `wanted` must be made anew.
     stale: bool,
@@ -114,7 +118,13 @@ impl Candidates {
 
     /// How many files are too big for every destination.
     pub fn too_big(&self) -> u64 {
-        self.parked_files.len()
+        self.too_big.files().len()
+    }
+
+    /// How many files fit only on destinations that are not usable at present, or beside what is on
+    /// its way.
+    pub fn crowded(&self) -> u64 {
+        self.crowded.files().len()
     }
 
     /// How many files are graded.
@@ -167,23 +177,24 @@ impl Candidates {
         }
     }
 
-    /// Sets a file aside until some destination has room for `size` bytes.
-    pub fn park(&mut self, file: FileId, size: u64) {
-        if self.parked_files.insert(file.0) {
-            self.parked.insert((size, file.0));
+    /// Sets a file of `size` bytes aside until a destination has room for it: any one when it is
+    /// `too_big` for all, else a usable one.
+    pub fn park(&mut self, file: FileId, size: u64, too_big: bool) {
+        if too_big {
+            self.too_big.park(file, size);
+        } else {
+            self.crowded.park(file, size);
         }
         self.judge(file);
     }
 
-    /// Takes back every file that fits into `room` bytes.
-    pub fn unpark(&mut self, room: u64) {
-        while let Some(&(size, file)) = self.parked.first() {
-            if size > room {
-                break;
-            }
-            self.parked.pop_first();
-            self.parked_files.remove(file);
-            self.judge(FileId(file));
+    /// Takes back every file that fits where nothing is on its way, or where it may go now.
+    pub fn unpark(&mut self, largest_room: u64, room_now: u64) {
+        while let Some(file) = self.too_big.take_fitting(largest_room) {
+            self.judge(file);
+        }
+        while let Some(file) = self.crowded.take_fitting(room_now) {
+            self.judge(file);
         }
     }
 
@@ -205,7 +216,7 @@ impl Candidates {
         let hot = ungraded_hot && self.hot_files.contains(file.0);
         if self.position(file).is_none() && !hot {
             Some(Skip::Ungraded)
-        } else if !self.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0)) {
+        } else if !self.lists_master(file) {
             Some(Skip::NoMaster)
         } else if self.traits.ignored().contains(file.0) {
             Some(Skip::Ignored)
@@ -213,8 +224,10 @@ impl Candidates {
             Some(Skip::Placed)
         } else if self.is_listed(file) {
             Some(Skip::Listed)
-        } else if self.parked_files.contains(file.0) {
+        } else if self.too_big.files().contains(file.0) {
             Some(Skip::TooBig)
+        } else if self.crowded.files().contains(file.0) {
+            Some(Skip::NoRoom)
         } else {
             None
         }
@@ -223,6 +236,26 @@ impl Candidates {
     /// The rank of a file, 1 = best; 0 without a grade.
     pub fn grade(&self, file: FileId) -> u32 {
         self.ranking.as_ref().and_then(|ranking| ranking.rank(file)).unwrap_or(0)
+    }
+
+    /// Its rising hits; 0 when it is not hot.
+    pub fn hits(&self, file: FileId) -> u32 {
+        self.hot.iter().find(|hot| hot.file == file).map_or(0, |hot| hot.hits)
+    }
+
+    /// Whether a source directory lists its master.
+    pub fn lists_master(&self, file: FileId) -> bool {
+        self.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0))
+    }
+
+    /// Its size, as hitcount.history tells it.
+    pub fn listed_size(&self, file: FileId) -> Option<u64> {
+        self.ranking.as_ref()?.size(file)
+    }
+
+    /// The IPs for which hitcount.history lists it.
+    pub fn listed_on(&self, file: FileId) -> &[IpAddr] {
+        self.ranking.as_ref().map_or(&[], |ranking| ranking.listed_on(file))
     }
 
     /// Where a file stands among the graded ones.
@@ -245,8 +278,7 @@ impl Candidates {
         if self.unasked.is_empty() {
             return false;
         }
-        let listed = self.ranking.as_ref().map_or(&[][..], |ranking| ranking.listed_on(file));
-        listed.iter().any(|ip| self.unasked.contains(ip))
+        self.listed_on(file).iter().any(|ip| self.unasked.contains(ip))
     }
 
     /// Puts one file into `wanted` or takes it out.
@@ -274,7 +306,8 @@ impl Candidates {
             None => RoaringBitmap::new(),
         };
         files -= self.traits.ignored();
-        files -= &self.parked_files;
+        files -= self.too_big.files();
+        files -= self.crowded.files();
         let mut positions: Vec<u32> = files
             .iter()
             .filter(|&file| !self.is_listed(FileId(file)))

@@ -1,9 +1,12 @@
 #![doc = include_str!("README.md")]
 
 mod candidates;
+mod explain;
+mod explanation;
 mod looks;
 mod name_traits;
 mod pairing;
+mod parking;
 mod ring;
 mod skip;
 
@@ -11,6 +14,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use candidates::{Candidate, Candidates, was_asked};
+pub use explanation::{
+    DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
+};
 use looks::{Looks, Master};
 pub use pairing::{Pairing, Part};
 pub use skip::{Skip, Unusable, Waiting};
@@ -96,6 +102,15 @@ impl Yard<'_> {
         let others = self.under_way().map(|copy| copy.destination).filter(goes_there).count()
             + planned.iter().map(|task| task.destination).filter(|to| goes_there(to)).count();
         roads.rate_of_new(pair, self.settings.copies_per_source, others)
+    }
+
+    /// The task that copies `file`, applied or not.
+    fn copied_by(&self, file: FileId) -> Option<TaskId> {
+        let in_flight = || {
+            let of_file = |task: &&NewTask| self.book.file(&task.name) == file;
+            self.created_in_flight().find(of_file).map(|task| task.id)
+        };
+        self.book.open_for(file).or_else(in_flight)
     }
 
     /// The destination that was planned to last, applied or not.
@@ -206,27 +221,24 @@ impl Planner {
     pub fn round(&mut self, yard: &Yard<'_>) -> Round {
         self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
         let mut pairing = Pairing::new(yard);
-        self.candidates.unpark(pairing.largest_room());
+        self.candidates.unpark(pairing.largest_room(), pairing.room_now());
         let mut round = Round { waiting: self.waits(yard, &pairing), ..Round::default() };
         if matches!(round.waiting, None | Some(Waiting::Source)) {
             self.walk(yard, &mut pairing, &mut round);
         }
         round.parts = pairing.parts().clone();
+        self.count_parked(&mut round);
         round
     }
 
-    /// Why `file` gets no copy in a round as things are; none if it would be planned when its
-    /// turn comes.
-    pub fn explain(&mut self, file: FileId, yard: &Yard<'_>) -> Option<Skip> {
-        self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
-        let pairing = Pairing::new(yard);
-        self.candidates.unwanted(file, yard.settings.ungraded_hot).or_else(|| {
-            match self.judge(file, yard, &Occupied::of(yard)) {
-                None => Some(Skip::LookUnderWay),
-                Some(Err(skip)) => Some(skip),
-                Some(Ok(master)) => self.pair(file, &master, &pairing, &Occupied::of(yard)).err(),
+    /// What is set aside was not looked at, and counts all the same.
+    fn count_parked(&self, round: &mut Round) {
+        let (too_big, crowded) = (self.candidates.too_big(), self.candidates.crowded());
+        for (skip, files) in [(Skip::TooBig, too_big), (Skip::NoRoom, crowded)] {
+            if files > 0 {
+                *round.skipped.entry(skip).or_default() = files;
             }
-        })
+        }
     }
 
     /// What the whole round waits for.
@@ -266,7 +278,8 @@ impl Planner {
     fn walk(&mut self, yard: &Yard<'_>, pairing: &mut Pairing, round: &mut Round) {
         let occupied = Occupied::of(yard);
         let mut next_id = yard.first_id();
-        let mut too_big = Vec::new();
+        let mut without_room = Vec::new();
+        let room_now = pairing.room_now();
         let mut kept_turns = 0;
         let mut ahead = 0;
         for candidate in self.candidates.best_first(yard.settings.ungraded_hot) {
@@ -296,8 +309,10 @@ impl Planner {
                         continue;
                     }
                     Err(skip) => {
-                        if skip == Skip::TooBig {
-                            too_big.push((candidate.file, master.size));
+                        // What only this round leaves no room for goes on with the next.
+                        let no_room = skip == Skip::NoRoom && master.size > room_now;
+                        if no_room || skip == Skip::TooBig {
+                            without_room.push((candidate.file, master.size, skip));
                         }
                         skip
                     }
@@ -305,8 +320,8 @@ impl Planner {
             };
             round.skip(candidate.file, skip);
         }
-        for (file, size) in too_big {
-            self.candidates.park(file, size);
+        for (file, size, why) in without_room {
+            self.candidates.park(file, size, why == Skip::TooBig);
         }
         if round.waiting.is_none() {
             round.waiting = Some(if kept_turns > 0 {

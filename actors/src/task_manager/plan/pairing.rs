@@ -14,25 +14,30 @@ use crate::task_manager::settings::Spread;
 
 /// A source that may serve.
 #[derive(Clone, Debug)]
-struct Source {
-    addr: HostAddr,
+pub(super) struct Source {
+    pub(super) addr: HostAddr,
     /// Whether it has a data port, without which only some destinations can fetch from it.
-    ours: bool,
+    pub(super) ours: bool,
     /// How many more copies it may serve.
-    free: usize,
+    pub(super) free: usize,
+    /// Whether it goes with any destination that is usable. An old source has nobody to serve
+    /// where all destinations need a data port.
+    useful: bool,
 }
 
 /// A destination that may take copies.
 #[derive(Clone, Debug)]
-struct Destination {
-    addr: HostAddr,
-    ours: bool,
+pub(super) struct Destination {
+    pub(super) addr: HostAddr,
+    pub(super) ours: bool,
     /// Whether a source that is an old cfw will do.
-    fetches_from_old: bool,
+    pub(super) fetches_from_old: bool,
     /// Bytes left once everything on its way there has arrived.
-    room: u64,
+    pub(super) room: u64,
     /// Open tasks.
-    load: usize,
+    pub(super) load: usize,
+    /// How many tasks it may have.
+    pub(super) most: usize,
     /// How many turns it takes until it is its turn; 0 where there are no turns.
     turns: usize,
 }
@@ -57,11 +62,11 @@ pub struct Part {
 /// The sources and destinations of one round, and what is left of them as copies are planned.
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
-    sources: Vec<Source>,
-    destinations: Vec<Destination>,
+    pub(super) sources: Vec<Source>,
+    pub(super) destinations: Vec<Destination>,
     parts: BTreeMap<HostAddr, Part>,
     /// Where destinations take turns.
-    ring: Option<Ring>,
+    pub(super) ring: Option<Ring>,
     /// The room of the roomiest destination with nothing on its way to it, whether it is usable at
     /// present or not.
     largest_room: u64,
@@ -88,6 +93,11 @@ impl Pairing {
             }
             pairing.parts.insert(addr, part);
         }
+        let nobody = HashMap::new();
+        for source in &mut pairing.sources {
+            let mut destinations = pairing.destinations.iter();
+            source.useful = destinations.any(|to| source.goes_with(to, &nobody));
+        }
         if yard.settings.placement == Spread::Ring {
             let destinations = yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
             let ring = Ring::new(destinations.map(|(addr, _)| addr), yard.last_planned_to());
@@ -107,16 +117,22 @@ impl Pairing {
 
     fn add_source(&mut self, yard: &Yard<'_>, addr: HostAddr, host: &HostState, part: &mut Part) {
         let held = Blamed::Source(addr);
+        let on_probation = yard.book.on_probation(&held, yard.now) || host.calls.on_probation();
         part.no_source = if host.health != Health::Up {
             Some(Unusable::NotUp)
+        } else if host.calls.is_open() {
+            Some(Unusable::CallsFail)
         } else if yard.book.held_back(&held, yard.now).is_some() {
             Some(Unusable::BacksOff)
+        } else if on_probation && part.serving > 0 {
+            Some(Unusable::OnTrial)
         } else {
             None
         };
         if part.no_source.is_none() {
-            let free = yard.settings.copies_per_source.max(1).saturating_sub(part.serving);
-            self.sources.push(Source { addr, ours: host.is_ours(), free });
+            let most = if on_probation { 1 } else { yard.settings.copies_per_source.max(1) };
+            let free = most.saturating_sub(part.serving);
+            self.sources.push(Source { addr, ours: host.is_ours(), free, useful: false });
         }
     }
 
@@ -130,7 +146,11 @@ impl Pairing {
         let room = host.room(yard.settings.storage_limit_percent);
         self.largest_room = self.largest_room.max(room.unwrap_or(0));
         part.room = room.map(|room| room.saturating_sub(part.on_its_way));
-        part.no_destination = unusable(yard, addr, host);
+        let on_probation = yard.book.on_probation(&Blamed::Destination(addr), yard.now)
+            || host.calls.on_probation();
+        let most = if on_probation { 1 } else { usize::MAX };
+        let on_trial = (part.fetching >= most).then_some(Unusable::OnTrial);
+        part.no_destination = unusable(yard, addr, host).or(on_trial);
         if let (None, Some(room)) = (part.no_destination, part.room) {
             let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
             let load = part.fetching;
@@ -140,6 +160,7 @@ impl Pairing {
                 fetches_from_old,
                 room,
                 load,
+                most,
                 turns: 0,
             });
         }
@@ -150,14 +171,19 @@ impl Pairing {
         &self.parts
     }
 
-    /// How many more copies the sources may serve altogether.
+    /// How many more copies the sources may serve altogether, those with nobody to serve left out.
     pub fn free(&self) -> usize {
-        self.sources.iter().map(|source| source.free).sum()
+        self.sources.iter().filter(|source| source.useful).map(|source| source.free).sum()
     }
 
     /// Whether there is any destination.
     pub fn has_destination(&self) -> bool {
         !self.destinations.is_empty()
+    }
+
+    /// No file larger than this goes anywhere as things are.
+    pub fn room_now(&self) -> u64 {
+        self.destinations.iter().map(|destination| destination.room).max().unwrap_or(0)
     }
 
     /// No file larger than this can be placed before a disk is read again.
@@ -185,6 +211,9 @@ impl Pairing {
                 continue;
             }
             why = Skip::NoPair;
+            if destination.load >= destination.most {
+                continue;
+            }
             if best.is_some_and(|(best, _)| best.rank() <= destination.rank()) {
                 continue;
             }
@@ -202,14 +231,7 @@ impl Pairing {
         destination: &Destination,
         held_pairs: &HashMap<HostAddr, Vec<HostAddr>>,
     ) -> Option<HostAddr> {
-        let goes = |source: &&Source| {
-            source.free > 0
-                && source.addr != destination.addr
-                && (source.ours || destination.fetches_from_old)
-                && !held_pairs
-                    .get(&source.addr)
-                    .is_some_and(|held| held.contains(&destination.addr))
-        };
+        let goes = |source: &&Source| source.free > 0 && source.goes_with(destination, held_pairs);
         let sources = self.sources.iter().filter(goes);
         let key = |source: &&Source| {
             (source.ours != destination.ours, std::cmp::Reverse(source.free), source.addr)
@@ -238,6 +260,19 @@ impl Pairing {
     }
 }
 
+impl Source {
+    /// Whether copies from here can go there at all.
+    pub(super) fn goes_with(
+        &self,
+        destination: &Destination,
+        held_pairs: &HashMap<HostAddr, Vec<HostAddr>>,
+    ) -> bool {
+        self.addr != destination.addr
+            && (self.ours || destination.fetches_from_old)
+            && !held_pairs.get(&self.addr).is_some_and(|held| held.contains(&destination.addr))
+    }
+}
+
 impl Destination {
     /// The smaller the better.
     fn rank(&self) -> (usize, usize, std::cmp::Reverse<u64>, HostAddr) {
@@ -255,6 +290,8 @@ fn unusable(yard: &Yard<'_>, addr: HostAddr, host: &HostState) -> Option<Unusabl
         Some(Unusable::InventoryUnknown)
     } else if host.disk.is_none() {
         Some(Unusable::DiskUnknown)
+    } else if host.calls.is_open() {
+        Some(Unusable::CallsFail)
     } else if yard.book.held_back(&Blamed::Destination(addr), yard.now).is_some() {
         Some(Unusable::BacksOff)
     } else {

@@ -78,6 +78,10 @@ pub enum Unusable {
     DiskUnknown,
     /// It backs off after a failure.
     BacksOff,
+    /// It answers its probes, but calls to it keep failing.
+    CallsFail,
+    /// It is on probation after failures, and its one copy at a time is under way.
+    OnTrial,
 }
 
 /// What a round as a whole waits for.

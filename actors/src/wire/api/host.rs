@@ -6,6 +6,7 @@ use crate::cfw_worker::DiskFigures;
 use crate::clock::Millis;
 use crate::heartbeat::Health;
 use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
+use crate::task_manager::Stranger;
 
 /// A host and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,9 +50,56 @@ pub struct HostView {
     /// The most it may receive now, in bits per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives_below: Option<BitsPerSecond>,
-    /// That it is left alone for now, and why.
+    /// That it is left alone for now, and why: that one of `breakers` which holds longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,
+    /// That it is left alone or on probation, and why: at most one for each of the three.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakers: Vec<BreakerView>,
+    /// Signs that somebody else manages it too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strangers: Vec<Stranger>,
+}
+
+/// A breaker that is not closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerView {
+    /// What of the host it is about.
+    pub of: BreakerOf,
+    /// How it stands.
+    pub state: BreakerState,
+    /// When it ends to be left alone, how many failures led to it, and why.
+    #[serde(flatten)]
+    pub back_off: BackOffView,
+}
+
+/// What of a host a breaker is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BreakerOf {
+    /// Copies from it.
+    Source,
+    /// Copies to it.
+    Destination,
+    /// Calls to it, although it answers its probes.
+    Calls,
+}
+
+/// How a breaker stands that is not closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BreakerState {
+    /// It is left alone until the end.
+    Open,
+    /// The end has passed: it is tried, one call or copy at a time.
+    Probation,
+}
+
+/// What was forgotten of a host on request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostReset {
+    /// How many back-offs of copies there were, those of pairs included.
+    pub back_offs: usize,
 }
 
 /// How long something is left alone after failures.

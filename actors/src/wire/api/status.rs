@@ -20,6 +20,10 @@ pub struct StatusView {
     pub ready: bool,
     /// What keeps it from that, in words; empty when it is ready.
     pub not_ready: Vec<String>,
+    /// What does not keep it from that and wants looking at all the same, in words: signs that
+    /// somebody else manages the yard too.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// What it plans from.
     pub inputs: Vec<InputView>,
     /// Its journal.

@@ -1,0 +1,149 @@
+//! Who manages a yard: the identity of a cluster and of its nodes, as hosts are told it.
+//!
+//! A cluster draws its id when it leads for the first time, and keeps it: it is part of the durable
+//! state. Workers note under which id they are called, so that two clusters on the same hosts are
+//! told apart.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+/// Header of a node's calls to our workers: its [`ManagerId`].
+pub const MANAGER_HEADER: &str = "Reelyard-Manager";
+
+/// The id of a cluster: 128 bits, drawn once; 32 hex digits in text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(pub u128);
+
+impl ClusterId {
+    /// A new one.
+    pub fn random() -> Self {
+        ClusterId(fastrand::u128(..))
+    }
+}
+
+impl fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClusterId({self})")
+    }
+}
+
+/// A node of a cluster; `<cluster>/<node>` in text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ManagerId {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The number of the node in it.
+    pub node: u64,
+}
+
+/// A text that names no manager.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" names no manager: 32 hex digits, a slash and a number are wanted")]
+pub struct BadManagerId(String);
+
+impl fmt::Display for ManagerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.cluster, self.node)
+    }
+}
+
+impl FromStr for ManagerId {
+    type Err = BadManagerId;
+
+    fn from_str(text: &str) -> Result<Self, BadManagerId> {
+        let parts = text.split_once('/').filter(|(cluster, _)| cluster.len() == 32);
+        let read = parts.and_then(|(cluster, node)| {
+            let cluster = ClusterId(u128::from_str_radix(cluster, 16).ok()?);
+            Some(ManagerId { cluster, node: node.parse().ok()? })
+        });
+        // What a stranger sent is repeated in part only.
+        read.ok_or_else(|| BadManagerId(text.chars().take(60).collect()))
+    }
+}
+
+impl Serialize for ManagerId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ManagerId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+// On disk it is bytes: an id has one form there.
+impl Serialize for ClusterId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.to_le_bytes().serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ClusterId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            let read = u128::from_str_radix(&text, 16);
+            read.map(ClusterId).map_err(serde::de::Error::custom)
+        } else {
+            <[u8; 16]>::deserialize(deserializer).map(u128::from_le_bytes).map(ClusterId)
+        }
+    }
+}
+
+/// What a node shows to hosts: its number, and its cluster's id once that is known. Clones share it.
+#[derive(Clone, Debug)]
+pub struct ManagerBadge {
+    node: u64,
+    cluster: Arc<OnceLock<ClusterId>>,
+}
+
+impl ManagerBadge {
+    /// The badge of this node, before its cluster is known.
+    pub fn of_node(node: u64) -> Self {
+        ManagerBadge { node, cluster: Arc::default() }
+    }
+
+    /// The node's cluster is known.
+    pub fn set_cluster(&self, cluster: ClusterId) {
+        // A cluster never changes its id: the first one told is the one.
+        let _ = self.cluster.set(cluster);
+    }
+
+    /// Whom to call as; none while that is not known.
+    pub fn id(&self) -> Option<ManagerId> {
+        self.cluster.get().map(|cluster| ManagerId { cluster: *cluster, node: self.node })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manager_is_text_that_reads_back() {
+        let id = ManagerId { cluster: ClusterId(0xab), node: 3 };
+        assert_eq!(id.to_string(), "000000000000000000000000000000ab/3");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for bad in ["", "ab/3", "000000000000000000000000000000ab", "x", "/"] {
+            assert!(bad.parse::<ManagerId>().is_err(), "{bad}");
+        }
+        let bytes = postcard::to_stdvec(&id.cluster).unwrap();
+        assert_eq!(postcard::from_bytes::<ClusterId>(&bytes).unwrap(), id.cluster);
+    }
+}

@@ -1,0 +1,210 @@
+//! What an explanation of a file says: stable codes, their words, and the numbers behind them.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::skip::{Skip, Unusable};
+use crate::back_off::BackOff;
+use crate::clock::Millis;
+use crate::host::HostAddr;
+use crate::wire::worker::TaskId;
+
+/// What becomes of a file, as a stable code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing stands in its way.
+    #[error("nothing stands in its way: a round would plan it now")]
+    Goes,
+    /// Sources that could serve it are busy.
+    #[error("it waits for its turn: every source that could serve it is busy")]
+    WaitsForTurn,
+    /// There is no ranking.
+    #[error("the ranking was not read yet")]
+    RankingUnread,
+    /// The source directories were not listed.
+    #[error("the source directories were not listed yet")]
+    MastersUnlisted,
+    /// A destination that answers has never told what it holds.
+    #[error("a destination answers but has not told yet what it holds: any file might be there")]
+    FirstLook,
+    /// No destination is usable.
+    #[error("no destination is up, known and free to take copies")]
+    NoDestination,
+    /// It is passed over.
+    #[error(transparent)]
+    #[serde(untagged)]
+    Skipped(Skip),
+}
+
+/// What a host says to a copy of the file, as a stable code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Says {
+    /// It would take part now.
+    #[error("yes")]
+    Yes,
+    /// It is not up.
+    #[error("it is not up")]
+    NotUp,
+    /// It is not known what program answers there.
+    #[error("it is not known what program answers there")]
+    KindUnknown,
+    /// Its inventory was never read.
+    #[error("its inventory was never read")]
+    InventoryUnknown,
+    /// Its disk is not known.
+    #[error("its disk is not known")]
+    DiskUnknown,
+    /// It backs off after a failure.
+    #[error("it is left alone after failures")]
+    BacksOff,
+    /// Calls to it keep failing.
+    #[error("calls to it keep failing")]
+    CallsFail,
+    /// It is on probation, and its one copy at a time is under way.
+    #[error("it is on probation: one copy at a time, and one is under way")]
+    OnTrial,
+    /// It holds the file.
+    #[error("it holds the file")]
+    Holds,
+    /// The file does not fit even with nothing on its way there.
+    #[error("the file does not fit")]
+    TooBig,
+    /// The file does not fit beside what is on its way there.
+    #[error("the file does not fit beside what is on its way there")]
+    NoRoom,
+    /// Its protocol cannot carry the name.
+    #[error("its old protocol cannot carry the name")]
+    NameNotCarried,
+    /// No source goes with it now.
+    #[error("no source that is free goes with it")]
+    NoSource,
+    /// It serves as many copies as it may.
+    #[error("it serves as many copies as it may")]
+    Busy,
+    /// It has no data port, and every destination that could take the file needs one.
+    #[error("it has no data port, and every destination that could take the file needs one")]
+    NoDataPort,
+    /// No destination goes with it now.
+    #[error("no destination that could take the file goes with it")]
+    NoDestination,
+}
+
+impl From<Unusable> for Says {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::NotUp => Says::NotUp,
+            Unusable::KindUnknown => Says::KindUnknown,
+            Unusable::InventoryUnknown => Says::InventoryUnknown,
+            Unusable::DiskUnknown => Says::DiskUnknown,
+            Unusable::BacksOff => Says::BacksOff,
+            Unusable::CallsFail => Says::CallsFail,
+            Unusable::OnTrial => Says::OnTrial,
+        }
+    }
+}
+
+/// What is known of the file's master.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum MasterState {
+    /// No source directory lists it.
+    NotListed,
+    /// A source directory lists it; it was not looked at yet.
+    Listed,
+    /// It is there.
+    Found {
+        /// In which directory.
+        dir: String,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// It is listed, but not there as a regular file.
+    Absent,
+    /// It could not be looked at.
+    Unknown,
+}
+
+/// A destination that holds the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldOn {
+    /// The host.
+    pub host: HostAddr,
+    /// When what it holds was last confirmed; missing while that is not durable yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Millis>,
+}
+
+/// What a destination says, with its numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DestinationSays {
+    /// The host.
+    pub host: HostAddr,
+    /// What it says.
+    pub says: Says,
+    /// Bytes it has room for once everything on its way there has arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<u64>,
+    /// Bytes on their way to it.
+    pub on_its_way: u64,
+    /// Copies under way to it.
+    pub fetching: usize,
+    /// How many turns it takes until it is its turn; only where destinations take turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<usize>,
+    /// That it is left alone or on probation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOff>,
+}
+
+/// What a source says, with its numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceSays {
+    /// The host.
+    pub host: HostAddr,
+    /// What it says.
+    pub says: Says,
+    /// Copies under way from it.
+    pub serving: usize,
+    /// How many more it may serve now.
+    pub free: usize,
+    /// That it is left alone or on probation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOff>,
+    /// The destinations with which it backs off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_with: Vec<HostAddr>,
+}
+
+/// Why a file is or is not planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// Its rank, 1 = best; missing where grade.info does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Its rising hits; 0 when it is not hot.
+    pub hits: u32,
+    /// How many files that want a copy come before it; missing for one that wants none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
+    /// Its master.
+    pub master: MasterState,
+    /// The destinations that hold it, as last confirmed.
+    pub held_on: Vec<HeldOn>,
+    /// The IPs for which hitcount.history lists it.
+    pub listed_on: Vec<IpAddr>,
+    /// The task that copies it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Its own back-off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOff>,
+    /// What each source says.
+    pub sources: Vec<SourceSays>,
+    /// What each destination says.
+    pub destinations: Vec<DestinationSays>,
+}

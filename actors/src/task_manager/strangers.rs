@@ -1,0 +1,326 @@
+//! Signs that somebody else manages this yard too: an old cfm, or another cluster. In memory only,
+//! pure.
+//!
+//! A sign is **sure** when nothing of ours, and no person, can have made it. All others are hints:
+//! whoever deletes a file by hand looks the same from here as a manager that does.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::TaskEvent;
+use super::state::TaskBook;
+use crate::cfw_worker::HostConduct;
+use crate::clock::Millis;
+use crate::event::Epoch;
+use crate::host::HostAddr;
+use crate::manager::ClusterId;
+use crate::names::FileName;
+use crate::wire::worker::{Deed, ManagerSeen, Report, TaskId};
+
+/// What kind of sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StrangerSign {
+    /// One of our workers takes its orders from somebody else.
+    OrdersElsewhere,
+    /// Another cluster asks one of our workers what it holds, or deletes there.
+    OtherCluster,
+    /// One of our workers has heard a leader of a later epoch than this one's.
+    LaterEpoch,
+    /// A worker works on a task that was never made here.
+    UnknownTask,
+    /// Somebody who does not say who he is deletes on one of our workers.
+    UnnamedDeletes,
+    /// Somebody who does not say who he is keeps listing one of our workers, as an old cfm does.
+    UnnamedLists,
+    /// A state was set over cfm's wire for a task that was never made here.
+    UnknownChange,
+    /// A copy appeared that was never planned.
+    UnplannedCopy,
+    /// A copy vanished that was not deleted here.
+    VanishedCopy,
+}
+
+impl StrangerSign {
+    /// Whether it is proof.
+    pub fn is_sure(self) -> bool {
+        matches!(
+            self,
+            StrangerSign::OrdersElsewhere | StrangerSign::OtherCluster | StrangerSign::UnknownTask
+        )
+    }
+
+    /// How often it must be seen until it counts: a single one of some says nothing.
+    fn least(self) -> u64 {
+        match self {
+            StrangerSign::LaterEpoch | StrangerSign::UnnamedLists => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// One sign.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stranger {
+    /// On which host; missing where that is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostAddr>,
+    /// What kind.
+    pub sign: StrangerSign,
+    /// Whether it is proof; else a person may have made it.
+    pub sure: bool,
+    /// What was seen last, in words.
+    pub what: String,
+    /// When it was seen first.
+    pub first: Millis,
+    /// When it was seen last.
+    pub last: Millis,
+    /// How often it was seen.
+    pub times: u64,
+}
+
+/// How long a sign that is not seen again counts.
+const COUNTS_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// How long after it was logged the same sign is logged again.
+const LOG_AGAIN_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// How often somebody without a name must list before that looks like a manager, and over how long.
+const LISTS: (u64, Duration) = (3, Duration::from_secs(30));
+
+/// The signs of this yard.
+#[derive(Clone, Debug, Default)]
+pub struct Strangers {
+    signs: BTreeMap<(Option<HostAddr>, StrangerSign), (Stranger, Option<Millis>)>,
+}
+
+/// Who we are, to tell others from us.
+#[derive(Clone, Copy, Debug)]
+pub struct Us {
+    /// This cluster.
+    pub cluster: ClusterId,
+    /// The epoch that this node leads in.
+    pub epoch: Epoch,
+}
+
+impl Strangers {
+    /// The signs that count at `now`.
+    pub fn at(&self, now: Millis) -> impl Iterator<Item = &Stranger> {
+        let signs = self.signs.values().map(|(stranger, _)| stranger);
+        signs.filter(move |stranger| {
+            stranger.times >= stranger.sign.least() && now.since(stranger.last) < COUNTS_FOR
+        })
+    }
+
+    /// A sign was seen `times` times.
+    pub fn note(
+        &mut self,
+        host: Option<HostAddr>,
+        sign: StrangerSign,
+        times: u64,
+        what: String,
+        now: Millis,
+    ) {
+        self.signs.retain(|_, (stranger, _)| now.since(stranger.last) < COUNTS_FOR);
+        let fresh = || {
+            let (sure, what) = (sign.is_sure(), String::new());
+            (Stranger { host, sign, sure, what, first: now, last: now, times: 0 }, None)
+        };
+        let (stranger, _) = self.signs.entry((host, sign)).or_insert_with(fresh);
+        stranger.what = what;
+        stranger.last = now;
+        stranger.times = stranger.times.saturating_add(times);
+    }
+
+    /// What is to be logged: what was not, or not for long.
+    pub fn to_log(&mut self, now: Millis) -> Vec<Stranger> {
+        let mut due = Vec::new();
+        for (stranger, logged) in self.signs.values_mut() {
+            let is_due =
+                logged.is_none_or(|at| stranger.last > at && now.since(at) >= LOG_AGAIN_AFTER);
+            if is_due && stranger.times >= stranger.sign.least() {
+                *logged = Some(now);
+                due.push(stranger.clone());
+            }
+        }
+        due
+    }
+
+    /// Takes in what one of our workers tells of those who have to do with it.
+    pub fn hear(&mut self, conduct: &HostConduct, us: Us) {
+        let (host, now) = (Some(conduct.host), conduct.at);
+        for seen in &conduct.managers {
+            if let Some((sign, what)) = sign_of(seen, us.cluster) {
+                self.note(host, sign, 1, what, now);
+            }
+        }
+        if let Some(heard) = conduct.epoch.filter(|heard| *heard > us.epoch) {
+            let what = format!(
+                "it has heard a leader of epoch {heard}, and this one leads in {}: another \
+                 cluster, or this node's data are older than what it once decided",
+                us.epoch
+            );
+            self.note(host, StrangerSign::LaterEpoch, 1, what, now);
+        }
+    }
+}
+
+impl Strangers {
+    /// Takes note of copies that came to a host or left it without us. Only of a host whose whole
+    /// inventory was known before: else nothing can be said to have come.
+    pub fn note_difference(&mut self, book: &TaskBook, event: &TaskEvent, now: Millis) {
+        let TaskEvent::InventoryDiffered { host, added, removed, .. } = event else { return };
+        if !book.placement(*host).is_some_and(|placement| placement.complete) {
+            return;
+        }
+        // A copy of a task that was given up may come late.
+        let tasks = || book.open().values().chain(book.ended().values());
+        let ours =
+            |name: &&FileName| tasks().any(|task| task.destination == *host && task.name == **name);
+        let unplanned: Vec<&FileName> = added.iter().filter(|name| !ours(name)).collect();
+        let lists = [
+            (StrangerSign::UnplannedCopy, "came here, which was not planned", unplanned),
+            (StrangerSign::VanishedCopy, "is gone, and not by us", removed.iter().collect()),
+        ];
+        for (sign, what, names) in lists {
+            if let Some(last) = names.last() {
+                let what = format!("{last} {what}: another manager, or a person");
+                self.note(Some(*host), sign, names.len() as u64, what, now);
+            }
+        }
+    }
+
+    /// Takes note of a worker's word on a task that was never made here.
+    pub fn note_unknown_task(&mut self, host: HostAddr, report: &Report, now: Millis) {
+        let what = format!("it works on task {} ({}), never made here", report.task, report.name);
+        self.note(Some(host), StrangerSign::UnknownTask, 1, what, now);
+    }
+
+    /// Takes note of a change over cfm's wire of a task that was never made here.
+    pub fn note_unknown_change(&mut self, id: TaskId, now: Millis) {
+        let what = format!("the state of task {id} was set over cfm's wire, never made here");
+        self.note(None, StrangerSign::UnknownChange, 1, what, now);
+    }
+}
+
+/// What somebody who has to do with a worker is a sign of.
+fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(StrangerSign, String)> {
+    let from = &seen.from;
+    match (seen.manager, seen.does) {
+        (Some(manager), _) if manager.cluster == ours => None,
+        (Some(manager), Deed::Orders) => Some((
+            StrangerSign::OrdersElsewhere,
+            format!("it takes its orders from node {} of another cluster at {from}", manager.node),
+        )),
+        (None, Deed::Orders) => Some((
+            StrangerSign::OrdersElsewhere,
+            format!("it takes its orders from an old cfm at {from}"),
+        )),
+        (Some(manager), does) => {
+            let verb = if does == Deed::Deletes { "deletes here" } else { "lists it" };
+            let what = format!("node {} of another cluster, at {from}, {verb}", manager.node);
+            Some((StrangerSign::OtherCluster, what))
+        }
+        (None, Deed::Deletes) => Some((
+            StrangerSign::UnnamedDeletes,
+            format!("somebody at {from} deletes here: an old cfm, or a person"),
+        )),
+        (None, Deed::Lists) => {
+            let (times, over) = LISTS;
+            let keeps = seen.times >= times && seen.last.since(seen.first) >= over;
+            let what = format!("somebody at {from} keeps listing it, as an old cfm does");
+            keeps.then_some((StrangerSign::UnnamedLists, what))
+        }
+    }
+}
+
+impl TaskBook {
+    /// Whether a task of this number was never made here: it is in no list, and newer than all that
+    /// went from them.
+    pub fn never_made(&self, id: TaskId) -> bool {
+        self.task(id).is_none() && self.forgotten_to.is_none_or(|forgotten| id > forgotten)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfw_worker::CallStanding;
+    use crate::manager::ManagerId;
+    use crate::task_manager::samples::host;
+
+    const US: Us = Us { cluster: ClusterId(1), epoch: Epoch(5) };
+
+    fn seen(cluster: Option<u128>, does: Deed) -> ManagerSeen {
+        let manager = cluster.map(|cluster| ManagerId { cluster: ClusterId(cluster), node: 1 });
+        let (first, last) = (Millis(0), Millis(60_000));
+        ManagerSeen { manager, from: "10.0.0.9".to_owned(), does, first, last, times: 3 }
+    }
+
+    fn conduct(managers: Vec<ManagerSeen>, epoch: u64, at: i64) -> HostConduct {
+        let (epoch, calls) = (Some(Epoch(epoch)), CallStanding::Closed);
+        HostConduct { host: host(21), calls, epoch, managers, at: Millis(at) }
+    }
+
+    fn signs(strangers: &Strangers, at: i64) -> Vec<(StrangerSign, bool)> {
+        strangers.at(Millis(at)).map(|stranger| (stranger.sign, stranger.sure)).collect()
+    }
+
+    #[test]
+    fn our_own_doings_are_no_sign() {
+        let mut strangers = Strangers::default();
+        let managers = [Deed::Lists, Deed::Deletes, Deed::Orders].map(|does| seen(Some(1), does));
+        strangers.hear(&conduct(managers.into(), 5, 0), US);
+        strangers.hear(&conduct(Vec::new(), 4, 0), US);
+        assert_eq!(signs(&strangers, 0), []);
+    }
+
+    #[test]
+    fn another_cluster_is_sure_and_somebody_without_a_name_a_hint() {
+        let told = |managers: Vec<ManagerSeen>| {
+            let mut strangers = Strangers::default();
+            for at in [0, 60_000] {
+                strangers.hear(&conduct(managers.clone(), 5, at), US);
+            }
+            signs(&strangers, 60_000)
+        };
+        use StrangerSign::*;
+        assert_eq!(told(vec![seen(Some(2), Deed::Lists)]), [(OtherCluster, true)]);
+        assert_eq!(told(vec![seen(Some(2), Deed::Deletes)]), [(OtherCluster, true)]);
+        assert_eq!(told(vec![seen(Some(2), Deed::Orders)]), [(OrdersElsewhere, true)]);
+        assert_eq!(told(vec![seen(None, Deed::Orders)]), [(OrdersElsewhere, true)]);
+        assert_eq!(told(vec![seen(None, Deed::Deletes)]), [(UnnamedDeletes, false)]);
+        assert_eq!(told(vec![seen(None, Deed::Lists)]), [(UnnamedLists, false)]);
+        let once = ManagerSeen { times: 1, ..seen(None, Deed::Lists) };
+        assert_eq!(told(vec![once]), [], "anybody may look once");
+    }
+
+    #[test]
+    fn a_later_epoch_counts_when_it_stays() {
+        let mut strangers = Strangers::default();
+        strangers.hear(&conduct(Vec::new(), 6, 0), US);
+        assert_eq!(signs(&strangers, 0), [], "this node may just be losing its lead");
+        strangers.hear(&conduct(Vec::new(), 6, 60_000), US);
+        assert_eq!(signs(&strangers, 60_000), [(StrangerSign::LaterEpoch, false)]);
+    }
+
+    #[test]
+    fn a_sign_is_logged_once_and_again_only_when_it_is_still_seen_later() {
+        let mut strangers = Strangers::default();
+        let hour = 60 * 60 * 1000;
+        let note = |strangers: &mut Strangers, at| {
+            let what = "a.mpg".to_owned();
+            strangers.note(Some(host(1)), StrangerSign::VanishedCopy, 2, what, Millis(at));
+        };
+        note(&mut strangers, 0);
+        assert_eq!(strangers.to_log(Millis(0)).len(), 1);
+        note(&mut strangers, hour / 2);
+        assert_eq!(strangers.to_log(Millis(hour / 2)).len(), 0);
+        note(&mut strangers, hour);
+        let again = strangers.to_log(Millis(hour));
+        assert_eq!((again.len(), again[0].times), (1, 6));
+        assert_eq!(strangers.at(Millis(2 * hour)).count(), 0, "it is over");
+    }
+}

@@ -1,0 +1,34 @@
+//! Why a file is or is not planned, as the API shows it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::{FileName, ShownName};
+use crate::task_manager::plan::{Explanation, MasterState, Skip, Verdict};
+
+/// Why a file is or is not planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainView {
+    /// Its name.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// The verdict in words.
+    pub why: String,
+    /// Everything that leads to it.
+    #[serde(flatten)]
+    pub explanation: Explanation,
+}
+
+impl ExplainView {
+    /// An explanation of the file of that name.
+    pub fn of(name: &FileName, explanation: Explanation) -> Self {
+        let nobody_has_it = explanation.master == MasterState::NotListed;
+        let why = match explanation.verdict {
+            Verdict::Skipped(Skip::Ungraded) if nobody_has_it => {
+                "it is not in grade.info, and no source directory has it".to_owned()
+            }
+            Verdict::Skipped(Skip::Ungraded) => "it is not in grade.info".to_owned(),
+            verdict => verdict.to_string(),
+        };
+        ExplainView { name: name.shown(), why, explanation }
+    }
+}

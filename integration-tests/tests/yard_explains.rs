@@ -1,0 +1,67 @@
+//! A real node explains files, and trusts a host again on request.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use anyhow::{Context, Result};
+use reelyard_integration_tests::binary::{ended, reelyard, run};
+use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+use serde_json::Value;
+
+#[test]
+fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let name = b"\xff a&b%41.mpg";
+    let bytes = ground.master(name, 50_000)?;
+    ground.master(b"ungraded.mpg", 10)?;
+    ground.grade(&[name, b"no master.mpg"])?;
+    let roles =
+        [ground.start_source(0, &[])?, ground.start_destination(0, &[])?, ground.start_node(&[])?];
+    let roles: Vec<_> = roles.iter().collect();
+    wait_for("the copy", &roles, || {
+        holds(&ground.copies(0).join(OsStr::from_bytes(name)), &bytes).then_some(())
+    })?;
+    let path = "/api/v1/files/%FF%20a%26b%2541.mpg/explain";
+    let told = wait_for("it is placed", &roles, || {
+        let told = ground.get(path)?;
+        (told["verdict"] == "placed").then_some(told)
+    })?;
+    let host = ground.destination(0).to_string();
+    assert_eq!(
+        (&told["name"], &told["percent_encoded"]),
+        (&"%FF%20a%26b%2541.mpg".into(), &true.into())
+    );
+    assert_eq!((&told["rank"], &told["held_on"][0]["host"]), (&1.into(), &host.as_str().into()));
+    assert_eq!(told["destinations"][0]["says"], "holds");
+
+    let url = format!("http://{}", ground.node);
+    let plan =
+        |arguments: &[&str]| run(&[&["plan", "--url", &url, "--explain"], arguments].concat());
+    // As its bytes, and as lists show it.
+    let mut command = reelyard(&["plan", "--url", &url, "--explain"]);
+    let by_bytes = ended(command.arg(OsStr::from_bytes(name)));
+    let by_text = plan(&["%FF%20a%26b%2541.mpg", "--percent-encoded"]);
+    assert_eq!((by_bytes.code, by_bytes.out.as_str()), (Some(0), by_text.out.as_str()));
+    assert!(by_text.out.contains("a host holds it already"), "{}", by_text.out);
+    assert!(by_text.out.contains(&host) && by_text.out.contains("it holds the file"));
+    let unknown = plan(&["nobody.mpg"]);
+    assert!(unknown.out.contains("not in grade.info, and no source directory"), "{}", unknown.out);
+    let missing: Value = serde_json::from_str(&plan(&["no master.mpg", "--json"]).out)?;
+    assert_eq!(
+        (&missing["verdict"], &missing["master"]["state"]),
+        (&"no_master".into(), &"not_listed".into())
+    );
+    let ungraded = plan(&["ungraded.mpg"]);
+    assert!(ungraded.out.contains("it is not in grade.info\n"), "{}", ungraded.out);
+    assert_eq!(plan(&["a/b"]).code, Some(2));
+
+    let reset = run(&["hosts", "reset", &host, "--url", &url]);
+    assert_eq!(reset.code, Some(0), "{}", reset.err);
+    assert!(reset.out.contains(&format!("{host} is trusted again")), "{}", reset.out);
+    let stranger = run(&["hosts", "reset", "192.0.2.9:1", "--url", &url]);
+    assert_eq!(stranger.code, Some(4));
+    assert!(stranger.err.contains("no host of this yard"), "{}", stranger.err);
+    let status = ground.get("/api/v1/status").context("status")?;
+    assert_eq!(status["warnings"], Value::Array(Vec::new()));
+    Ok(())
+}

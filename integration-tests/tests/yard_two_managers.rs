@@ -1,0 +1,80 @@
+//! Two nodes that know nothing of each other on the same hosts, as real processes: both say so.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use reelyard_integration_tests::binary::run;
+use reelyard_integration_tests::yard::{Ground, Role, free_addr, holds, wait_for};
+use serde_json::Value;
+
+/// `GET` as text, whatever the status.
+fn curl(url: &str) -> String {
+    let output = Command::new("curl").args(["-s", "-m", "10", url]).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+}
+
+/// The signs that the node at `node` tells of a host.
+fn signs(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
+    let hosts: Value = serde_json::from_str(&curl(&format!("http://{node}/api/v1/hosts"))).ok()?;
+    let host = hosts["items"].as_array()?.iter().find(|one| one["host"] == host)?.clone();
+    let told = host["strangers"].as_array().cloned().unwrap_or_default();
+    let sign = |one: &Value| Some((one["sign"].as_str()?.to_owned(), one["sure"].as_bool()?));
+    told.iter().map(sign).collect()
+}
+
+#[test]
+fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let bytes = ground.master(b"a.mpg", 100_000)?;
+    ground.grade(&[b"a.mpg"])?;
+    let often = [("calls.inventory_interval", "300ms")];
+    let (source, destination) = (ground.start_source(0, &[])?, ground.start_destination(0, &[])?);
+    let mut first = ground.start_node(&often)?;
+    let roles = [&source, &destination, &first];
+    wait_for("the copy", &roles, || holds(&ground.copies(0).join("a.mpg"), &bytes).then_some(()))?;
+    let (node, host) = (ground.node.to_string(), ground.destination(0).to_string());
+    // Alone it has nothing to tell, also after a restart.
+    first.kill();
+    first.start_again()?;
+    wait_for("it leads again", &[&first], || {
+        curl(&format!("http://{node}/readyz")).contains("ready").then_some(())
+    })?;
+    assert_eq!(signs(&node, &host), Some(Vec::new()));
+    assert_eq!(curl(&format!("http://{node}/readyz")), "ready\n");
+
+    let std::net::SocketAddr::V4(v4) = ground.node else { anyhow::bail!("IPv4 is wanted") };
+    let other = free_addr(*v4.ip())?.to_string();
+    let settings = [
+        ("listen", other.clone()),
+        ("data_dir", ground.path("other-node").display().to_string()),
+        ("hosts.sources", format!("[\"{}\"]", ground.source(0))),
+        ("hosts.destinations", format!("[\"{host}\"]")),
+        ("heartbeat.interval", "300ms".to_owned()),
+        ("calls.inventory_interval", "300ms".to_owned()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value));
+    let second = Role::start("node", &settings, ground.path("other-node.log"))?;
+    let roles = [&first, &second];
+    let told = |node: &str, sign: &str| {
+        signs(node, &host)?.contains(&(sign.to_owned(), true)).then_some(())
+    };
+    wait_for("the first is told of the second", &roles, || told(&node, "other_cluster"))?;
+    wait_for("the second is told whose orders count", &roles, || told(&other, "orders_elsewhere"))?;
+
+    // It still does its work, and says so beside the warning.
+    let ready = curl(&format!("http://{node}/readyz"));
+    assert!(ready.starts_with("ready\nwarning: somebody else manages this yard too"), "{ready}");
+    let url = format!("http://{node}");
+    let hosts = run(&["hosts", "--url", &url]);
+    assert!(hosts.out.contains(&format!("somebody else manages {host}")), "{}", hosts.out);
+    let status = ground.get("/api/v1/status").context("status")?;
+    assert_eq!(
+        (&status["ready"], status["warnings"].as_array().map(Vec::len)),
+        (&true.into(), Some(1))
+    );
+    // Told once, however often it is seen.
+    let lines = first.log_text();
+    let lines: Vec<&str> = lines.lines().filter(|line| line.contains("OtherCluster")).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    Ok(())
+}

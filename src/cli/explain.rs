@@ -1,0 +1,110 @@
+//! `reelyard plan --explain FILE`
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use comfy_table::Cell;
+use reelyard_actors::back_off::BackOff;
+use reelyard_actors::names::FileName;
+use reelyard_actors::task_manager::plan::{DestinationSays, MasterState, SourceSays};
+use reelyard_actors::wire::api::ExplainView;
+
+use super::client::Client;
+use super::failure::Failure;
+use super::output::{self, maybe, name, number, plain, size};
+
+/// Asks for the explanation of `file` and prints it.
+pub fn run(
+    client: &Client,
+    file: &OsStr,
+    percent_encoded: bool,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let read = if percent_encoded {
+        FileName::from_percent(&file.to_string_lossy())
+    } else {
+        FileName::new(file.as_bytes())
+    };
+    let file = read.map_err(|bad| Failure::Usage(format!("--explain: {bad}")))?;
+    let view: ExplainView = client.get_file(&file, "explain")?;
+    if json {
+        return Ok(output::json(&view, out)?);
+    }
+    writeln!(out, "{}: {}", name(&view.name), plain(&view.why))?;
+    print_facts(&view, out)?;
+    print_sources(&view.explanation.sources, out)?;
+    Ok(print_destinations(&view.explanation.destinations, out)?)
+}
+
+fn print_facts(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
+    let told = &view.explanation;
+    let list = |items: Vec<String>| Some(items.join(" ")).filter(|items| !items.is_empty());
+    let rank = match told.rank {
+        Some(rank) => rank.to_string(),
+        None => "none: grade.info does not name it".to_owned(),
+    };
+    let master = match &told.master {
+        MasterState::NotListed => "in no source directory".to_owned(),
+        MasterState::Listed => "listed, not looked at yet".to_owned(),
+        MasterState::Found { dir, size } => format!("{size} bytes in {}", plain(dir)),
+        MasterState::Absent => "listed, but not there as a regular file".to_owned(),
+        MasterState::Unknown => "listed, but could not be looked at".to_owned(),
+    };
+    let lines = [
+        ("rank", Some(rank)),
+        ("hits", Some(told.hits.to_string())),
+        ("master", Some(master)),
+        ("before it", told.ahead.map(|ahead| format!("{ahead} files that want a copy"))),
+        ("held on", list(told.held_on.iter().map(|held| held.host.to_string()).collect())),
+        ("history", list(told.listed_on.iter().map(ToString::to_string).collect())),
+        ("task", told.task.map(|task| task.to_string())),
+        ("back-off", told.back_off.as_ref().map(back_off)),
+    ];
+    for (label, value) in lines {
+        if let Some(value) = value {
+            writeln!(out, "{label:<11}{value}")?;
+        }
+    }
+    Ok(())
+}
+
+fn back_off(held: &BackOff) -> String {
+    let (until, failures) = (held.until, held.failures);
+    format!("until {until} after {failures} failures: {}", plain(&held.reason))
+}
+
+fn print_sources(sources: &[SourceSays], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = output::table(&["SOURCE", "SERVES", "FREE", "SAYS", "BACK-OFF"]);
+    for source in sources {
+        let not_with: Vec<String> = source.not_with.iter().map(ToString::to_string).collect();
+        let not_with = Some(format!("not with {}", not_with.join(" ")));
+        let not_with = not_with.filter(|_| !source.not_with.is_empty());
+        table.add_row([
+            Cell::new(source.host),
+            number(source.serving),
+            number(source.free),
+            Cell::new(source.says),
+            maybe(source.back_off.as_ref().map(back_off).or(not_with), Cell::new),
+        ]);
+    }
+    output::print(&table, out)
+}
+
+fn print_destinations(destinations: &[DestinationSays], out: &mut dyn Write) -> io::Result<()> {
+    let header = ["DESTINATION", "ROOM", "COMING", "FETCHES", "TURN", "SAYS", "BACK-OFF"];
+    let mut table = output::table(&header);
+    for destination in destinations {
+        table.add_row([
+            Cell::new(destination.host),
+            maybe(destination.room, size),
+            size(destination.on_its_way),
+            number(destination.fetching),
+            maybe(destination.turns, number),
+            Cell::new(destination.says),
+            maybe(destination.back_off.as_ref().map(back_off), Cell::new),
+        ]);
+    }
+    output::print(&table, out)
+}

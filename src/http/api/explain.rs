@@ -1,0 +1,25 @@
+//! `/api/v1/files/{name}/explain`: why a file is or is not planned.
+
+use actix_web::{HttpRequest, web};
+use reelyard_actors::names::FileName;
+use reelyard_actors::task_manager::ExplainFile;
+use reelyard_actors::wire::api::ExplainView;
+
+use super::NoQuery;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// `GET /files/{name}/explain`. A name nobody knows is explained like any other.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<ExplainView>, Refusal> {
+    // As it stands in the request line: a name is decoded exactly once, and may be of any bytes.
+    let segment = request.uri().path().trim_end_matches("/explain").rsplit('/').next();
+    let segment = segment.unwrap_or_default();
+    let name = FileName::from_percent(segment)
+        .map_err(|bad| Refusal::bad_request(format!("\"{segment}\": {bad}")))?;
+    let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
+    Ok(web::Json(ExplainView::of(&name, explanation)))
+}
