@@ -7,7 +7,8 @@ use std::sync::Arc;
 use actix::{Actor, Addr};
 use reelyard_actors::event::{Epoch, PieceId, RequestId};
 use reelyard_actors::journal::{
-    CommitError, ENTRY_EVENTS, Journal, JournalSettings, Leadership, NoPeers, OpenError, Seat,
+    CommitError, Condition, ENTRY_EVENTS, Journal, JournalSettings, Leadership, NoPeers, OpenError,
+    Seat, accept_loss,
 };
 use reelyard_integration_tests::journal_probe::{
     CLOSED, Closed, CommitEvents, Look, Probe, ProbeActor, ProbeEvent, request_of, transfer,
@@ -182,7 +183,8 @@ fn a_store_that_lost_its_end_is_not_opened_unless_that_is_accepted() {
         let refused = Journal::open(settings.clone(), Arc::new(NoPeers), &[PieceId::Probe]).await;
         let refused = refused.map(drop).unwrap_err();
         assert!(matches!(refused, OpenError::Lost { missing: 1.., .. }), "{refused}");
-        let settings = JournalSettings { accept_loss: true, ..settings };
+        let report = accept_loss(dir.path(), None).unwrap();
+        assert_eq!(report.condition, Condition::Lost);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;

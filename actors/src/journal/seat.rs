@@ -10,9 +10,9 @@ use crate::event::{Commit, EncodedEvent, Epoch, RequestId};
 use crate::journal::Journal;
 use crate::journal::batch;
 use crate::journal::in_flight::InFlight;
-use crate::journal::messages::{Apply, CommitAnswer, CommitError, Order};
+use crate::journal::messages::{Apply, CommitAnswer, CommitError, Install, Order, Stage};
 use crate::journal::piece::{FrozenPiece, Piece, UnreadableEvent};
-use crate::journal::requests::RequestLedger;
+use crate::journal::requests::{FrozenLedger, RequestLedger};
 
 /// A piece and everything that ties it to the journal.
 pub struct Seat<P: Piece> {
@@ -24,7 +24,15 @@ pub struct Seat<P: Piece> {
     epoch: Option<Epoch>,
     /// Log index of the last entry applied here.
     applied: u64,
+    /// A piece that is on its way here, to take the place of the present one.
+    incoming: Option<Incoming<P>>,
     journal: Journal,
+}
+
+/// A piece that comes in parts.
+struct Incoming<P> {
+    piece: P,
+    ledger: RequestLedger,
 }
 
 /// What an order amounted to, for the owner to react to: renew its view, start or stop timers.
@@ -108,6 +116,7 @@ impl<P: Piece> Seat<P> {
             in_flight: InFlight::default(),
             epoch: None,
             applied: 0,
+            incoming: None,
             journal,
         }
     }
@@ -199,15 +208,17 @@ impl<P: Piece> Seat<P> {
         match order {
             Order::Apply(apply) => Occasion::Applied(self.apply(apply)),
             Order::Freeze { reply } => {
-                let frozen = FrozenSeat { ledger: self.ledger.clone(), piece: self.piece.freeze() };
+                let frozen =
+                    FrozenSeat { ledger: self.ledger.freeze(), piece: self.piece.freeze() };
                 // A snapshot that nobody waits for any more is simply not taken.
                 let _ = reply.send(Box::new(frozen));
                 Occasion::Nothing
             }
-            Order::Install { index, rows, reply } => {
-                let installed = self.install(index, &rows);
+            Order::Install(Install { index, stage, reply }) => {
+                let last = matches!(stage, Stage::End);
+                let installed = self.install(index, stage);
                 let occasion =
-                    if installed.is_ok() { Occasion::Installed } else { Occasion::Nothing };
+                    if last && installed.is_ok() { Occasion::Installed } else { Occasion::Nothing };
                 let _ = reply.send(installed);
                 occasion
             }
@@ -269,9 +280,31 @@ impl<P: Piece> Seat<P> {
         CommitAnswer::Applied(answers)
     }
 
-    fn install(&mut self, index: u64, rows: &[Vec<u8>]) -> Result<(), UnreadableEvent> {
-        let mut piece = self.piece.emptied();
-        let mut ledger = RequestLedger::default();
+    fn install(&mut self, index: u64, stage: Stage) -> Result<(), UnreadableEvent> {
+        match stage {
+            Stage::Begin => {
+                let (piece, ledger) = (self.piece.emptied(), RequestLedger::default());
+                self.incoming = Some(Incoming { piece, ledger });
+                Ok(())
+            }
+            Stage::Rows(rows) => self.thaw(&rows),
+            Stage::End => {
+                // Without a beginning there is nothing to end.
+                if let Some(Incoming { piece, ledger }) = self.incoming.take() {
+                    self.piece = piece;
+                    self.ledger = ledger;
+                    self.in_flight.clear();
+                    self.applied = index;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn thaw(&mut self, rows: &[Vec<u8>]) -> Result<(), UnreadableEvent> {
+        let Some(Incoming { piece, ledger }) = &mut self.incoming else {
+            return Ok(());
+        };
         for row in rows {
             match row.split_first() {
                 Some((&LEDGER_ROW, row)) => ledger.thaw::<P>(row)?,
@@ -282,10 +315,6 @@ impl<P: Piece> Seat<P> {
                 }
             }
         }
-        self.piece = piece;
-        self.ledger = ledger;
-        self.in_flight.clear();
-        self.applied = index;
         Ok(())
     }
 }
@@ -295,7 +324,7 @@ const PIECE_ROW: u8 = 1;
 
 /// A seat as it stood at one index: what a snapshot holds of it.
 struct FrozenSeat {
-    ledger: RequestLedger,
+    ledger: FrozenLedger,
     piece: Box<dyn FrozenPiece>,
 }
 
