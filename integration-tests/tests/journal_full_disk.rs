@@ -71,7 +71,7 @@ fn a_full_disk_stops_writing_and_nothing_else() {
         assert_eq!(journal.status().disk_reserve, RESERVE);
         disk.clear();
         commits_again(&probe, 21).await;
-        assert_eq!(journal.status().refused_disk_full > 0, true);
+        assert!(journal.status().refused_disk_full > 0);
         journal.stop().await;
 
         let (journal, probe) = open(dir.path(), None).await.unwrap();
@@ -106,7 +106,7 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
         let (journal, probe) = open(dir.path(), Some(greedy.clone())).await.unwrap();
         let mut done = BTreeSet::new();
         greedy.armed.store(true, Ordering::Relaxed);
-        // More than sled has room for in what it has of the file already.
+        // Those that are handed in before it is noticed.
         let commits = (0..600).map(|id| {
             let probe = &probe;
             async move { (id, commit(probe, id).await) }
@@ -118,8 +118,9 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
                 Err(error) => panic!("{error}"),
             }
         }
-        assert!(done.len() > 100, "only {} were finished", done.len());
-        assert_eq!(journal.status().failure, None);
+        assert!(done.len() > 10, "only {} were finished", done.len());
+        let status = journal.status();
+        assert_eq!((status.failure, status.disk_reserve), (None, 0));
         assert_eq!(taken(&probe).await, done);
         disk.clear();
         commits_again(&probe, 1000).await;

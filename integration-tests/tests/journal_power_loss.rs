@@ -199,12 +199,14 @@ fn a_damaged_store_is_told_and_never_silently_shortened() {
 fn written(dir: &Path) -> BTreeSet<u64> {
     on_a_system(async {
         let (journal, probe) = open(dir, None).await.unwrap();
-        for id in 0..300 {
+        let mut id = 0;
+        // Some entries behind a snapshot.
+        while journal.status().snapshot.is_none() || id % 100 != 0 {
             let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
             probe.send(message).await.unwrap().unwrap();
+            id += 1;
         }
-        assert!(journal.status().snapshot.is_some());
         journal.stop().await;
-    });
-    (0..300).collect()
+        (0..id).collect()
+    })
 }

@@ -1,6 +1,6 @@
 //! sled itself: opened in the one way that is durable, its panics and its lack of room told apart.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -17,6 +17,7 @@ pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Opens or creates the sled database in `path`. Blocks.
 pub(super) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
+    remove_half_written(path)?;
     let config = sled::Config::new()
         .path(path)
         .segment_size(SEGMENT_BYTES)
@@ -40,6 +41,25 @@ pub(super) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Removes what sled had not finished writing when it was killed or had no room: it would take it
+/// for whole, and call the store damaged. The finished one that it was to replace is still there.
+fn remove_half_written(path: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// The handle that syncs what sled writes: sled never syncs its log file itself. What was created
@@ -83,4 +103,27 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         .cloned()
         .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
         .unwrap_or_else(|| "sled panicked".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sled_had_not_finished_writing_does_not_damage_the_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        db.insert("key", "value").unwrap();
+        db.flush().unwrap();
+        drop(db);
+        drop(open_sled(dir.path()).unwrap());
+        let snapshot = fs::read_dir(dir.path()).unwrap().find_map(|entry| {
+            let path = entry.unwrap().path();
+            path.file_name().unwrap().to_string_lossy().starts_with("snap.").then_some(path)
+        });
+        let half = format!("{}.generating", snapshot.unwrap().display());
+        fs::write(half, b"half").unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        assert_eq!(db.get("key").unwrap().unwrap(), "value");
+    }
 }
