@@ -83,7 +83,7 @@ async fn write(
     let mut id = first;
     while !*until.lock().unwrap() {
         let mut events = transfer(id, 1);
-        if id % 7 == 0 {
+        if id.is_multiple_of(7) {
             events.insert(1, ProbeEvent::Ballast(vec![id as u8; 3000]));
         }
         let message = CommitEvents { request: request_of(id), events };
@@ -201,7 +201,7 @@ fn written(dir: &Path) -> BTreeSet<u64> {
         let (journal, probe) = open(dir, None).await.unwrap();
         let mut id = 0;
         // Some entries behind a snapshot.
-        while journal.status().snapshot.is_none() || id % 100 != 0 {
+        while journal.status().snapshot.is_none() || !id.is_multiple_of(100) {
             let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
             probe.send(message).await.unwrap().unwrap();
             id += 1;

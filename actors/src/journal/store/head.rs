@@ -96,3 +96,28 @@ impl Head {
             && log
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::store::database::open_sled;
+
+    #[test]
+    fn the_values_of_an_earlier_version_are_read_and_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        assert!(Head::read(&db).unwrap().is_empty());
+        let put = |key: &str, body: Vec<u8>| drop(db.insert(key, frame(&body)).unwrap());
+        put("node", postcard::to_stdvec(&7_u64).unwrap());
+        put("vote", vec![1, 2, 3]);
+        let purged = Purged { index: 20, log_id: vec![4] };
+        put("purged", postcard::to_stdvec(&purged).unwrap());
+        let mut head = Head::read(&db).unwrap();
+        assert_eq!((head.node, head.vote.as_deref()), (Some(7), Some(&[1, 2, 3][..])));
+        assert_eq!(head.purged.as_ref().map(|purged| purged.index), Some(20));
+        head.sequence = 5;
+        head.write(&db).unwrap();
+        assert_eq!(Head::read(&db).unwrap().sequence, 5);
+        assert!(FORMER.iter().all(|key| db.get(key).unwrap().is_none()));
+    }
+}

@@ -105,3 +105,95 @@ pub(super) fn size(dir: &Path) -> io::Result<u64> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::store::log::Purged;
+
+    const ROWS: u64 = 3000;
+
+    /// A store that holds far less than it once did, as a stopped node leaves it.
+    fn grown(dir: &Path) -> (Trees, File) {
+        let (seen, log_file) = inspect(&dir.join(SLED)).unwrap();
+        let trees = seen.trees;
+        for first in (0..ROWS).step_by(100) {
+            let rows: Vec<_> =
+                (first..first + 100).map(|index| (index, vec![index as u8; 4000])).collect();
+            trees.log.append(&rows).unwrap();
+            trees.seal().unwrap();
+            trees.db.flush().unwrap();
+        }
+        trees.change_head(|head| {
+            head.node = Some(7);
+            head.purged = Some(Purged { index: ROWS - 10, log_id: Vec::new() });
+        });
+        trees.seal().unwrap();
+        trees.log.purge(2200).unwrap();
+        // As after the next start: rows of the last segment that are purged are still there.
+        trees.db.flush().unwrap();
+        log_file.sync_data().unwrap();
+        (trees, log_file)
+    }
+
+    fn rows(trees: &Trees) -> Vec<(u64, Vec<u8>)> {
+        trees.log.read(ROWS - 9..ROWS).unwrap()
+    }
+
+    #[test]
+    fn a_store_far_larger_than_what_it_holds_becomes_small() {
+        let dir = tempfile::tempdir().unwrap();
+        let (trees, log_file) = grown(dir.path());
+        let (before, head, held) = (size(dir.path()).unwrap(), trees.head(), rows(&trees));
+        // As large as this it is left alone.
+        let (trees, log_file) = if_too_large(dir.path(), trees, log_file, before + 1).unwrap();
+        assert_eq!(size(dir.path()).unwrap(), before);
+        // Cut down so that it is worth it.
+        trees.truncate(ROWS - 1).unwrap();
+        trees
+            .change_head(|head| head.purged = Some(Purged { index: ROWS - 2, log_id: Vec::new() }));
+        trees.log.purge(ROWS - 2).unwrap();
+        trees.log.append(&[(ROWS - 1, held[8].1.clone())]).unwrap();
+        trees.seal().unwrap();
+        let (trees, _) = if_too_large(dir.path(), trees, log_file, 1).unwrap();
+        let after = size(dir.path()).unwrap();
+        assert!(after < before, "{after} bytes of {before}");
+        assert_eq!(trees.head().node, head.node);
+        assert!(trees.head().sequence > head.sequence);
+        assert_eq!(trees.log.last().unwrap().unwrap(), held[8]);
+        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        drop(trees);
+        let (again, _) = inspect(&dir.path().join(SLED)).unwrap();
+        assert!(again.fault.is_none());
+    }
+
+    #[test]
+    fn a_rewrite_that_a_crash_interrupted_is_finished_or_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let (trees, log_file) = grown(dir.path());
+        let held = rows(&trees);
+        copy(dir.path(), &trees).unwrap();
+        drop((trees, log_file));
+        let path = |name: &str| dir.path().join(name);
+        let check = |when: &str| {
+            finish(dir.path()).unwrap();
+            let (seen, _) = inspect(&path(SLED)).unwrap();
+            assert!(seen.fault.is_none(), "{when}");
+            assert_eq!(rows(&seen.trees), held, "{when}");
+            assert!(!path(NEW).exists() && !path(OLD).exists(), "{when}");
+        };
+        let keep = tempfile::tempdir().unwrap();
+        let new = keep.path().join("new");
+        fs::rename(path(NEW), &new).unwrap();
+
+        fs::create_dir(path(NEW)).unwrap();
+        fs::write(path(NEW).join("db"), b"half").unwrap();
+        check("while it was copied");
+        fs::rename(path(SLED), path(OLD)).unwrap();
+        fs::rename(&new, path(NEW)).unwrap();
+        check("between the renames");
+        fs::create_dir(path(OLD)).unwrap();
+        check("before the former one was removed");
+    }
+}

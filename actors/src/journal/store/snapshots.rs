@@ -233,11 +233,13 @@ impl Store {
     pub(crate) async fn drop_snapshot(&self, former: SnapshotManifest) -> Result<(), StoreError> {
         let unread = self.readers.with(|readers| {
             readers.entry(former.number).or_default().doomed = true;
-            let is_unread =
-                |(_, reading): &(&u64, &Reading)| reading.doomed && reading.readers == 0;
-            let unread: Vec<u64> =
-                readers.iter().filter(is_unread).map(|(number, _)| *number).collect();
-            unread.iter().for_each(|number| drop(readers.remove(number)));
+            let is_unread = |reading: &Reading| reading.doomed && reading.readers == 0;
+            let unread: Vec<u64> = readers
+                .iter()
+                .filter(|(_, reading)| is_unread(reading))
+                .map(|(number, _)| *number)
+                .collect();
+            readers.retain(|_, reading| !is_unread(reading));
             unread
         });
         if unread.is_empty() {
