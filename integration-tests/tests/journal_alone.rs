@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Actor, Addr};
 use reelyard_actors::event::{Epoch, PieceId, RequestId};
@@ -136,7 +137,12 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
 fn a_full_queue_is_refused_with_a_time_to_ask_again() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
+        // However slow the disk, what is taken is waited for.
+        let settings = JournalSettings {
+            commit_timeout: Duration::from_secs(60),
+            ..JournalSettings::alone(dir.path(), 1)
+        };
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;
         // Each fills an entry, and all of them together are more than may wait.

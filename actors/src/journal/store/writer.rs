@@ -114,7 +114,11 @@ impl Pen {
             return;
         }
         let looked = self.room.look_if_due();
-        let synced = if self.mark.is_ahead() { self.sync_mark() } else { Ok(()) };
+        let synced = match self.mark.is_ahead().then(|| self.sync_mark()) {
+            // It stays behind: what it says is true all the same.
+            None | Some(Err(StoreError::Full(_))) => Ok(()),
+            Some(synced) => synced,
+        };
         if let Err(error) = synced.and(looked.map_err(StoreError::from)) {
             self.fail(error);
         }
@@ -137,7 +141,10 @@ impl Pen {
                 return Err(failed.clone());
             }
             let failed = match self.write_once(jobs) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    let at_once = jobs.iter().any(|job| job.mark == Mark::AtOnce);
+                    return self.mark(at_once).inspect_err(|error| self.fail(error.clone()));
+                }
                 Err(StoreError::Full(why)) => match self.make_room() {
                     Ok(()) => continue,
                     Err(StoreError::Full(_)) => StoreError::Full(why),
@@ -162,20 +169,38 @@ impl Pen {
             trees.flushes.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })?;
+        let head = trees.head();
+        self.durable = head.sequence;
         if let Some(observer) = &self.observer {
             observer.store_synced();
         }
-        let head = trees.head();
-        self.durable = head.sequence;
-        self.mark.write(&head.mark())?;
-        let at_once = jobs.iter().any(|job| job.mark == Mark::AtOnce);
-        if at_once {
-            self.sync_mark()?;
-        } else if self.mark.sync_if_due()? {
-            self.observe_mark();
-        }
-        self.room.look_if_due()?;
         Ok(())
+    }
+
+    /// Marks what is durable. A mark for which there is no room stays behind: what it says then is
+    /// less than it could be, and still true.
+    fn mark(&mut self, at_once: bool) -> Result<(), StoreError> {
+        let Some(head) = self.trees.borrow().as_ref().map(|trees| trees.head()) else {
+            return Ok(());
+        };
+        let written = self.mark.write(&head.mark()).map_err(StoreError::from);
+        let marked = written.and_then(|()| {
+            if at_once {
+                return self.sync_mark();
+            }
+            if self.mark.sync_if_due()? {
+                self.observe_mark();
+            }
+            Ok(())
+        });
+        match marked {
+            Err(StoreError::Full(why)) => {
+                tracing::warn!(why, "no room for the mark of the journal's store");
+                self.room.give_up_reserve().map(drop)?;
+            }
+            marked => marked?,
+        }
+        Ok(self.room.look_if_due()?)
     }
 
     fn sync_mark(&mut self) -> Result<(), StoreError> {
