@@ -6,11 +6,11 @@
 
 mod client;
 mod deletion;
-mod holdings;
+pub mod holdings;
 pub mod listing;
 mod look;
 mod messages;
-mod schedule;
+pub mod schedule;
 mod settings;
 
 use std::sync::Arc;
