@@ -199,7 +199,7 @@ fn a_damaged_store_is_told_and_never_silently_shortened() {
 fn written(dir: &Path) -> BTreeSet<u64> {
     on_a_system(async {
         let (journal, probe) = open(dir, None).await.unwrap();
-        let mut id = 0;
+        let mut id = 0_u64;
         // Some entries behind a snapshot.
         while journal.status().snapshot.is_none() || !id.is_multiple_of(100) {
             let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
