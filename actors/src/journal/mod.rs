@@ -38,9 +38,8 @@ pub use settings::{JournalSettings, OpenError};
 pub use status::JournalStatus;
 pub use store::StoreObserver;
 pub use store::backup::{BackupError, BackupSummary, back_up, restore};
-pub use store::upkeep::{
-    Condition, PieceSize, SnapshotReport, StoreFault, StoreReport, UpkeepError, accept_loss, check,
-};
+pub use store::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
+pub use store::upkeep::{UpkeepError, accept_loss, check};
 pub use transport::{NoPeers, Transport, Unreachable};
 
 use crate::event::{Commit, PieceId};

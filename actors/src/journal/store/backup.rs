@@ -14,8 +14,10 @@ use super::fresh::{Fresh, Item, each_item};
 use super::head::Head;
 use super::lock::DirectoryLock;
 use super::mark::{self, MarkFile};
-use super::upkeep::{self, Condition, Copied, UpkeepError};
-use super::{SLED, StoreError, inspect};
+use super::report::{Condition, all_voters};
+use super::trees::inspect;
+use super::upkeep::{self, Copied, UpkeepError};
+use super::{SLED, StoreError};
 use crate::journal::raft;
 
 const MAGIC: &[u8] = b"REELYARD STORE";
@@ -181,7 +183,7 @@ fn make(file: &Path, dir: &Path, head: &mut Head) -> Result<(), BackupError> {
     if let Some(fault) = seen.fault {
         return Err(BackupError::NotWhole(fault.to_string()));
     }
-    let voters = upkeep::all_voters(&seen.trees, head, seen.first, seen.trees.log.end());
+    let voters = all_voters(&seen.trees, head, seen.first, seen.trees.log.end());
     if voters.map_err(failed)?.len() > 1 {
         return Err(BackupError::OneOfSeveral);
     }

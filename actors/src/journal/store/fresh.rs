@@ -7,7 +7,8 @@ use super::database::{guarded, open_log_file, open_sled};
 use super::head::Head;
 use super::record;
 use super::snapshots::tree_name;
-use super::{StoreError, Trees, log};
+use super::trees::Trees;
+use super::{StoreError, log};
 
 /// Bytes written between two flushes: what sled holds in memory until then.
 const FLUSH_BYTES: usize = 8 << 20;

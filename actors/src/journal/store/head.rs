@@ -6,11 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::StoreError;
 use super::log::Purged;
 use super::mark::Mark;
 use super::record::{Link, frame, unframe};
 use super::snapshots::SnapshotManifest;
-use super::{StoreError, get};
+use super::trees::get;
 
 const HEAD: &str = "head";
 /// Keys under which stores of earlier versions kept the same, one by one.

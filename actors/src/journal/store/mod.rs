@@ -14,41 +14,42 @@ mod fresh;
 mod head;
 mod lock;
 mod log;
+mod log_reader;
 mod mark;
+mod opening;
 mod record;
+pub(super) mod report;
 mod rewrite;
 mod room;
 mod snapshots;
+mod trees;
 pub(super) mod upkeep;
 mod writer;
 
 use std::fmt::Debug;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tokio::sync::{oneshot, watch};
 
-pub(crate) use head::Head;
-pub(crate) use log::{LogTrees, Purged};
+pub(crate) use log::Purged;
 pub(crate) use room::RoomState;
 pub(crate) use snapshots::{Kept, SnapshotManifest, SnapshotReader, SnapshotWriter};
 
+pub(crate) use trees::Trees;
+
 use crate::journal::settings::OpenError;
-use database::{LOCK_PATIENCE, guarded, is_full, open_log_file, open_sled};
+use database::{LOCK_PATIENCE, is_full};
 use lock::DirectoryLock;
-use mark::{Found, MarkFile};
-use record::{frame, unframe};
+use mark::MarkFile;
+use opening::open_whole;
 use room::Room;
 use writer::{Job, Mark, Pen, Writer};
 
 /// The directory of sled, within that of the store.
 const SLED: &str = "sled";
-
-/// The key of the committed position, the one small value outside of the head: it is written
-/// beside everything else, and never waited for.
-const COMMITTED: &str = "committed";
 
 /// Why the store could not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -108,15 +109,6 @@ pub(crate) struct StoreSettings {
     /// Bytes of the disk that are kept in reserve.
     pub(crate) reserve: u64,
     pub(crate) observer: Option<Arc<dyn StoreObserver>>,
-}
-
-/// The sled database, its open trees, and its head.
-pub(crate) struct Trees {
-    db: sled::Db,
-    pub(crate) log: LogTrees,
-    head: Mutex<Head>,
-    /// Flushes with `sync_data` since it was opened.
-    flushes: AtomicU64,
 }
 
 /// The open store. The last one dropped closes it.
@@ -262,163 +254,4 @@ impl Store {
         self.writer.send(Job { write: Box::new(write), mark, done })?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
-}
-
-impl Trees {
-    /// The small values as they are, or will be with the next flush.
-    pub(crate) fn head(&self) -> Head {
-        self.lock_head().clone()
-    }
-
-    fn change_head(&self, change: impl FnOnce(&mut Head)) {
-        change(&mut self.lock_head());
-    }
-
-    /// Puts the head into sled as it is.
-    fn put_head(&self) -> Result<(), StoreError> {
-        self.lock_head().write(&self.db)
-    }
-
-    /// Gives what was written since the last flush the head that goes with it.
-    fn seal(&self) -> Result<(), StoreError> {
-        let mut head = self.lock_head();
-        head.sequence += 1;
-        head.log = Some(self.log.log_end());
-        head.write(&self.db)
-    }
-
-    fn truncate(&self, index: u64) -> Result<(), StoreError> {
-        let end = self.log.end_before(index)?;
-        // The head first: a crash on the way leaves rows too many, and none too few.
-        self.change_head(|head| head.log = Some(end));
-        self.put_head()?;
-        self.log.truncate(end)
-    }
-
-    /// Removes what a crash left behind of the log.
-    fn tidy(&self) -> Result<(), StoreError> {
-        self.log.tidy(self.head().purged.as_ref())
-    }
-
-    /// How far the log is known to be committed.
-    pub(crate) fn committed<T: serde::de::DeserializeOwned>(
-        &self,
-    ) -> Result<Option<T>, StoreError> {
-        get(&self.db, COMMITTED)
-    }
-
-    /// Notes how far the log is known to be committed. Durable with the next flush.
-    pub(crate) fn note_committed<T: serde::Serialize>(&self, value: &T) -> Result<(), StoreError> {
-        let body = postcard::to_stdvec(value).map_err(|error| StoreError::Io(error.to_string()))?;
-        guarded(|| Ok(self.db.insert(COMMITTED, frame(&body)).map(drop)?))
-    }
-
-    /// Bytes of what it holds, without what sled needs around it.
-    fn live_bytes(&self) -> u64 {
-        self.log.bytes() + self.snapshot().map_or(0, |snapshot| snapshot.bytes)
-    }
-
-    /// Flushes with `sync_data` since it was opened.
-    pub(crate) fn flushes(&self) -> u64 {
-        self.flushes.load(Ordering::Relaxed)
-    }
-
-    fn lock_head(&self) -> MutexGuard<'_, Head> {
-        // Nothing in here can panic half-way through a change.
-        self.head.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What is found in a database before anything in it is changed.
-struct Seen {
-    trees: Trees,
-    /// The first row of the log.
-    first: Option<u64>,
-    /// Rows that were written and never acknowledged.
-    unfinished: u64,
-    /// What is wrong with the log; it is cut before that.
-    fault: Option<StoreError>,
-}
-
-/// Opens or creates the database in `sled` and reads it through.
-fn inspect(sled: &Path) -> Result<(Seen, File), StoreError> {
-    let db = open_sled(sled)?;
-    let log_file = open_log_file(sled)?;
-    // What a killed process wrote, and is about to be relied upon.
-    log_file.sync_data()?;
-    let seen = guarded(|| {
-        let head = Head::read(&db)?;
-        let read = log::LogTrees::read_through(&db, &head)?;
-        let trees = Trees { db, log: read.log, head: Mutex::new(head), flushes: AtomicU64::new(0) };
-        let (first, unfinished, fault) = (read.first, read.unfinished, read.fault);
-        Ok(Seen { trees, first, unfinished, fault })
-    })?;
-    Ok((seen, log_file))
-}
-
-/// Opens the store in `dir` if nothing is wrong with it.
-fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {
-    let failed = |error: StoreError| OpenError::of_store(dir, error);
-    let found = mark::find(dir).map_err(|error| failed(error.into()))?;
-    let (seen, log_file) = inspect(&dir.join(SLED)).map_err(failed)?;
-    let head = seen.trees.head();
-    check_mark(dir, &found, &head, seen.trees.log.end())?;
-    if let Some(fault) = seen.fault {
-        return Err(failed(fault));
-    }
-    match head.node {
-        Some(found) if found != node => {
-            return Err(OpenError::AnotherNode { dir: dir.to_owned(), found, asked: node });
-        }
-        _ => seen.trees.change_head(|head| head.node = Some(node)),
-    }
-    if seen.unfinished > 0 {
-        tracing::info!(rows = seen.unfinished, "an unfinished write to the journal is taken back");
-    }
-    guarded(|| seen.trees.tidy().and_then(|()| snapshots::drop_abandoned(&seen.trees)))
-        .map_err(failed)?;
-    Ok((seen.trees, log_file))
-}
-
-/// Refuses a store that is older than what was known to be durable.
-fn check_mark(dir: &Path, found: &Found, head: &Head, log_end: u64) -> Result<(), OpenError> {
-    let lost =
-        |missing: u64, what: String| Err(OpenError::Lost { dir: dir.to_owned(), missing, what });
-    match found {
-        Found::Nothing if head.is_empty() && log_end == 0 => Ok(()),
-        Found::Nothing | Found::Damaged => Err(OpenError::NoMark { dir: dir.to_owned() }),
-        Found::Former { log_end: marked } if log_end < *marked => {
-            lost(marked - log_end, format!("its log ends before entry {log_end}"))
-        }
-        Found::Mark(mark) if head.sequence < mark.sequence => {
-            lost(mark.log_end.saturating_sub(log_end), loss(mark, head, log_end))
-        }
-        Found::Former { .. } | Found::Mark(_) => Ok(()),
-    }
-}
-
-/// What a store has lost, in words.
-fn loss(mark: &mark::Mark, head: &Head, log_end: u64) -> String {
-    let mut lost = vec![format!("it stands at flush {} of {}", head.sequence, mark.sequence)];
-    if log_end < mark.log_end {
-        let (from, to) = (log_end, mark.log_end - 1);
-        lost.push(format!("log entries {from} to {to} are missing"));
-    }
-    if head.vote != mark.vote {
-        lost.push("its vote is an older one".to_owned());
-    }
-    let snapshot = head.snapshot.as_ref().map(|snapshot| snapshot.index);
-    if let Some(marked) = mark.snapshot.filter(|&marked| snapshot != Some(marked)) {
-        lost.push(format!("its snapshot of entry {marked} is gone"));
-    }
-    lost.join(", ")
-}
-
-fn get<T: serde::de::DeserializeOwned>(db: &sled::Db, key: &str) -> Result<Option<T>, StoreError> {
-    let damaged = |why: String| StoreError::damaged(&format!("the value {key}"), why);
-    let Some(record) = db.get(key)? else {
-        return Ok(None);
-    };
-    let body = unframe(&record).map_err(|error| damaged(error.to_string()))?;
-    postcard::from_bytes(body).map(Some).map_err(|error| damaged(error.to_string()))
 }

@@ -12,8 +12,10 @@ use std::time::Instant;
 
 use bytesize::ByteSize;
 
+use super::database::guarded;
 use super::fresh::{Fresh, each_item, remove_tree};
-use super::{SLED, StoreError, Trees, guarded, inspect, room};
+use super::trees::{Trees, inspect};
+use super::{SLED, StoreError, room};
 
 const NEW: &str = "sled.new";
 const OLD: &str = "sled.old";

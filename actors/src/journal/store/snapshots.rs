@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::database::guarded;
 use super::head::Head;
 use super::record::{self, Link, frame_linked};
-use super::{Store, StoreError, Trees, guarded};
+use super::trees::Trees;
+use super::{Store, StoreError};
 use crate::journal::stream::{self, Part};
 
 /// Body bytes of one chunk: small enough that no page of chunks outgrows a quarter of a segment.

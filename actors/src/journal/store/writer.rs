@@ -14,7 +14,8 @@ use super::database::guarded;
 use super::lock::DirectoryLock;
 use super::mark::MarkFile;
 use super::room::Room;
-use super::{StoreError, StoreObserver, Trees, inspect};
+use super::trees::{Trees, inspect};
+use super::{StoreError, StoreObserver};
 
 /// How many jobs may share one flush.
 const JOBS_PER_FLUSH: usize = 1024;
