@@ -200,6 +200,8 @@ impl Ground {
             setting("heartbeat.timeout", "1s"),
             setting("task.back_off_base", "200ms"),
             setting("task.back_off_cap", "1s"),
+            // However full the disk of this machine is, the tests' few bytes fit.
+            setting("storage.limit_percent", 100),
         ];
         settings.extend(more.iter().map(|(key, value)| setting(key, value)));
         Role::start("node", &settings, self.path("node.log"))
@@ -215,7 +217,8 @@ impl Ground {
     pub fn start_destination(&self, number: usize, more: &[(&str, &str)]) -> Result<Role> {
         std::fs::create_dir_all(self.copies(number))?;
         let base = setting("base_dir", self.copies(number).display());
-        self.start_worker("destination", number, self.destinations[number], base, more)
+        let more = [&[("storage.limit_percent", "100")], more].concat();
+        self.start_worker("destination", number, self.destinations[number], base, &more)
     }
 
     fn start_worker(
