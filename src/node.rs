@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
+pub use settings::journal_dir;
 pub use wiring::{Host, Wiring};
 
 /// Why a node does not start.

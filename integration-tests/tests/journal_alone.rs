@@ -3,11 +3,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Actor, Addr};
 use reelyard_actors::event::{Epoch, PieceId, RequestId};
 use reelyard_actors::journal::{
-    CommitError, ENTRY_EVENTS, Journal, JournalSettings, Leadership, NoPeers, OpenError, Seat,
+    CommitError, Condition, ENTRY_EVENTS, Journal, JournalSettings, Leadership, NoPeers, OpenError,
+    Seat, accept_loss,
 };
 use reelyard_integration_tests::journal_probe::{
     CLOSED, Closed, CommitEvents, Look, Probe, ProbeActor, ProbeEvent, request_of, transfer,
@@ -135,7 +137,12 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
 fn a_full_queue_is_refused_with_a_time_to_ask_again() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
-        let journal = open(dir.path()).await;
+        // However slow the disk, what is taken is waited for.
+        let settings = JournalSettings {
+            commit_timeout: Duration::from_secs(60),
+            ..JournalSettings::alone(dir.path(), 1)
+        };
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;
         // Each fills an entry, and all of them together are more than may wait.
@@ -182,7 +189,8 @@ fn a_store_that_lost_its_end_is_not_opened_unless_that_is_accepted() {
         let refused = Journal::open(settings.clone(), Arc::new(NoPeers), &[PieceId::Probe]).await;
         let refused = refused.map(drop).unwrap_err();
         assert!(matches!(refused, OpenError::Lost { missing: 1.., .. }), "{refused}");
-        let settings = JournalSettings { accept_loss: true, ..settings };
+        let report = accept_loss(dir.path(), None).unwrap();
+        assert_eq!(report.condition, Condition::Lost);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
         let probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;

@@ -49,7 +49,9 @@ async fn commit(probe: &Supervised<ProbeActor>, id: u64) {
         let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
         match probe.addr().send(message).await {
             Ok(Ok(outcomes)) => (outcomes.len() == 2).then_some(()),
-            Ok(Err(CommitError::TooLarge { .. } | CommitError::Stopped)) => unreachable!(),
+            Ok(Err(
+                CommitError::TooLarge { .. } | CommitError::Stopped | CommitError::DiskFull { .. },
+            )) => unreachable!(),
             Ok(Err(_)) | Err(_) => None,
         }
     })

@@ -60,7 +60,11 @@ impl Cluster {
                 let message = CommitEvents { request: request_of(id), events: events.clone() };
                 match member.probe.send(message).await.unwrap() {
                     Ok(outcomes) => return (outcomes.len() == 3).then_some(()),
-                    Err(CommitError::TooLarge { .. } | CommitError::Stopped) => unreachable!(),
+                    Err(
+                        CommitError::TooLarge { .. }
+                        | CommitError::Stopped
+                        | CommitError::DiskFull { .. },
+                    ) => unreachable!(),
                     Err(_) => {}
                 }
             }

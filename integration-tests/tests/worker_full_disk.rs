@@ -1,48 +1,14 @@
 //! A destination whose disk is really full: a small tmpfs, mounted as root or by sudo.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use reelyard_actors::wire::worker::{Blame, Said};
+use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
-
-fn as_root(program: &str) -> Command {
-    if rustix::process::geteuid().is_root() {
-        return Command::new(program);
-    }
-    let mut command = Command::new("sudo");
-    // A question for a password would wait for ever.
-    command.args(["--non-interactive", program]);
-    command
-}
-
-/// A mounted tmpfs of one mebibyte; unmounted when dropped.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(place: &Path) -> Self {
-        let mounted = as_root("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m,mode=1777", "tmpfs"])
-            .arg(place)
-            .status();
-        assert!(mounted.unwrap().success(), "a tmpfs cannot be mounted: root or sudo is needed");
-        SmallDisk(place.to_owned())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: the worker under test may not have let go of it when the test fails.
-        let unmounted = as_root("umount").arg("--lazy").arg(&self.0).status();
-        assert!(unmounted.is_ok() || std::thread::panicking());
-    }
-}
 
 #[actix::test]
 async fn a_copy_that_does_not_fit_blames_the_destination_before_its_first_byte() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
-    let _disk = SmallDisk::mount(&destination.copies());
+    let _disk = SmallDisk::mount(&destination.copies(), 1);
     source.master(b"large.mpg", 2 << 20);
     let small = source.master(b"small.mpg", 1000);
     let serving = started(source.source()).await;

@@ -35,6 +35,12 @@ pub enum Failure {
         /// What it said.
         why: String,
     },
+    /// A store is not whole.
+    #[error("{0}")]
+    StoreNotWhole(String),
+    /// A running node has the store.
+    #[error("{0}")]
+    StoreInUse(String),
     /// Logging was started twice.
     #[error(transparent)]
     Logging(#[from] AlreadyStarted),
@@ -58,6 +64,8 @@ impl Failure {
             Failure::Configuration(_) | Failure::Usage(_) => 2,
             Failure::Unreachable { .. } => 3,
             Failure::Refused(_) => 4,
+            Failure::StoreNotWhole(_) => super::store::NOT_WHOLE,
+            Failure::StoreInUse(_) => 6,
         }
     }
 

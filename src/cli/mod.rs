@@ -11,6 +11,7 @@ mod layers;
 mod node;
 mod output;
 mod plan;
+mod store;
 mod tasks;
 mod worker;
 
@@ -42,7 +43,9 @@ Exit codes:
   1  it failed
   2  the command line or the configuration is wrong; every fault is listed
   3  the node cannot be reached
-  4  the node refused";
+  4  the node refused
+  5  the store is damaged, or its end is missing
+  6  the store is in use by a running node";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -60,6 +63,8 @@ enum Command {
     Hosts(hosts::HostsArgs),
     /// List the files, best first, where they are, and which inputs cannot be read
     Files(files::FilesArgs),
+    /// Check, back up and restore what a node has stored
+    Store(store::StoreArgs),
     /// Show, check and import configurations
     Config(config::ConfigArgs),
 }
@@ -85,6 +90,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
     match command {
         Command::Demo(args) => return demo::run(args),
+        Command::Store(args) => return store::run(args, out),
         Command::Node(args) => node::run(args),
         Command::Worker(args) => worker::run(args),
         Command::Plan(args) => plan::run(args, out),

@@ -225,6 +225,9 @@ settings! {
         election_max: Duration = Default "1s",
         /// How long the log may grow before a snapshot is taken.
         snapshot_log_bytes: ByteSize = Default "64MiB",
+        /// How much of the disk under `data_dir` is kept in reserve. Nothing more is changed once
+        /// less than a quarter of that is free; what is under way is finished by the reserve.
+        reserve: ByteSize = Default "64MiB",
     }
 }
 

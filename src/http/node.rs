@@ -67,6 +67,7 @@ impl NodeState {
     /// What keeps the node from doing all it is there for, in words; empty when nothing does.
     pub fn not_ready(&self) -> Vec<String> {
         let mut missing = Vec::new();
+        missing.extend(self.journal.disk_full());
         match *self.journal.leadership().borrow() {
             Leadership::Leading { .. } | Leadership::Following { .. } => {}
             Leadership::Nobody => missing.push("no node leads the yard".to_owned()),

@@ -10,6 +10,9 @@ use reelyard_actors::wire::api::Problem;
 /// Content type of a problem document.
 const PROBLEM_JSON: &str = "application/problem+json";
 
+/// When to ask again where somebody has to make room first.
+const DISK_FULL_RETRY_SECONDS: u64 = 10;
+
 /// A refusal on its way to the client.
 #[derive(Clone, Debug)]
 pub struct Refusal {
@@ -74,6 +77,10 @@ impl From<CommitError> for Refusal {
             CommitError::NotLeader { .. } => unavailable("not-leader"),
             CommitError::Deposed => unavailable("deposed"),
             CommitError::Stopped => unavailable("stopped"),
+            CommitError::DiskFull { .. } => Refusal {
+                retry_after_seconds: Some(DISK_FULL_RETRY_SECONDS),
+                ..Refusal::new(StatusCode::INSUFFICIENT_STORAGE, "disk-full", detail)
+            },
             CommitError::Busy { retry_after } => Refusal {
                 retry_after_seconds: Some(retry_after.as_secs().max(1)),
                 ..unavailable("busy")

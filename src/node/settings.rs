@@ -1,6 +1,7 @@
 //! From what is configured to what each actor is started with.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reelyard_actors::back_off::CoolDown;
@@ -106,6 +107,11 @@ pub fn hosts(config: &NodeConfig) -> Vec<HostSetting> {
     config.yard().into_iter().map(|(addr, role)| HostSetting { addr, role }).collect()
 }
 
+/// Where the journal's store is.
+pub fn journal_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("journal")
+}
+
 /// How the journal is kept.
 pub fn journal(config: &NodeConfig) -> JournalSettings {
     let journal = &config.journal;
@@ -114,6 +120,7 @@ pub fn journal(config: &NodeConfig) -> JournalSettings {
         heartbeat: journal.heartbeat,
         election: (journal.election_min, journal.election_max),
         snapshot_log_bytes: journal.snapshot_log_bytes.as_u64(),
-        ..JournalSettings::alone(config.data_dir.join("journal"), config.node_id.get())
+        reserve: journal.reserve.as_u64(),
+        ..JournalSettings::alone(journal_dir(&config.data_dir), config.node_id.get())
     }
 }

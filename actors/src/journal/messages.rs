@@ -22,15 +22,8 @@ pub enum Order {
         /// Where the frozen piece goes.
         reply: oneshot::Sender<Box<dyn FrozenPiece>>,
     },
-    /// Replace the piece by the one in these rows; no rows at all means an empty piece.
-    Install {
-        /// The log index at which the rows were frozen; 0 for an empty piece.
-        index: u64,
-        /// What [`FrozenPiece::write`] wrote.
-        rows: Vec<Vec<u8>>,
-        /// Says that the piece stands, or why not.
-        reply: oneshot::Sender<Result<(), UnreadableEvent>>,
-    },
+    /// Replace the piece by another one, which comes in several such orders.
+    Install(Install),
     /// This node leads in `epoch`: a quorum has confirmed it and all earlier entries are applied.
     LeaderStarted {
         /// The epoch to decide in.
@@ -38,6 +31,26 @@ pub enum Order {
     },
     /// This node no longer leads: decide nothing, and whatever is in flight ends as unknown.
     LeaderStopped,
+}
+
+/// A part of a piece that replaces the present one once all of it has come.
+pub struct Install {
+    /// The log index at which it was frozen; 0 for an empty piece.
+    pub index: u64,
+    /// Which part.
+    pub stage: Stage,
+    /// Says that it was taken, or why not.
+    pub reply: oneshot::Sender<Result<(), UnreadableEvent>>,
+}
+
+/// The parts in which a piece comes.
+pub enum Stage {
+    /// An empty piece. What came of an earlier one is forgotten.
+    Begin,
+    /// Some of what [`FrozenPiece::write`] wrote, in its order.
+    Rows(Vec<Vec<u8>>),
+    /// That was all: it takes the place of the present one.
+    End,
 }
 
 /// Committed entries to apply, in order.
@@ -78,6 +91,12 @@ pub enum CommitError {
     Busy {
         /// When asking again makes sense.
         retry_after: Duration,
+    },
+    /// The journal's disk is full: nothing was changed.
+    #[error("nothing was changed: {why}")]
+    DiskFull {
+        /// Which disk, and what to do.
+        why: String,
     },
     /// It may or may not have happened. Repeating it under the same request id is safe.
     #[error("outcome unknown: repeat the request under the same id {request}")]

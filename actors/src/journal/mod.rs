@@ -29,13 +29,17 @@ use tokio::task::JoinHandle;
 pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
 pub use in_flight::InFlight;
 pub use leadership::Leadership;
-pub use messages::{Apply, CommitAnswer, CommitError, Order};
+pub use messages::{Apply, CommitAnswer, CommitError, Install, Order, Stage};
 pub use ownership::{AppliedEntry, AppliedEvent, Asked, Outcomes, Ownership, decode_answers};
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
-pub use requests::{REMEMBERED_FOR, RequestLedger};
+pub use requests::{FrozenLedger, REMEMBERED_FOR, RequestLedger};
 pub use seat::{Occasion, Seat, Settlement};
 pub use settings::{JournalSettings, OpenError};
 pub use status::JournalStatus;
+pub use store::StoreObserver;
+pub use store::backup::{BackupError, BackupSummary, back_up, restore};
+pub use store::report::{Condition, PieceSize, SnapshotReport, StoreFault, StoreReport};
+pub use store::upkeep::{UpkeepError, accept_loss, check};
 pub use transport::{NoPeers, Transport, Unreachable};
 
 use crate::event::{Commit, PieceId};
@@ -43,7 +47,7 @@ use owners::Owners;
 use proposer::Proposer;
 use raft::Node;
 use status::Counters;
-use store::Store;
+use store::{Store, StoreError, StoreSettings};
 
 /// How long a stopping journal waits for its store to be closed.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -80,18 +84,26 @@ impl Journal {
         transport: Arc<dyn Transport>,
         pieces: &[PieceId],
     ) -> Result<Journal, OpenError> {
-        let (dir, id, accept_loss) = (settings.dir.clone(), settings.node, settings.accept_loss);
-        let opening = tokio::task::spawn_blocking(move || Store::open(&dir, id, accept_loss)).await;
-        let damaged = |why: String| OpenError::Damaged { dir: settings.dir.clone(), why };
-        let (store, closed) = opening.map_err(|error| damaged(error.to_string()))??;
-        let snapshot = store.trees().snapshot().map_err(|error| damaged(error.to_string()))?;
-        let owners = Owners::new(pieces, store.clone(), snapshot, raft::read_stored)
+        let id = settings.node;
+        let store = StoreSettings {
+            dir: settings.dir.clone(),
+            node: id,
+            reserve: settings.reserve,
+            observer: settings.observer.clone(),
+        };
+        let failed = |error| OpenError::of_store(&settings.dir, error);
+        let opening = tokio::task::spawn_blocking(move || Store::open(store)).await;
+        let (store, closed) =
+            opening.map_err(|error| failed(StoreError::Io(error.to_string())))??;
+        let snapshot = store.trees().await.map_err(failed)?.snapshot();
+        let owners = Owners::new(pieces, store.clone(), snapshot.clone(), raft::read_stored)
             .map_err(|error| OpenError::Settings(error.to_string()))?;
         let owners = Arc::new(owners);
-        let node = Node::start(&settings, transport, owners.clone(), store.clone())?;
+        let (of_node, of_store) = (owners.clone(), store.clone());
+        let node = Node::start(&settings, transport, of_node, of_store, snapshot.as_ref())?;
         let counters = Arc::new(Counters::default());
-        let (proposer, proposing) =
-            Proposer::start(node.clone(), settings.commit_timeout, counters.clone());
+        let (timeout, room) = (settings.commit_timeout, store.room());
+        let (proposer, proposing) = Proposer::start(node.clone(), timeout, room, counters.clone());
         Ok(Journal(Arc::new(Inner {
             id,
             runtime: Handle::current(),
@@ -133,6 +145,12 @@ impl Journal {
         }
     }
 
+    /// Why nothing is taken for want of room on the disk, and what to do; none while there is room.
+    pub fn disk_full(&self) -> Option<String> {
+        let store = self.open_parts().as_ref().map(|open| open.store.clone())?;
+        store.room().borrow().full.clone()
+    }
+
     /// Who leads, to be watched.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.0.node.leadership()
@@ -151,6 +169,8 @@ impl Journal {
         let figures = self.0.node.figures();
         let leadership = *self.leadership().borrow();
         let store = self.open_parts().as_ref().map(|open| open.store.clone());
+        let trees = store.as_ref().and_then(|store| store.open_trees());
+        let room = store.map(|store| store.room().borrow().clone()).unwrap_or_default();
         let mut status = JournalStatus {
             node: self.0.id,
             voters: figures.voters,
@@ -162,8 +182,11 @@ impl Journal {
             snapshot: figures.snapshot,
             snapshot_bytes: figures.snapshot_bytes,
             bytes_since_snapshot: figures.bytes_since_snapshot,
-            log_bytes: store.as_ref().map_or(0, |store| store.trees().log.bytes()),
-            flushes: store.as_ref().map_or(0, |store| store.flushes()),
+            log_bytes: trees.as_ref().map_or(0, |trees| trees.log.bytes()),
+            flushes: trees.as_ref().map_or(0, |trees| trees.flushes()),
+            disk_free: room.free,
+            disk_reserve: room.reserve,
+            disk_full: room.full,
             failure: self.0.node.failure().borrow().clone(),
             ..JournalStatus::default()
         };
@@ -177,6 +200,7 @@ impl Journal {
         let Some(Open { store, mut closed, mut proposing }) = self.open_parts().take() else {
             return;
         };
+        store.hurry();
         self.0.proposer.stop();
         if tokio::time::timeout(self.0.commit_timeout, &mut proposing).await.is_err() {
             tracing::warn!("commits were still under way when the journal stopped");

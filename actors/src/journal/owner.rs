@@ -7,9 +7,9 @@ use actix::Recipient;
 use tokio::sync::oneshot;
 
 use crate::event::{Commit, Epoch, PieceId};
-use crate::journal::messages::{Apply, CommitAnswer, Order};
+use crate::journal::messages::{Apply, CommitAnswer, Install, Order, Stage};
 use crate::journal::piece::FrozenPiece;
-use crate::journal::store::{SnapshotManifest, Store, StoreError};
+use crate::journal::store::{SnapshotManifest, Store, StoreError, Trees};
 
 /// How many log entries are read at once to rebuild a piece.
 const REPLAY_CHUNK: u64 = 256;
@@ -76,7 +76,7 @@ impl Owner {
         let mut next = snapshot.map_or(0, |snapshot| snapshot.index + 1);
         while next <= applied {
             let end = (next + REPLAY_CHUNK).min(applied + 1);
-            let rows = blocking(store, move |store| store.trees().log.read(next..end)).await?;
+            let rows = blocking(store, move |trees| trees.log.read(next..end)).await?;
             for (index, stored) in rows {
                 let Some(mut entry) = read_entry(index, &stored)? else {
                     continue;
@@ -92,26 +92,40 @@ impl Owner {
     }
 
     /// Has it replace its piece by what the snapshot holds, or by an empty one; false if it died.
+    /// The rows come in turns: nobody holds all of them beside the piece that they become.
     pub(crate) async fn install(
         &self,
         store: &Arc<Store>,
         snapshot: Option<&SnapshotManifest>,
     ) -> Result<bool, OwnersError> {
-        let piece = self.piece;
-        let (index, rows) = match snapshot.cloned() {
-            None => (0, Vec::new()),
-            Some(snapshot) => {
-                let index = snapshot.index;
-                let read =
-                    move |store: &Store| store.trees().snapshot_rows(&snapshot, piece.into());
-                (index, blocking(store, read).await?)
+        let index = snapshot.map_or(0, |snapshot| snapshot.index);
+        if !self.install_some(index, Stage::Begin).await? {
+            return Ok(false);
+        }
+        if let Some(snapshot) = snapshot {
+            let piece = u8::from(self.piece);
+            for part in snapshot.parts.iter().filter(|part| part.piece == piece) {
+                let mut at = part.start;
+                while at < part.end {
+                    let (snapshot, part) = (snapshot.clone(), part.clone());
+                    let read = move |trees: &Trees| trees.snapshot_rows(&snapshot, &part, at);
+                    let (rows, next) = blocking(store, read).await?;
+                    if !self.install_some(index, Stage::Rows(rows)).await? {
+                        return Ok(false);
+                    }
+                    at = next;
+                }
             }
-        };
+        }
+        self.install_some(index, Stage::End).await
+    }
+
+    async fn install_some(&self, index: u64, stage: Stage) -> Result<bool, OwnersError> {
         let (reply, answer) = oneshot::channel();
-        self.recipient.do_send(Order::Install { index, rows, reply });
+        self.recipient.do_send(Order::Install(Install { index, stage, reply }));
         match answer.await {
             Ok(Ok(())) => Ok(true),
-            Ok(Err(error)) => Err(OwnersError::Part { piece, why: error.to_string() }),
+            Ok(Err(error)) => Err(OwnersError::Part { piece: self.piece, why: error.to_string() }),
             Err(_) => Ok(false),
         }
     }
@@ -139,10 +153,10 @@ impl Owner {
 /// Reads from the store off the runtime's threads.
 async fn blocking<T: Send + 'static>(
     store: &Arc<Store>,
-    read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    read: impl FnOnce(&Trees) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, OwnersError> {
-    let store = store.clone();
-    match tokio::task::spawn_blocking(move || read(&store)).await {
+    let trees = store.trees().await?;
+    match tokio::task::spawn_blocking(move || read(&trees)).await {
         Ok(read) => Ok(read?),
         Err(error) => Err(OwnersError::Store(StoreError::Io(error.to_string()))),
     }

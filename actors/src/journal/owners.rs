@@ -286,7 +286,8 @@ impl Owners {
 
     /// One past the last entry of the log; none once the journal has stopped.
     pub(crate) async fn log_end(&self) -> Option<u64> {
-        self.gate.lock().await.store.as_ref().map(|store| store.trees().log.end())
+        let store = self.gate.lock().await.store.clone()?;
+        Some(store.trees().await.ok()?.log.end())
     }
 
     /// Waits for nobody any more and lets go of the store, so that it can close.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::clock::Millis;
 use crate::event::{Commit, EncodedEvent, Epoch, RequestId};
 use crate::journal::in_flight::InFlight;
-use crate::journal::messages::{CommitAnswer, CommitError};
+use crate::journal::messages::{CommitAnswer, CommitError, Stage};
 use crate::journal::piece::{FrozenPiece, Piece, UnreadableEvent};
-use crate::journal::requests::RequestLedger;
+use crate::journal::requests::{FrozenLedger, RequestLedger};
 
 /// A piece and what its owner knows of it.
 pub struct Ownership<P: Piece> {
@@ -21,6 +21,14 @@ pub struct Ownership<P: Piece> {
     epoch: Option<Epoch>,
     /// Log index of the last entry applied here.
     applied: u64,
+    /// A piece that is on its way here, to take the place of the present one.
+    incoming: Option<Incoming<P>>,
+}
+
+/// A piece that comes in parts.
+struct Incoming<P> {
+    piece: P,
+    ledger: RequestLedger,
 }
 
 /// One event and what came of it.
@@ -91,6 +99,7 @@ impl<P: Piece> Ownership<P> {
             in_flight: InFlight::default(),
             epoch: None,
             applied: 0,
+            incoming: None,
         }
     }
 
@@ -208,7 +217,7 @@ impl<P: Piece> Ownership<P> {
     /// The piece and the ledger as they stand after everything applied so far: what a snapshot
     /// holds of them.
     pub fn freeze(&self) -> Box<dyn FrozenPiece> {
-        Box::new(FrozenOwnership { ledger: self.ledger.clone(), piece: self.piece.freeze() })
+        Box::new(FrozenOwnership { ledger: self.ledger.freeze(), piece: self.piece.freeze() })
     }
 
     /// Replaces piece and ledger by what [`Ownership::freeze`] wrote at `index`; no rows at all
@@ -217,8 +226,40 @@ impl<P: Piece> Ownership<P> {
     /// # Errors
     /// A row that this program cannot read. Then everything stays as it was.
     pub fn install(&mut self, index: u64, rows: &[Vec<u8>]) -> Result<(), UnreadableEvent> {
-        let mut piece = self.piece.emptied();
-        let mut ledger = RequestLedger::default();
+        self.install_part(index, Stage::Begin)?;
+        self.thaw(rows)?;
+        self.install_part(index, Stage::End)
+    }
+
+    /// The same for what comes in parts: with the last one, it takes the place of what is here.
+    ///
+    /// # Errors
+    /// A row that this program cannot read. Then everything stays as it was.
+    pub fn install_part(&mut self, index: u64, stage: Stage) -> Result<(), UnreadableEvent> {
+        match stage {
+            Stage::Begin => {
+                let (piece, ledger) = (self.piece.emptied(), RequestLedger::default());
+                self.incoming = Some(Incoming { piece, ledger });
+                Ok(())
+            }
+            Stage::Rows(rows) => self.thaw(&rows),
+            Stage::End => {
+                // Without a beginning there is nothing to end.
+                if let Some(Incoming { piece, ledger }) = self.incoming.take() {
+                    self.piece = piece;
+                    self.ledger = ledger;
+                    self.in_flight.clear();
+                    self.applied = index;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn thaw(&mut self, rows: &[Vec<u8>]) -> Result<(), UnreadableEvent> {
+        let Some(Incoming { piece, ledger }) = &mut self.incoming else {
+            return Ok(());
+        };
         for row in rows {
             match row.split_first() {
                 Some((&LEDGER_ROW, row)) => ledger.thaw::<P>(row)?,
@@ -229,10 +270,6 @@ impl<P: Piece> Ownership<P> {
                 }
             }
         }
-        self.piece = piece;
-        self.ledger = ledger;
-        self.in_flight.clear();
-        self.applied = index;
         Ok(())
     }
 }
@@ -242,7 +279,7 @@ const PIECE_ROW: u8 = 1;
 
 /// Piece and ledger as they stood at one index.
 struct FrozenOwnership {
-    ledger: RequestLedger,
+    ledger: FrozenLedger,
     piece: Box<dyn FrozenPiece>,
 }
 

@@ -17,6 +17,7 @@ use crate::journal::leadership::{Leadership, Session};
 use crate::journal::messages::{CommitAnswer, CommitError};
 use crate::journal::raft::Node;
 use crate::journal::status::Counters;
+use crate::journal::store::RoomState;
 
 /// How many commits may wait.
 const QUEUE_COMMITS: usize = 4096;
@@ -42,6 +43,7 @@ struct Proposal {
 pub(crate) struct Proposer {
     queue: mpsc::Sender<Proposal>,
     session: watch::Receiver<Session>,
+    room: watch::Receiver<RoomState>,
     commit_timeout: Duration,
     counters: Arc<Counters>,
     /// How long the last entry took, in microseconds.
@@ -54,6 +56,7 @@ impl Proposer {
     pub(crate) fn start(
         node: Arc<Node>,
         commit_timeout: Duration,
+        room: watch::Receiver<RoomState>,
         counters: Arc<Counters>,
     ) -> (Proposer, JoinHandle<()>) {
         let (queue, proposals) = mpsc::channel(QUEUE_COMMITS);
@@ -69,7 +72,8 @@ impl Proposer {
             node: node.clone(),
         };
         let session = node.session();
-        let proposer = Proposer { queue, session, commit_timeout, counters, last_entry, stopping };
+        let proposer =
+            Proposer { queue, session, room, commit_timeout, counters, last_entry, stopping };
         (proposer, tokio::spawn(join.run()))
     }
 
@@ -93,6 +97,11 @@ impl Proposer {
 
     fn hand_in(&self, commit: Commit) -> Result<oneshot::Receiver<Answer>, CommitError> {
         let counters = &self.counters;
+        // Before anything else: without room nobody leads for long.
+        if let Some(why) = self.room.borrow().full.clone() {
+            counters.refused_disk_full.fetch_add(1, Ordering::Relaxed);
+            return Err(CommitError::DiskFull { why });
+        }
         let session = *self.session.borrow();
         check_epoch(session.leadership, commit.epoch).inspect_err(|_| {
             counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! Requests that were answered before, so that repeating one changes nothing.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,19 +13,30 @@ use crate::journal::piece::{Piece, UnreadableEvent};
 /// How long an answered request is remembered, by the time of its commit.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
 
+/// Answers in one block.
+const BLOCK: usize = 256;
+
 /// Each event's outcome or refusal, encoded by its piece.
 type Answers = Vec<Result<Vec<u8>, Vec<u8>>>;
 
 /// Ids and outcomes of answered requests, bounded by age. Part of the piece: it survives restarts
 /// and changes of leader.
+///
+/// They stand in blocks, oldest first, that a frozen ledger shares: freezing copies no answer, and
+/// remembering copies at most the last block afterwards.
 #[derive(Clone, Debug, Default)]
 pub struct RequestLedger {
-    answers: HashMap<RequestId, Answers>,
-    /// The same requests, oldest first.
-    order: VecDeque<(Millis, RequestId)>,
+    blocks: VecDeque<Arc<Vec<LedgerRow>>>,
+    /// The number of the first block; they are numbered as they come.
+    first_block: u64,
+    /// Where each answer stands: its block's number and its place there.
+    places: HashMap<RequestId, (u64, usize)>,
+    /// Answers at the start of the first block that are forgotten already.
+    forgotten: usize,
 }
 
-#[derive(Serialize, Deserialize)]
+/// An answer, as a snapshot holds it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct LedgerRow {
     at: Millis,
     request: RequestId,
@@ -34,38 +46,54 @@ struct LedgerRow {
 impl RequestLedger {
     /// What `request` was answered, if it is still remembered.
     pub fn recall(&self, request: RequestId) -> Option<&[Result<Vec<u8>, Vec<u8>>]> {
-        self.answers.get(&request).map(Vec::as_slice)
+        let &(block, place) = self.places.get(&request)?;
+        let block = usize::try_from(block - self.first_block).ok()?;
+        self.blocks.get(block)?.get(place).map(|row| row.answers.as_slice())
     }
 
     /// Remembers an answer and forgets those that are too old by now.
     pub fn remember(&mut self, request: RequestId, at: Millis, answers: Answers) {
-        while let Some(&(oldest, old)) = self.order.front() {
-            if at.since(oldest) < REMEMBERED_FOR {
-                break;
-            }
-            self.order.pop_front();
-            self.answers.remove(&old);
+        self.forget(at);
+        // Whoever asks again was answered from memory; the first answer holds.
+        if self.places.contains_key(&request) {
+            return;
         }
-        if self.answers.insert(request, answers).is_none() {
-            self.order.push_back((at, request));
+        if self.blocks.back().is_none_or(|block| block.len() >= BLOCK) {
+            self.blocks.push_back(Arc::new(Vec::with_capacity(BLOCK)));
         }
-    }
-
-    /// Writes the ledger as snapshot rows, oldest first.
-    pub fn write(&self, row: &mut dyn FnMut(&[u8])) {
-        for &(at, request) in &self.order {
-            let Some(answers) = self.answers.get(&request) else {
-                continue;
-            };
-            let entry = LedgerRow { at, request, answers: answers.clone() };
-            // Plain sequences and numbers always encode; a row that did not would only be forgotten.
-            if let Ok(bytes) = postcard::to_stdvec(&entry) {
-                row(&bytes);
-            }
+        let block = self.first_block + self.blocks.len() as u64 - 1;
+        if let Some(last) = self.blocks.back_mut() {
+            let last = Arc::make_mut(last);
+            self.places.insert(request, (block, last.len()));
+            last.push(LedgerRow { at, request, answers });
         }
     }
 
-    /// Takes back one row that [`RequestLedger::write`] wrote for piece `P`.
+    fn forget(&mut self, now: Millis) {
+        while let Some(first) = self.blocks.front() {
+            match first.get(self.forgotten) {
+                Some(oldest) if now.since(oldest.at) < REMEMBERED_FOR => break,
+                Some(oldest) => {
+                    self.places.remove(&oldest.request);
+                    self.forgotten += 1;
+                }
+                // The last block is still being filled.
+                None if self.blocks.len() == 1 && first.len() < BLOCK => break,
+                None => {
+                    self.blocks.pop_front();
+                    self.first_block += 1;
+                    self.forgotten = 0;
+                }
+            }
+        }
+    }
+
+    /// The ledger as it is now, to be written elsewhere while this one goes on.
+    pub fn freeze(&self) -> FrozenLedger {
+        FrozenLedger { blocks: self.blocks.clone(), forgotten: self.forgotten }
+    }
+
+    /// Takes back one row that [`FrozenLedger::write`] wrote for piece `P`.
     pub fn thaw<P: Piece>(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
         let unreadable = |error: postcard::Error| UnreadableEvent::Body {
             piece: P::ID,
@@ -83,9 +111,33 @@ impl RequestLedger {
     }
 }
 
+/// A ledger at one log index.
+#[derive(Clone, Debug)]
+pub struct FrozenLedger {
+    blocks: VecDeque<Arc<Vec<LedgerRow>>>,
+    forgotten: usize,
+}
+
+impl FrozenLedger {
+    /// Writes the ledger as snapshot rows, oldest first.
+    pub fn write(&self, row: &mut dyn FnMut(&[u8])) {
+        for entry in self.blocks.iter().flat_map(|block| block.iter()).skip(self.forgotten) {
+            // Plain sequences and numbers always encode; a row that did not would only be
+            // forgotten.
+            if let Ok(bytes) = postcard::to_stdvec(entry) {
+                row(&bytes);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn answer(of: u64) -> Answers {
+        vec![Ok(of.to_le_bytes().to_vec())]
+    }
 
     #[test]
     fn an_answer_is_remembered_for_its_time_and_not_longer() {
@@ -96,5 +148,30 @@ mod tests {
         ledger.remember(second, Millis(0).after(REMEMBERED_FOR), vec![]);
         assert_eq!(ledger.recall(first), None);
         assert!(ledger.recall(second).is_some());
+    }
+
+    #[test]
+    fn a_frozen_ledger_keeps_what_is_remembered_then_however_the_other_goes_on() {
+        let mut ledger = RequestLedger::default();
+        let id = |n: u64| RequestId(u128::from(n));
+        // One a second: those of the last 900 are remembered.
+        let at = |n: u64| Millis(i64::try_from(n * 1000).unwrap());
+        for n in 0..3000 {
+            ledger.remember(id(n), at(n), answer(n));
+        }
+        let frozen = ledger.freeze();
+        for n in 3000..5000 {
+            ledger.remember(id(n), at(n), answer(n));
+        }
+        let mut rows: Vec<LedgerRow> = Vec::new();
+        frozen.write(&mut |row| rows.push(postcard::from_bytes(row).unwrap()));
+        let remembered: Vec<_> = rows.iter().map(|row| row.request).collect();
+        assert_eq!(remembered, (2100..3000).map(id).collect::<Vec<_>>());
+        assert_eq!(rows[7].answers, answer(2107));
+        for n in 0..5000 {
+            let expected = (n >= 4100).then(|| answer(n));
+            assert_eq!(ledger.recall(id(n)), expected.as_deref(), "{n}");
+        }
+        assert_eq!(ledger.places.len(), 900);
     }
 }

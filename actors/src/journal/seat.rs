@@ -8,7 +8,7 @@ use crate::event::{Epoch, RequestId};
 use crate::journal::Journal;
 use crate::journal::batch;
 use crate::journal::in_flight::InFlight;
-use crate::journal::messages::{Apply, CommitAnswer, CommitError, Order};
+use crate::journal::messages::{Apply, CommitAnswer, CommitError, Install, Order, Stage};
 use crate::journal::ownership::{
     AppliedEvent, Asked, Outcomes, Ownership, decode_answers, to_bytes,
 };
@@ -126,10 +126,11 @@ impl<P: Piece> Seat<P> {
                 let _ = reply.send(self.own.freeze());
                 Occasion::Nothing
             }
-            Order::Install { index, rows, reply } => {
-                let installed = self.own.install(index, &rows);
+            Order::Install(Install { index, stage, reply }) => {
+                let last = matches!(stage, Stage::End);
+                let installed = self.own.install_part(index, stage);
                 let occasion =
-                    if installed.is_ok() { Occasion::Installed } else { Occasion::Nothing };
+                    if last && installed.is_ok() { Occasion::Installed } else { Occasion::Nothing };
                 let _ = reply.send(installed);
                 occasion
             }

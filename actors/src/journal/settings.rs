@@ -1,8 +1,11 @@
 //! What a journal is opened with, and why it may not open.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+
+use super::store::{StoreError, StoreObserver};
 
 /// How a node's journal is kept.
 #[derive(Clone, Debug)]
@@ -28,9 +31,11 @@ pub struct JournalSettings {
     /// How many entries before a snapshot are kept, so that a follower that is a little behind
     /// needs no snapshot.
     pub keep_entries: u64,
-    /// Opens a store that lost entries it once had: a decision for an operator, on a node that is
-    /// alone.
-    pub accept_loss: bool,
+    /// Bytes of the disk that are kept in reserve for when it is full. Nothing more is taken when
+    /// less than a quarter of that is free.
+    pub reserve: u64,
+    /// Who is told of what becomes durable.
+    pub observer: Option<Arc<dyn StoreObserver>>,
 }
 
 impl JournalSettings {
@@ -45,7 +50,8 @@ impl JournalSettings {
             election: (Duration::from_millis(500), Duration::from_millis(1000)),
             snapshot_log_bytes: 64 << 20,
             keep_entries: 1000,
-            accept_loss: false,
+            reserve: 8 << 20,
+            observer: None,
         }
     }
 }
@@ -70,20 +76,36 @@ pub enum OpenError {
         asked: u64,
     },
     /// The store cannot be read.
-    #[error("the store in {} is damaged: {why}; restore it from a backup, or let this node start anew under a new id and take its state from the others", .dir.display())]
+    #[error("the store in {} is damaged: {why}; `reelyard store check` tells how much of it: restore it from a backup, or let this node start anew under a new id and take its state from the others", .dir.display())]
     Damaged {
         /// The store's directory.
         dir: PathBuf,
         /// What was found.
         why: String,
     },
-    /// The store is whole, but ends before what was known to be durable.
-    #[error("the store in {} has lost its last {missing} entries, most likely to a damaged disk: restore it from a backup, take this node's state from the others under a new id, or accept the loss", .dir.display())]
+    /// The store is whole, but older than what was known to be durable.
+    #[error("the store in {} has lost what it once held, most likely to a damaged disk: {what}; restore it from a backup, take this node's state from the others under a new id, or go on with what is left by `reelyard store check --accept-loss`", .dir.display())]
     Lost {
         /// The store's directory.
         dir: PathBuf,
-        /// How many entries are missing.
+        /// How many log entries are missing.
         missing: u64,
+        /// What is missing, in words.
+        what: String,
+    },
+    /// The file that says how far the store is durable cannot be read.
+    #[error("the file `mark` of the store in {} is missing or damaged, so that nothing says whether the store is whole: restore it from a backup, or go on with what is there by `reelyard store check --accept-loss`", .dir.display())]
+    NoMark {
+        /// The store's directory.
+        dir: PathBuf,
+    },
+    /// There is no room for what opening a store writes.
+    #[error("the disk of {} is full and the store cannot be opened without some room ({why}): make room for at least 16 MiB there and start again; nothing is lost", .dir.display())]
+    Full {
+        /// The store's directory.
+        dir: PathBuf,
+        /// What the file system said.
+        why: String,
     },
     /// The file system refused.
     #[error("cannot open the store in {}: {why}", .dir.display())]
@@ -96,4 +118,20 @@ pub enum OpenError {
     /// Settings that cannot work together.
     #[error("the journal's settings are wrong: {0}")]
     Settings(String),
+}
+
+impl OpenError {
+    /// What `error` means for opening the store in `dir`.
+    pub(super) fn of_store(dir: &Path, error: StoreError) -> Self {
+        let dir = dir.to_owned();
+        match error {
+            StoreError::InUse => OpenError::InUse { dir },
+            StoreError::Full(why) => OpenError::Full { dir, why },
+            StoreError::Io(why) => OpenError::Io { dir, why },
+            StoreError::Damaged { what, why } => {
+                OpenError::Damaged { dir, why: format!("{what}: {why}") }
+            }
+            StoreError::Closed => OpenError::Io { dir, why: "it was closed".to_owned() },
+        }
+    }
 }

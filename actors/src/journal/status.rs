@@ -31,6 +31,12 @@ pub struct JournalStatus {
     pub log_bytes: u64,
     /// Flushes that reached the disk since the start.
     pub flushes: u64,
+    /// Bytes free on the store's disk, as last seen.
+    pub disk_free: u64,
+    /// Bytes of that disk that are kept in reserve for when it is full.
+    pub disk_reserve: u64,
+    /// Why nothing is taken for want of room, and what to do; none while there is room.
+    pub disk_full: Option<String>,
     /// Commits that wait to be put into an entry.
     pub queued: u64,
     /// Commits answered with outcomes since the start.
@@ -46,6 +52,8 @@ pub struct JournalStatus {
     pub refused_not_leading: u64,
     /// Commits refused because they do not fit an entry.
     pub refused_too_large: u64,
+    /// Commits refused because the disk is full.
+    pub refused_disk_full: u64,
     /// Commits whose outcome was not known in time.
     pub unknown: u64,
     /// Why the journal cannot go on, once it cannot.
@@ -63,6 +71,7 @@ pub(crate) struct Counters {
     pub(crate) refused_busy: AtomicU64,
     pub(crate) refused_not_leading: AtomicU64,
     pub(crate) refused_too_large: AtomicU64,
+    pub(crate) refused_disk_full: AtomicU64,
     pub(crate) unknown: AtomicU64,
 }
 
@@ -76,6 +85,7 @@ impl Counters {
         status.refused_busy = read(&self.refused_busy);
         status.refused_not_leading = read(&self.refused_not_leading);
         status.refused_too_large = read(&self.refused_too_large);
+        status.refused_disk_full = read(&self.refused_disk_full);
         status.unknown = read(&self.unknown);
     }
 }

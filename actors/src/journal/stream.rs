@@ -2,6 +2,7 @@
 //!
 //! A version byte; the rows of each piece, piece by piece: the piece's number, the row's length as
 //! a little-endian `u32`, the row; a zero byte; the CRC-32C of everything before, little-endian.
+//! Written and checked as it flows: nobody holds all of it.
 
 use std::ops::Range;
 
@@ -36,20 +37,23 @@ pub(crate) enum BadStream {
     Piece(u8),
 }
 
-/// Writes a stream.
+/// Writes a stream. What is ready is taken out again and again.
 pub(crate) struct StreamWriter {
-    bytes: Vec<u8>,
+    ready: Vec<u8>,
+    /// Bytes that were taken out.
+    taken: u64,
+    checksum: u32,
     parts: Vec<Part>,
 }
 
 impl StreamWriter {
     pub(crate) fn new() -> Self {
-        StreamWriter { bytes: vec![VERSION], parts: Vec::new() }
+        StreamWriter { ready: vec![VERSION], taken: 0, checksum: 0, parts: Vec::new() }
     }
 
     /// Begins the rows of `piece`.
     pub(crate) fn begin(&mut self, piece: PieceId) {
-        let here = self.bytes.len() as u64;
+        let here = self.taken + self.ready.len() as u64;
         self.parts.push(Part { piece: piece.into(), start: here, end: here });
     }
 
@@ -60,59 +64,137 @@ impl StreamWriter {
         };
         // Rows are at most 1 MiB by the contract of `FrozenPiece`.
         let length = u32::try_from(row.len()).unwrap_or(u32::MAX);
-        self.bytes.push(part.piece);
-        self.bytes.extend_from_slice(&length.to_le_bytes());
-        self.bytes.extend_from_slice(row);
-        part.end = self.bytes.len() as u64;
+        self.ready.push(part.piece);
+        self.ready.extend_from_slice(&length.to_le_bytes());
+        self.ready.extend_from_slice(row);
+        part.end = self.taken + self.ready.len() as u64;
     }
 
+    /// How many bytes can be taken out.
+    pub(crate) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Takes out what is ready.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        self.checksum = crc32c::crc32c_append(self.checksum, &self.ready);
+        self.taken += self.ready.len() as u64;
+        std::mem::take(&mut self.ready)
+    }
+
+    /// The last bytes, and where each piece stands.
     pub(crate) fn finish(mut self) -> (Vec<u8>, Vec<Part>) {
-        self.bytes.push(END);
-        let checksum = crc32c::crc32c(&self.bytes);
-        self.bytes.extend_from_slice(&checksum.to_le_bytes());
-        (self.bytes, self.parts)
+        self.ready.push(END);
+        let mut last = self.take();
+        last.extend_from_slice(&self.checksum.to_le_bytes());
+        (last, self.parts)
     }
 }
 
-/// Checks a whole stream and finds its parts.
-pub(crate) fn check(stream: &[u8]) -> Result<Vec<Part>, BadStream> {
-    let (content, checksum) =
-        stream.split_last_chunk::<CHECKSUM_BYTES>().ok_or(BadStream::Damaged)?;
-    if crc32c::crc32c(content) != u32::from_le_bytes(*checksum) {
-        return Err(BadStream::Damaged);
-    }
-    match content.first() {
-        Some(&VERSION) => {}
-        Some(&version) => return Err(BadStream::Version(version)),
-        None => return Err(BadStream::Damaged),
-    }
-    let mut parts: Vec<Part> = Vec::new();
-    let mut at = 1;
-    loop {
-        let piece = *content.get(at).ok_or(BadStream::Damaged)?;
-        if piece == END {
-            return if at + 1 == content.len() { Ok(parts) } else { Err(BadStream::Damaged) };
+/// Checks a stream as it comes in, and finds its parts.
+pub(crate) struct StreamChecker {
+    state: State,
+    /// Bytes of the state's number that have come in.
+    number: Vec<u8>,
+    at: u64,
+    checksum: u32,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Version,
+    Piece,
+    Length { piece: u8, start: u64 },
+    Row { left: u64 },
+    Checksum,
+    Whole,
+}
+
+impl StreamChecker {
+    pub(crate) fn new() -> Self {
+        StreamChecker {
+            state: State::Version,
+            number: Vec::new(),
+            at: 0,
+            checksum: 0,
+            parts: Vec::new(),
         }
-        PieceId::try_from(piece).map_err(|_| BadStream::Piece(piece))?;
-        let row = row_at(content, at).ok_or(BadStream::Damaged)?;
-        match parts.last_mut() {
-            Some(part) if part.piece == piece => part.end = row.end as u64,
-            _ => parts.push(Part { piece, start: at as u64, end: row.end as u64 }),
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Result<(), BadStream> {
+        while let Some((&first, _)) = bytes.split_first() {
+            let used = match self.state {
+                State::Row { left } => usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len()),
+                _ => 1,
+            };
+            let (now, rest) = bytes.split_at(used);
+            if self.state != State::Checksum {
+                self.checksum = crc32c::crc32c_append(self.checksum, now);
+            }
+            self.at += used as u64;
+            self.step(first, used as u64)?;
+            bytes = rest;
         }
-        at = row.end;
+        Ok(())
+    }
+
+    fn step(&mut self, byte: u8, used: u64) -> Result<(), BadStream> {
+        self.state = match self.state {
+            State::Version if byte == VERSION => State::Piece,
+            State::Version => return Err(BadStream::Version(byte)),
+            State::Piece if byte == END => State::Checksum,
+            State::Piece => {
+                PieceId::try_from(byte).map_err(|_| BadStream::Piece(byte))?;
+                State::Length { piece: byte, start: self.at - 1 }
+            }
+            State::Length { piece, start } => {
+                self.number.push(byte);
+                let Ok(length) = <[u8; LENGTH_BYTES]>::try_from(self.number.as_slice()) else {
+                    return Ok(());
+                };
+                self.number.clear();
+                let left = u64::from(u32::from_le_bytes(length));
+                let end = self.at + left;
+                match self.parts.last_mut() {
+                    Some(part) if part.piece == piece => part.end = end,
+                    _ => self.parts.push(Part { piece, start, end }),
+                }
+                if left == 0 { State::Piece } else { State::Row { left } }
+            }
+            State::Row { left } if left > used => State::Row { left: left - used },
+            State::Row { .. } => State::Piece,
+            State::Checksum => {
+                self.number.push(byte);
+                let Ok(checksum) = <[u8; CHECKSUM_BYTES]>::try_from(self.number.as_slice()) else {
+                    return Ok(());
+                };
+                if u32::from_le_bytes(checksum) != self.checksum {
+                    return Err(BadStream::Damaged);
+                }
+                State::Whole
+            }
+            State::Whole => return Err(BadStream::Damaged),
+        };
+        Ok(())
+    }
+
+    /// The parts of a stream that has come in whole.
+    pub(crate) fn finish(self) -> Result<Vec<Part>, BadStream> {
+        if self.state == State::Whole { Ok(self.parts) } else { Err(BadStream::Damaged) }
     }
 }
 
-/// The rows in a part's bytes.
-pub(crate) fn rows(part: &[u8]) -> Result<Vec<Vec<u8>>, BadStream> {
+/// The whole rows at the beginning of a part's bytes, and how many bytes they are.
+pub(crate) fn rows(part: &[u8]) -> (Vec<Vec<u8>>, usize) {
     let mut rows = Vec::new();
     let mut at = 0;
-    while at < part.len() {
-        let row = row_at(part, at).ok_or(BadStream::Damaged)?;
+    while let Some(row) = row_at(part, at) {
         at = row.end;
         rows.push(part[row].to_vec());
     }
-    Ok(rows)
+    (rows, at)
 }
 
 /// Where the row whose piece number stands at `at` has its bytes.
@@ -132,20 +214,33 @@ mod tests {
         let mut writer = StreamWriter::new();
         writer.begin(PieceId::Tasks);
         writer.row(b"one");
+        let mut stream = writer.take();
         writer.row(b"");
         writer.begin(PieceId::Probe);
         writer.row(&[7; 300]);
-        writer.finish()
+        assert_eq!(writer.ready(), 5 + 5 + 300);
+        let (last, parts) = writer.finish();
+        stream.extend(last);
+        (stream, parts)
+    }
+
+    fn check(stream: &[u8], piece: usize) -> Result<Vec<Part>, BadStream> {
+        let mut checker = StreamChecker::new();
+        stream.chunks(piece).try_for_each(|bytes| checker.take(bytes))?;
+        checker.finish()
     }
 
     #[test]
-    fn a_stream_comes_back_as_written() {
+    fn a_stream_comes_back_as_written_however_it_is_cut() {
         let (stream, parts) = written();
-        assert_eq!(check(&stream), Ok(parts.clone()));
+        for piece in [1, 2, 3, 7, 100, stream.len()] {
+            assert_eq!(check(&stream, piece), Ok(parts.clone()));
+        }
         let tasks = &stream[parts[0].start as usize..parts[0].end as usize];
-        assert_eq!(rows(tasks), Ok(vec![b"one".to_vec(), vec![]]));
+        assert_eq!(rows(tasks), (vec![b"one".to_vec(), vec![]], tasks.len()));
+        assert_eq!(rows(&tasks[..tasks.len() - 1]).1, 8);
         let probe = &stream[parts[1].start as usize..parts[1].end as usize];
-        assert_eq!(rows(probe), Ok(vec![vec![7; 300]]));
+        assert_eq!(rows(probe).0, vec![vec![7; 300]]);
     }
 
     #[test]
@@ -154,15 +249,17 @@ mod tests {
         for at in 0..stream.len() {
             let mut damaged = stream.clone();
             damaged[at] ^= 0x10;
-            assert_eq!(check(&damaged), Err(BadStream::Damaged));
-            assert_eq!(check(&stream[..at]), Err(BadStream::Damaged));
+            assert!(check(&damaged, 50).is_err());
+            assert_eq!(check(&stream[..at], 50), Err(BadStream::Damaged));
         }
+        let longer = [stream.as_slice(), &[0]].concat();
+        assert_eq!(check(&longer, 50), Err(BadStream::Damaged));
     }
 
     #[test]
     fn an_empty_snapshot_is_a_snapshot() {
         let (stream, parts) = StreamWriter::new().finish();
         assert_eq!(parts, vec![]);
-        assert_eq!(check(&stream), Ok(vec![]));
+        assert_eq!(check(&stream, 3), Ok(vec![]));
     }
 }

@@ -8,7 +8,7 @@ use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{LogState, OptionalSend, RaftLogReader, Vote};
 
 use super::{Failure, LogId, Types, cannot_read_log, cannot_write_log, decode_entry, encode_entry};
-use crate::journal::store::{COMMITTED, PURGED, Purged, Store, StoreError, VOTE};
+use crate::journal::store::{Purged, Store, StoreError, Trees};
 
 /// The log of this node, as openraft asks for it. Clones share one store.
 #[derive(Clone)]
@@ -21,12 +21,14 @@ impl LogStore {
         LogStore { store }
     }
 
-    fn purged(&self) -> Result<Option<LogId>, Failure> {
-        let purged: Option<Purged> = self.store.trees().get(PURGED).map_err(cannot_read_log)?;
-        purged
-            .map(|purged| postcard::from_bytes(&purged.log_id).map_err(cannot_read_log))
-            .transpose()
+    async fn trees(&self) -> Result<Arc<Trees>, Failure> {
+        self.store.trees().await.map_err(cannot_read_log)
     }
+}
+
+fn purged(trees: &Trees) -> Result<Option<LogId>, Failure> {
+    let purged = trees.head().purged;
+    purged.map(|purged| postcard::from_bytes(&purged.log_id).map_err(cannot_read_log)).transpose()
 }
 
 impl RaftLogReader<Types> for LogStore {
@@ -44,7 +46,7 @@ impl RaftLogReader<Types> for LogStore {
             Bound::Excluded(&end) => end,
             Bound::Unbounded => u64::MAX,
         };
-        let rows = self.store.trees().log.read(start..end).map_err(cannot_read_log)?;
+        let rows = self.trees().await?.log.read(start..end).map_err(cannot_read_log)?;
         rows.iter().map(|(_, stored)| decode_entry(stored).map_err(cannot_read_log)).collect()
     }
 }
@@ -53,8 +55,9 @@ impl RaftLogStorage<Types> for LogStore {
     type LogReader = LogStore;
 
     async fn get_log_state(&mut self) -> Result<LogState<Types>, Failure> {
-        let last_purged_log_id = self.purged()?;
-        let last = self.store.trees().log.last().map_err(cannot_read_log)?;
+        let trees = self.trees().await?;
+        let last_purged_log_id = purged(&trees)?;
+        let last = trees.log.last().map_err(cannot_read_log)?;
         let last = last
             .map(|(_, stored)| decode_entry(&stored).map(|entry| entry.log_id))
             .transpose()
@@ -68,22 +71,32 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &Vote<u64>) -> Result<(), Failure> {
-        self.store.promise(VOTE, *vote).await.map_err(cannot_write_log)
+        let encoded = postcard::to_stdvec(vote).map_err(cannot_encode)?;
+        self.store.vote(encoded).await.map_err(cannot_write_log)
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote<u64>>, Failure> {
-        self.store.trees().get(VOTE).map_err(cannot_read_log)
+        let vote = self.trees().await?.head().vote;
+        vote.map(|vote| postcard::from_bytes(&vote).map_err(cannot_read_log)).transpose()
     }
 
-    /// Not flushed by itself: losing it only makes the next start wait for the leader's word.
+    /// Not flushed by itself, nor waited for: losing it only makes the next start wait for the
+    /// leader's word.
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), Failure> {
-        self.store.trees().put(COMMITTED, &committed).map_err(cannot_write_log)
+        if let Some(trees) = self.store.open_trees()
+            && let Err(error) = trees.note_committed(&committed)
+        {
+            tracing::debug!(%error, "the committed position is not noted");
+        }
+        Ok(())
     }
 
+    /// A store that lost its end may hold a position behind that: then nothing is known.
     async fn read_committed(&mut self) -> Result<Option<LogId>, Failure> {
-        let committed: Option<Option<LogId>> =
-            self.store.trees().get(COMMITTED).map_err(cannot_read_log)?;
-        Ok(committed.flatten())
+        let trees = self.trees().await?;
+        let committed: Option<Option<LogId>> = trees.committed().map_err(cannot_read_log)?;
+        let end = trees.log.end();
+        Ok(committed.flatten().filter(|committed| committed.index < end))
     }
 
     async fn append<I>(&mut self, entries: I, callback: LogFlushed<Types>) -> Result<(), Failure>
@@ -95,8 +108,8 @@ impl RaftLogStorage<Types> for LogStore {
             .into_iter()
             .map(|entry| Ok((entry.log_id.index, encode_entry(&entry)?)))
             .collect::<Result<Vec<_>, postcard::Error>>()
-            .map_err(|error| cannot_write_log(StoreError::Io(error.to_string())))?;
-        let written = self.store.write(move |trees| trees.log.append(rows)).await;
+            .map_err(cannot_encode)?;
+        let written = self.store.write(move |trees| trees.log.append(&rows)).await;
         callback.log_io_completed(written.clone().map_err(std::io::Error::other));
         written.map_err(cannot_write_log)
     }
@@ -106,16 +119,12 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn purge(&mut self, log_id: LogId) -> Result<(), Failure> {
-        let encoded = postcard::to_stdvec(&log_id)
-            .map_err(|error| cannot_write_log(StoreError::Io(error.to_string())))?;
-        let purged = Purged { index: log_id.index, log_id: encoded };
-        self.store
-            .write(move |trees| {
-                // The mark first: rows without a mark would look like a hole.
-                trees.put(PURGED, &purged)?;
-                trees.log.purge(purged.index)
-            })
-            .await
-            .map_err(cannot_write_log)
+        let log_id_encoded = postcard::to_stdvec(&log_id).map_err(cannot_encode)?;
+        let purged = Purged { index: log_id.index, log_id: log_id_encoded };
+        self.store.purge(purged).await.map_err(cannot_write_log)
     }
+}
+
+fn cannot_encode(error: postcard::Error) -> Failure {
+    cannot_write_log(StoreError::Io(error.to_string()))
 }

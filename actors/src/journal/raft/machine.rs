@@ -1,6 +1,5 @@
 //! openraft's state machine: hands committed entries to the owners, takes and installs snapshots.
 
-use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,15 +8,26 @@ use openraft::{
     BasicNode, EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta,
     StoredMembership,
 };
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::sync::mpsc;
 
-use super::{Failure, LogId, Types, cannot_apply, cannot_read_log, cannot_snapshot, read_entry};
+use super::{
+    Failure, LogId, SnapshotBody, Types, cannot_apply, cannot_read_log, cannot_snapshot, read_entry,
+};
 use crate::event::PieceId;
 use crate::journal::messages::CommitAnswer;
 use crate::journal::owner::OwnersError;
 use crate::journal::owners::Owners;
 use crate::journal::piece::FrozenPiece;
-use crate::journal::store::{Kept, SnapshotManifest, Store, StoreError};
-use crate::journal::stream::{self, StreamWriter};
+use crate::journal::store::{
+    Kept, SnapshotManifest, SnapshotReader, SnapshotWriter, Store, StoreError,
+};
+use crate::journal::stream::{Part, StreamChecker, StreamWriter};
+
+/// Bytes of a snapshot that are written, or received, at once.
+const PIECE_BYTES: usize = 256 * 1024;
+/// Pieces that wait to be written while the next ones are encoded.
+const PIECES_AHEAD: usize = 2;
 
 type FrozenPieces = Vec<(PieceId, Box<dyn FrozenPiece>)>;
 type Meta = SnapshotMeta<u64, BasicNode>;
@@ -46,11 +56,12 @@ impl Machine {
         owners: Arc<Owners>,
         store: Arc<Store>,
         growth: Arc<Growth>,
+        snapshot: Option<&SnapshotManifest>,
     ) -> Result<Self, StoreError> {
         let mut machine =
             Machine { owners, store, applied: None, membership: Default::default(), growth };
-        if let Some(manifest) = machine.store.trees().snapshot()? {
-            let meta = read_meta(&manifest)?;
+        if let Some(manifest) = snapshot {
+            let meta = read_meta(manifest)?;
             machine.applied = meta.last_log_id;
             machine.membership = meta.last_membership;
             machine.growth.snapshot_bytes.store(manifest.bytes, Ordering::Relaxed);
@@ -121,18 +132,29 @@ impl RaftStateMachine<Types> for Machine {
         }
     }
 
-    async fn begin_receiving_snapshot(&mut self) -> Result<Box<Cursor<Vec<u8>>>, Failure> {
-        Ok(Box::default())
+    async fn begin_receiving_snapshot(&mut self) -> Result<Box<SnapshotBody>, Failure> {
+        let file = self.store.scratch_file().map_err(cannot_snapshot)?;
+        Ok(Box::new(SnapshotBody::to_receive(file)))
     }
 
+    /// What was received is checked to its end before anything of it is used.
     async fn install_snapshot(
         &mut self,
         meta: &Meta,
-        snapshot: Box<Cursor<Vec<u8>>>,
+        mut snapshot: Box<SnapshotBody>,
     ) -> Result<(), Failure> {
-        let stream = snapshot.into_inner();
-        let parts = stream::check(&stream).map_err(cannot_snapshot)?;
-        let kept = keep(&self.store, &self.growth, meta, &stream, parts).await?;
+        let mut checker = StreamChecker::new();
+        snapshot.rewind().await.map_err(cannot_snapshot)?;
+        while let Some(piece) = next_piece(&mut snapshot).await? {
+            checker.take(&piece).map_err(cannot_snapshot)?;
+        }
+        let parts = checker.finish().map_err(cannot_snapshot)?;
+        let mut writer = SnapshotWriter::new(self.store.clone());
+        snapshot.rewind().await.map_err(cannot_snapshot)?;
+        while let Some(piece) = next_piece(&mut snapshot).await? {
+            writer.write(&piece).await.map_err(cannot_snapshot)?;
+        }
+        let kept = keep(writer, &self.growth, meta, parts).await?;
         self.owners.install(kept.current).await.map_err(|error| cannot_apply(&error))?;
         drop_former(&self.store, kept.former).await?;
         self.growth.since_snapshot.store(0, Ordering::Relaxed);
@@ -142,30 +164,20 @@ impl RaftStateMachine<Types> for Machine {
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot<Types>>, Failure> {
-        loop {
-            let Some(manifest) = self.store.trees().snapshot().map_err(cannot_read_log)? else {
-                return Ok(None);
-            };
-            let (meta, number) = (read_meta(&manifest).map_err(cannot_read_log)?, manifest.number);
-            let store = self.store.clone();
-            let read =
-                tokio::task::spawn_blocking(move || store.trees().snapshot_stream(&manifest))
-                    .await
-                    .map_err(cannot_read_log)?;
-            match read {
-                Ok(stream) => {
-                    return Ok(Some(Snapshot { meta, snapshot: Box::new(Cursor::new(stream)) }));
-                }
-                Err(error) => {
-                    // It may have been replaced while it was read; then the newer one is sought.
-                    let current = self.store.trees().snapshot().map_err(cannot_read_log)?;
-                    if current.is_none_or(|current| current.number == number) {
-                        return Err(cannot_read_log(error));
-                    }
-                }
-            }
-        }
+        let reader = SnapshotReader::current(&self.store).await.map_err(cannot_read_log)?;
+        reader.map(to_send).transpose()
     }
+}
+
+fn to_send(reader: SnapshotReader) -> Result<Snapshot<Types>, Failure> {
+    let meta = read_meta(reader.manifest()).map_err(cannot_read_log)?;
+    Ok(Snapshot { meta, snapshot: Box::new(SnapshotBody::stored(reader)) })
+}
+
+async fn next_piece(snapshot: &mut SnapshotBody) -> Result<Option<Vec<u8>>, Failure> {
+    let mut piece = Vec::with_capacity(PIECE_BYTES);
+    snapshot.read_buf(&mut piece).await.map_err(cannot_snapshot)?;
+    Ok((!piece.is_empty()).then_some(piece))
 }
 
 /// The pieces at one index, on their way to the store.
@@ -180,34 +192,53 @@ pub(super) struct Builder {
 impl RaftSnapshotBuilder<Types> for Builder {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, Failure> {
         let frozen = self.frozen.as_ref().map_err(cannot_apply)?.clone();
-        let (stream, parts) = tokio::task::spawn_blocking(move || {
-            let mut writer = StreamWriter::new();
-            for (piece, frozen) in frozen.iter() {
-                writer.begin(*piece);
-                frozen.write(&mut |row| writer.row(row));
-            }
-            writer.finish()
-        })
-        .await
-        .map_err(cannot_snapshot)?;
-        let kept = keep(&self.store, &self.growth, &self.meta, &stream, parts).await?;
-        tracing::info!(index = kept.current.index, bytes = stream.len(), "a snapshot was taken");
+        let mut writer = SnapshotWriter::new(self.store.clone());
+        let (pieces, mut encoded) = mpsc::channel(PIECES_AHEAD);
+        let encoding = tokio::task::spawn_blocking(move || encode(&frozen, &pieces));
+        while let Some(piece) = encoded.recv().await {
+            writer.write(&piece).await.map_err(cannot_snapshot)?;
+        }
+        let parts = encoding.await.map_err(cannot_snapshot)?;
+        let kept = keep(writer, &self.growth, &self.meta, parts).await?;
+        let (index, bytes) = (kept.current.index, kept.current.bytes);
+        tracing::info!(index, bytes, "a snapshot was taken");
         self.owners.rebuild_from(kept.current).await;
         drop_former(&self.store, kept.former).await?;
-        Ok(Snapshot { meta: self.meta.clone(), snapshot: Box::new(Cursor::new(stream)) })
+        let reader = SnapshotReader::current(&self.store).await.map_err(cannot_read_log)?;
+        let Some(reader) = reader else {
+            return Err(cannot_snapshot(StoreError::Closed));
+        };
+        to_send(reader)
     }
 }
 
+/// Encodes frozen pieces as one stream, as fast as it is taken. Blocks.
+fn encode(frozen: &FrozenPieces, pieces: &mpsc::Sender<Vec<u8>>) -> Vec<Part> {
+    let mut writer = StreamWriter::new();
+    for (piece, frozen) in frozen {
+        writer.begin(*piece);
+        frozen.write(&mut |row| {
+            writer.row(row);
+            if writer.ready() >= PIECE_BYTES {
+                // Nobody takes it any more once writing has failed.
+                let _ = pieces.blocking_send(writer.take());
+            }
+        });
+    }
+    let (last, parts) = writer.finish();
+    let _ = pieces.blocking_send(last);
+    parts
+}
+
 async fn keep(
-    store: &Store,
+    writer: SnapshotWriter,
     growth: &Growth,
     meta: &Meta,
-    stream: &[u8],
-    parts: Vec<stream::Part>,
+    parts: Vec<Part>,
 ) -> Result<Kept, Failure> {
     let encoded = postcard::to_stdvec(meta).map_err(cannot_snapshot)?;
     let index = meta.last_log_id.map_or(0, |log_id| log_id.index);
-    let kept = store.keep_snapshot(index, encoded, stream, parts).await.map_err(cannot_snapshot)?;
+    let kept = writer.finish(index, encoded, parts).await.map_err(cannot_snapshot)?;
     growth.snapshot_bytes.store(kept.current.bytes, Ordering::Relaxed);
     Ok(kept)
 }

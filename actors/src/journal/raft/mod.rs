@@ -6,10 +6,11 @@ mod log_store;
 mod machine;
 mod network;
 mod node;
+mod reading;
 mod run;
+mod snapshot_body;
 
 use std::fmt;
-use std::io::Cursor;
 use std::sync::Arc;
 
 use openraft::{EntryPayload, StorageError, StorageIOError};
@@ -23,6 +24,8 @@ use crate::journal::owner::{Entry, OwnersError};
 use crate::journal::store::StoreError;
 
 pub(crate) use node::Node;
+pub(crate) use reading::{raised_vote, read_vote, voters};
+use snapshot_body::SnapshotBody;
 
 openraft::declare_raft_types!(
     /// What this cluster replicates: opaque batches of commits.
@@ -32,7 +35,7 @@ openraft::declare_raft_types!(
         NodeId = u64,
         Node = openraft::BasicNode,
         Entry = openraft::Entry<Types>,
-        SnapshotData = Cursor<Vec<u8>>,
+        SnapshotData = SnapshotBody,
 );
 
 type LogId = openraft::LogId<u64>;

@@ -19,7 +19,7 @@ use crate::journal::leadership::{Leadership, Session};
 use crate::journal::messages::{CommitAnswer, Order};
 use crate::journal::owners::Owners;
 use crate::journal::settings::{JournalSettings, OpenError};
-use crate::journal::store::{Store, StoreError};
+use crate::journal::store::{SnapshotManifest, Store};
 use crate::journal::transport::Transport;
 
 pub(super) type Raft = openraft::Raft<Types>;
@@ -73,15 +73,12 @@ impl Node {
         transport: Arc<dyn Transport>,
         owners: Arc<Owners>,
         store: Arc<Store>,
+        snapshot: Option<&SnapshotManifest>,
     ) -> Result<Arc<Node>, OpenError> {
         let config = Arc::new(config(settings)?);
         let growth = Arc::new(Growth::default());
-        let damaged = |error: StoreError| OpenError::Damaged {
-            dir: settings.dir.clone(),
-            why: error.to_string(),
-        };
-        let machine =
-            Machine::new(owners.clone(), store.clone(), growth.clone()).map_err(damaged)?;
+        let machine = Machine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
+            .map_err(|error| OpenError::of_store(&settings.dir, error))?;
         let node = Arc::new(Node {
             id: settings.node,
             raft: OnceLock::new(),

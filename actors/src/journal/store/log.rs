@@ -6,8 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{LARGEST_VALUE, frame, unframe};
-use super::{PURGED, StoreError};
+use super::StoreError;
+use super::head::{Head, LogEnd};
+use super::log_reader::Reader;
+use super::record::{self, LARGEST_VALUE, frame_linked, unframe};
 
 /// How many entries share a tree.
 const SEGMENT_ENTRIES: u64 = 1024;
@@ -22,7 +24,8 @@ pub(crate) struct Purged {
     pub(crate) log_id: Vec<u8>,
 }
 
-/// The rows of the log, by index.
+/// The rows of the log, by index. Each links to the one before it, and the store's head says where
+/// the last one stands: a row that is missing, stale or of another log is noticed.
 pub(crate) struct LogTrees {
     db: sled::Db,
     segments: Mutex<Segments>,
@@ -31,8 +34,7 @@ pub(crate) struct LogTrees {
 #[derive(Default)]
 struct Segments {
     trees: BTreeMap<u64, Segment>,
-    /// One past the last entry, purged ones included.
-    end: u64,
+    end: LogEnd,
 }
 
 struct Segment {
@@ -41,54 +43,59 @@ struct Segment {
     bytes: u64,
 }
 
+/// Where reading the log through came to an end.
+pub(super) struct ReadThrough {
+    /// The log, cut at the first fault.
+    pub(super) log: LogTrees,
+    /// The first row that is there.
+    pub(super) first: Option<u64>,
+    /// How many rows stand behind the end that the head tells of: written, never acknowledged.
+    pub(super) unfinished: u64,
+    /// What is wrong with the row behind the cut.
+    pub(super) fault: Option<StoreError>,
+}
+
 impl LogTrees {
-    /// Opens the log and reads it through, so that damage is found now and not when a row is
-    /// needed.
-    pub(super) fn open(db: &sled::Db) -> Result<Self, StoreError> {
+    /// Reads the log through up to its end or the first fault, so that damage is found now and not
+    /// when a row is needed. Changes nothing.
+    pub(super) fn read_through(db: &sled::Db, head: &Head) -> Result<ReadThrough, StoreError> {
         let mut trees = BTreeMap::new();
         for name in db.tree_names() {
-            let Some(number) = segment_number(&name) else {
-                continue;
-            };
-            let tree = db.open_tree(&name)?;
-            trees.insert(number, Segment { tree, bytes: 0 });
-        }
-        let log = LogTrees { db: db.clone(), segments: Mutex::new(Segments { trees, end: 0 }) };
-        log.check()?;
-        Ok(log)
-    }
-
-    fn check(&self) -> Result<(), StoreError> {
-        let purged: Option<Purged> = super::get(&self.db, PURGED)?;
-        let first_needed = purged.map_or(0, |purged| purged.index + 1);
-        let mut previous: Option<u64> = None;
-        let mut segments = self.segments();
-        for segment in segments.trees.values_mut() {
-            for row in &segment.tree {
-                let (key, record) = row?;
-                let index = index_of(&key)?;
-                unframe(&record).map_err(|error| damaged(index, error.to_string()))?;
-                segment.bytes += record.len() as u64;
-                let follows = match previous {
-                    Some(previous) => index == previous + 1,
-                    // Rows of a segment that is only partly purged are still there.
-                    None => index <= first_needed,
-                };
-                if !follows {
-                    return Err(damaged(index, "entries before it are missing".to_owned()));
-                }
-                previous = Some(index);
+            if let Some(number) = segment_number(&name) {
+                trees.insert(number, Segment { tree: db.open_tree(&name)?, bytes: 0 });
             }
         }
-        segments.end = previous.map_or(0, |last| last + 1).max(first_needed);
-        Ok(())
+        let first_needed = head.purged.as_ref().map_or(0, |purged| purged.index + 1);
+        let mut reader =
+            Reader { first_needed, told: head.log, first: None, last: None, unfinished: 0 };
+        let mut fault = None;
+        'segments: for (&number, segment) in &mut trees {
+            // A segment whose removal was not finished.
+            if (number + 1) * SEGMENT_ENTRIES <= first_needed {
+                continue;
+            }
+            for row in &segment.tree {
+                match row.map_err(StoreError::from).and_then(|row| reader.take(&row)) {
+                    Ok(bytes) => segment.bytes += bytes,
+                    Err(error) => {
+                        fault = Some(error);
+                        break 'segments;
+                    }
+                }
+            }
+        }
+        let end = reader.end();
+        let fault = fault.or_else(|| reader.missing(end));
+        let log = LogTrees { db: db.clone(), segments: Mutex::new(Segments { trees, end }) };
+        Ok(ReadThrough { log, first: reader.first, unfinished: reader.unfinished, fault })
     }
 
     /// Adds rows. They must continue the log.
-    pub(crate) fn append(&self, rows: Vec<(u64, Vec<u8>)>) -> Result<(), StoreError> {
+    pub(crate) fn append(&self, rows: &[(u64, Vec<u8>)]) -> Result<(), StoreError> {
         let mut segments = self.segments();
         for (index, body) in rows {
-            let record = frame(&body);
+            let index = *index;
+            let (record, link) = frame_linked(segments.end.link, body);
             if record.len() > LARGEST_VALUE {
                 return Err(damaged(index, format!("{} bytes are too many", record.len())));
             }
@@ -96,13 +103,13 @@ impl LogTrees {
             let segment = match segments.trees.entry(number) {
                 std::collections::btree_map::Entry::Occupied(segment) => segment.into_mut(),
                 std::collections::btree_map::Entry::Vacant(vacant) => {
-                    let tree = self.db.open_tree(format!("{TREE_PREFIX}{number:016x}"))?;
+                    let tree = self.db.open_tree(segment_name(index))?;
                     vacant.insert(Segment { tree, bytes: 0 })
                 }
             };
             segment.bytes += record.len() as u64;
             segment.tree.insert(index.to_be_bytes(), record)?;
-            segments.end = index + 1;
+            segments.end = LogEnd { end: index + 1, link };
         }
         Ok(())
     }
@@ -120,11 +127,25 @@ impl LogTrees {
             for row in tree.range(range.start.to_be_bytes()..range.end.to_be_bytes()) {
                 let (key, record) = row?;
                 let index = index_of(&key)?;
-                let body = unframe(&record).map_err(|error| damaged(index, error.to_string()))?;
+                let body = unframe(&record).map_err(|error| damaged(index, error))?;
                 rows.push((index, body.to_vec()));
             }
         }
         Ok(rows)
+    }
+
+    /// Hands every row to `take` as it is stored.
+    pub(super) fn each_record(
+        &self,
+        take: &mut dyn FnMut(u64, Vec<u8>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let trees: Vec<sled::Tree> =
+            self.segments().trees.values().map(|segment| segment.tree.clone()).collect();
+        for row in trees.iter().flat_map(|tree| tree.iter()) {
+            let (key, record) = row?;
+            take(index_of(&key)?, record.to_vec())?;
+        }
+        Ok(())
     }
 
     /// The last row.
@@ -132,20 +153,52 @@ impl LogTrees {
         for segment in self.segments().trees.values().rev() {
             if let Some((key, record)) = segment.tree.last()? {
                 let index = index_of(&key)?;
-                let body = unframe(&record).map_err(|error| damaged(index, error.to_string()))?;
+                let body = unframe(&record).map_err(|error| damaged(index, error))?;
                 return Ok(Some((index, body.to_vec())));
             }
         }
         Ok(None)
     }
 
-    /// Removes every row from `index` on.
-    pub(crate) fn truncate(&self, index: u64) -> Result<(), StoreError> {
+    /// Where the log would end without the rows from `index` on.
+    pub(super) fn end_before(&self, index: u64) -> Result<LogEnd, StoreError> {
+        let segments = self.segments();
+        if index >= segments.end.end {
+            return Ok(segments.end);
+        }
+        let Some(before) = index.checked_sub(1) else {
+            return Ok(LogEnd::default());
+        };
+        let Some(segment) = segments.trees.get(&(before / SEGMENT_ENTRIES)) else {
+            return Ok(LogEnd { end: index, link: 0 });
+        };
+        let link = match segment.tree.get(before.to_be_bytes())? {
+            Some(row) => record::read(&row).map_err(|error| damaged(before, error))?.checksum,
+            // It is purged: nothing will be checked against it.
+            None => 0,
+        };
+        Ok(LogEnd { end: index, link })
+    }
+
+    /// Removes the rows behind `end`, which the store's head must tell of already: a crash on the
+    /// way leaves only rows that the next start removes.
+    pub(super) fn truncate(&self, end: LogEnd) -> Result<(), StoreError> {
+        self.segments().end = end;
+        self.cut()
+    }
+
+    /// Removes what a crash left behind: rows behind the end, and segments that were purged.
+    pub(super) fn tidy(&self, purged: Option<&Purged>) -> Result<(), StoreError> {
+        self.cut()?;
+        purged.map_or(Ok(()), |purged| self.purge(purged.index))
+    }
+
+    /// Removes whatever stands behind the end.
+    fn cut(&self) -> Result<(), StoreError> {
         let mut segments = self.segments();
-        segments.end = segments.end.min(index);
-        // From the end, so that a crash in between leaves no hole.
-        for segment in segments.trees.range_mut(index / SEGMENT_ENTRIES..).rev() {
-            let rows: Vec<_> = segment.1.tree.range(index.to_be_bytes()..).collect();
+        let end = segments.end.end;
+        for segment in segments.trees.range_mut(end / SEGMENT_ENTRIES..).rev() {
+            let rows: Vec<_> = segment.1.tree.range(end.to_be_bytes()..).collect();
             for row in rows.into_iter().rev() {
                 let (key, record) = row?;
                 segment.1.tree.remove(key)?;
@@ -161,7 +214,7 @@ impl LogTrees {
         let mut dropped = Vec::new();
         {
             let mut segments = self.segments();
-            segments.end = segments.end.max(index + 1);
+            segments.end.end = segments.end.end.max(index + 1);
             while let Some(first) = segments.trees.first_entry() {
                 let last_possible = (first.key() + 1) * SEGMENT_ENTRIES - 1;
                 let last = first.get().tree.last()?.map(|(key, _)| index_of(&key)).transpose()?;
@@ -179,7 +232,17 @@ impl LogTrees {
 
     /// One past the last entry, purged ones included; 0 for an empty log.
     pub(crate) fn end(&self) -> u64 {
+        self.segments().end.end
+    }
+
+    /// Where the log ends, as the store's head tells it.
+    pub(super) fn log_end(&self) -> LogEnd {
         self.segments().end
+    }
+
+    /// How many segments there are.
+    pub(super) fn segment_count(&self) -> usize {
+        self.segments().trees.len()
     }
 
     /// Bytes of all rows that are kept.
@@ -193,26 +256,39 @@ impl LogTrees {
     }
 }
 
+/// The name of the tree that entry `index` stands in.
+pub(super) fn segment_name(index: u64) -> String {
+    format!("{TREE_PREFIX}{:016x}", index / SEGMENT_ENTRIES)
+}
+
 fn segment_number(name: &[u8]) -> Option<u64> {
     let name = std::str::from_utf8(name).ok()?.strip_prefix(TREE_PREFIX)?;
     u64::from_str_radix(name, 16).ok()
 }
 
-fn index_of(key: &[u8]) -> Result<u64, StoreError> {
-    key.try_into().map(u64::from_be_bytes).map_err(|_| StoreError::Damaged {
-        what: "a key of the log".to_owned(),
-        why: format!("it has {} bytes", key.len()),
-    })
+pub(super) fn index_of(key: &[u8]) -> Result<u64, StoreError> {
+    key.try_into()
+        .map(u64::from_be_bytes)
+        .map_err(|_| StoreError::damaged("a key of the log", format!("it has {} bytes", key.len())))
 }
 
-fn damaged(index: u64, why: String) -> StoreError {
-    StoreError::Damaged { what: format!("log entry {index}"), why }
+pub(super) fn damaged(index: u64, why: impl ToString) -> StoreError {
+    StoreError::damaged(&format!("log entry {index}"), why)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::store::open_sled;
+    use crate::journal::store::database::open_sled;
+    use crate::journal::store::record::frame;
+
+    fn open(db: &sled::Db, head: &Head) -> Result<LogTrees, StoreError> {
+        let ReadThrough { log, fault, .. } = LogTrees::read_through(db, head)?;
+        match fault {
+            None => log.tidy(head.purged.as_ref()).map(|()| log),
+            Some(fault) => Err(fault),
+        }
+    }
 
     fn body(index: u64) -> Vec<u8> {
         vec![index as u8; 40]
@@ -226,35 +302,35 @@ mod tests {
         log.read(range).unwrap().into_iter().map(|(index, _)| index).collect()
     }
 
-    fn purge(db: &sled::Db, log: &LogTrees, index: u64) {
-        let purged = Purged { index, log_id: Vec::new() };
-        db.insert(PURGED, frame(&postcard::to_stdvec(&purged).unwrap())).unwrap();
-        log.purge(index).unwrap();
+    /// The head that a flush would write now.
+    fn head(log: &LogTrees, purged: Option<u64>) -> Head {
+        let purged = purged.map(|index| Purged { index, log_id: Vec::new() });
+        Head { purged, log: Some(log.log_end()), ..Head::default() }
     }
 
     #[test]
     fn rows_are_read_over_the_bounds_of_segments() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = LogTrees::open(&db).unwrap();
-        log.append(rows(0..2500)).unwrap();
+        let log = open(&db, &Head::default()).unwrap();
+        log.append(&rows(0..2500)).unwrap();
         assert_eq!(log.read(1000..2100).unwrap(), rows(1000..2100));
         assert_eq!(indices(&log, 2490..u64::MAX), (2490..2500).collect::<Vec<_>>());
         assert_eq!(log.last().unwrap(), Some((2499, body(2499))));
-        let again = LogTrees::open(&db).unwrap();
-        assert_eq!(again.bytes(), log.bytes());
+        let again = open(&db, &head(&log, None)).unwrap();
+        assert_eq!((again.bytes(), again.log_end()), (log.bytes(), log.log_end()));
     }
 
     #[test]
     fn truncating_leaves_what_is_before_and_appending_goes_on_there() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = LogTrees::open(&db).unwrap();
-        log.append(rows(0..2500)).unwrap();
-        log.truncate(1000).unwrap();
+        let log = open(&db, &Head::default()).unwrap();
+        log.append(&rows(0..2500)).unwrap();
+        log.truncate(log.end_before(1000).unwrap()).unwrap();
         assert_eq!(log.last().unwrap(), Some((999, body(999))));
-        log.append(rows(1000..1010)).unwrap();
-        let again = LogTrees::open(&db).unwrap();
+        log.append(&rows(1000..1010)).unwrap();
+        let again = open(&db, &head(&log, None)).unwrap();
         assert_eq!(indices(&again, 0..u64::MAX), (0..1010).collect::<Vec<_>>());
     }
 
@@ -262,54 +338,96 @@ mod tests {
     fn purging_drops_whole_segments_and_the_log_goes_on_behind_a_gap() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = LogTrees::open(&db).unwrap();
-        log.append(rows(0..2500)).unwrap();
+        let log = open(&db, &Head::default()).unwrap();
+        log.append(&rows(0..2500)).unwrap();
         let before = log.bytes();
-        purge(&db, &log, 2000);
+        log.purge(2000).unwrap();
         assert_eq!(log.read(2001..2500).unwrap(), rows(2001..2500));
         assert_eq!(indices(&log, 0..1024), Vec::<u64>::new());
         assert!(log.bytes() < before);
-        LogTrees::open(&db).unwrap();
+        open(&db, &head(&log, Some(2000))).unwrap();
         // A snapshot from elsewhere that is ahead of everything here.
-        purge(&db, &log, 5000);
+        log.purge(5000).unwrap();
         assert_eq!(log.last().unwrap(), None);
-        log.append(rows(5001..5010)).unwrap();
-        let again = LogTrees::open(&db).unwrap();
+        open(&db, &head(&log, Some(5000))).unwrap();
+        log.append(&rows(5001..5010)).unwrap();
+        let again = open(&db, &head(&log, Some(5000))).unwrap();
         assert_eq!(indices(&again, 0..u64::MAX), (5001..5010).collect::<Vec<_>>());
     }
 
     #[test]
-    fn a_damaged_or_missing_row_is_found_when_the_log_is_opened() {
+    fn a_write_that_came_to_no_end_is_taken_back() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = LogTrees::open(&db).unwrap();
-        log.append(rows(0..100)).unwrap();
+        let log = open(&db, &Head::default()).unwrap();
+        log.append(&rows(0..1020)).unwrap();
+        let flushed = head(&log, None);
+        log.append(&rows(1020..1030)).unwrap();
+        let again = open(&db, &flushed).unwrap();
+        assert_eq!(again.log_end(), flushed.log.unwrap());
+        assert_eq!(again.last().unwrap(), Some((1019, body(1019))));
+    }
+
+    #[test]
+    fn a_damaged_missing_or_stale_row_is_found_when_the_log_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let log = open(&db, &Head::default()).unwrap();
+        log.append(&rows(0..100)).unwrap();
+        let head = head(&log, None);
         let tree = db.open_tree(format!("{TREE_PREFIX}{:016x}", 0)).unwrap();
-        let whole = tree.get(50_u64.to_be_bytes()).unwrap().unwrap();
+        let told = |what: &str| {
+            let damage = open(&db, &head).map(drop).unwrap_err().to_string();
+            assert!(damage.contains(what), "{damage}");
+        };
+        let key = |index: u64| index.to_be_bytes();
+        let whole = tree.get(key(50)).unwrap().unwrap();
         let mut torn = whole.to_vec();
         torn[7] ^= 1;
-        tree.insert(50_u64.to_be_bytes(), torn).unwrap();
-        let damage = LogTrees::open(&db).map(drop).unwrap_err().to_string();
-        assert!(damage.contains("log entry 50"), "{damage}");
+        tree.insert(key(50), torn).unwrap();
+        told("log entry 50");
         assert!(log.read(40..60).is_err());
 
-        tree.insert(50_u64.to_be_bytes(), whole).unwrap();
-        LogTrees::open(&db).unwrap();
-        tree.remove(50_u64.to_be_bytes()).unwrap();
-        let damage = LogTrees::open(&db).map(drop).unwrap_err().to_string();
-        assert!(damage.contains("log entry 51"), "{damage}");
+        tree.insert(key(50), frame_linked(0, b"of another log").0).unwrap();
+        told("log entry 50: it does not follow");
+        tree.insert(key(50), frame(b"of another log")).unwrap();
+        told("log entry 51: it does not follow");
+        tree.insert(key(50), whole).unwrap();
+        open(&db, &head).unwrap();
+
+        let last = tree.insert(key(99), frame(b"of another log")).unwrap().unwrap();
+        told("log entry 99: it is not the one");
+        tree.remove(key(99)).unwrap();
+        told("log entry 99: it and those up to 99 are missing");
+        tree.insert(key(99), last).unwrap();
+        tree.remove(key(50)).unwrap();
+        told("log entry 51");
         for index in 0_u64..50 {
-            tree.remove(index.to_be_bytes()).unwrap();
+            tree.remove(key(index)).unwrap();
         }
-        assert!(LogTrees::open(&db).is_err(), "the log does not begin where it was purged");
+        told("log entry 51: entries before it are missing");
+    }
+
+    #[test]
+    fn a_log_of_an_earlier_version_is_read_and_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let tree = db.open_tree(format!("{TREE_PREFIX}{:016x}", 0)).unwrap();
+        for (index, body) in rows(0..10) {
+            tree.insert(index.to_be_bytes(), frame(&body)).unwrap();
+        }
+        let log = open(&db, &Head::default()).unwrap();
+        log.append(&rows(10..20)).unwrap();
+        let again = open(&db, &head(&log, None)).unwrap();
+        assert_eq!(again.read(0..20).unwrap(), rows(0..20));
     }
 
     #[test]
     fn a_value_that_sled_would_not_sync_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
-        let log = LogTrees::open(&db).unwrap();
-        assert!(log.append(vec![(0, vec![0; LARGEST_VALUE])]).is_err());
+        let log = open(&db, &Head::default()).unwrap();
+        assert!(log.append(&[(0, vec![0; LARGEST_VALUE])]).is_err());
         assert_eq!(log.last().unwrap(), None);
     }
 }

@@ -1,14 +1,22 @@
 //! How a value stands in the store: a version byte, the body, and a checksum over both.
 //!
 //! sled checks its own pages but rolls back over damage without a word, and never says which
-//! value a damaged page held. A checksum per value makes every misread loud.
+//! value a damaged page held. A checksum per value makes every misread loud. Rows of the log and
+//! chunks of snapshots also say where they belong ([`Link`]): whole but stale ones are noticed too.
 
-/// Version of the framing.
-const VERSION: u8 = 1;
+/// Version of the framing of a value that stands alone.
+const ALONE: u8 = 1;
+/// Version of the framing of a value with a [`Link`].
+const LINKED: u8 = 2;
+const LINK_BYTES: usize = 4;
 const CHECKSUM_BYTES: usize = 4;
 
-/// Bytes that a frame adds to its body.
-const FRAME_BYTES: usize = 1 + CHECKSUM_BYTES;
+/// Bytes that a frame adds to its body at most.
+const FRAME_BYTES: usize = 1 + LINK_BYTES + CHECKSUM_BYTES;
+
+/// What a linked value must stand behind: for a row of the log the checksum of the row before it,
+/// which makes the log a chain.
+pub(super) type Link = u32;
 
 /// The largest value that goes into sled, framed. A larger one could make a page outgrow a quarter
 /// of a segment, and such pages become files that sled never syncs.
@@ -23,25 +31,56 @@ pub(super) enum BadRecord {
     Version(u8),
 }
 
-/// Frames a body for the store.
+/// A stored value that is what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    pub(super) body: &'a [u8],
+    /// None in values that stand alone, and in rows that were written before there were links.
+    pub(super) link: Option<Link>,
+    /// What the next row of the log links to.
+    pub(super) checksum: Link,
+}
+
+/// Frames a body that stands alone.
 pub(super) fn frame(body: &[u8]) -> Vec<u8> {
+    framed(&[ALONE], body).0
+}
+
+/// Frames a body behind `link`, and answers its own checksum too.
+pub(super) fn frame_linked(link: Link, body: &[u8]) -> (Vec<u8>, Link) {
+    let mut start = [LINKED; 1 + LINK_BYTES];
+    start[1..].copy_from_slice(&link.to_le_bytes());
+    framed(&start, body)
+}
+
+fn framed(start: &[u8], body: &[u8]) -> (Vec<u8>, Link) {
     let mut record = Vec::with_capacity(body.len() + FRAME_BYTES);
-    record.push(VERSION);
+    record.extend_from_slice(start);
     record.extend_from_slice(body);
     let checksum = crc32c::crc32c(&record);
     record.extend_from_slice(&checksum.to_le_bytes());
-    record
+    (record, checksum)
 }
 
 /// The body of a stored value, if it is what was written.
 pub(super) fn unframe(record: &[u8]) -> Result<&[u8], BadRecord> {
+    read(record).map(|record| record.body)
+}
+
+/// A stored value with what ties it to others, if it is what was written.
+pub(super) fn read(record: &[u8]) -> Result<Record<'_>, BadRecord> {
     let (framed, checksum) =
         record.split_last_chunk::<CHECKSUM_BYTES>().ok_or(BadRecord::Checksum)?;
-    if crc32c::crc32c(framed) != u32::from_le_bytes(*checksum) {
+    let checksum = u32::from_le_bytes(*checksum);
+    if crc32c::crc32c(framed) != checksum {
         return Err(BadRecord::Checksum);
     }
     match framed.split_first() {
-        Some((&VERSION, body)) => Ok(body),
+        Some((&ALONE, body)) => Ok(Record { body, link: None, checksum }),
+        Some((&LINKED, rest)) => {
+            let (link, body) = rest.split_first_chunk::<LINK_BYTES>().ok_or(BadRecord::Checksum)?;
+            Ok(Record { body, link: Some(u32::from_le_bytes(*link)), checksum })
+        }
         Some((&version, _)) => Err(BadRecord::Version(version)),
         None => Err(BadRecord::Checksum),
     }
@@ -55,11 +94,13 @@ mod tests {
     fn a_record_comes_back_as_written() {
         assert_eq!(unframe(&frame(b"body")), Ok(&b"body"[..]));
         assert_eq!(unframe(&frame(b"")), Ok(&b""[..]));
+        let (linked, checksum) = frame_linked(77, b"body");
+        assert_eq!(read(&linked), Ok(Record { body: b"body", link: Some(77), checksum }));
     }
 
     #[test]
     fn every_flipped_bit_and_every_cut_is_noticed() {
-        let record = frame(b"forty-two");
+        let (record, _) = frame_linked(5, b"forty-two");
         for bit in 0..record.len() * 8 {
             let mut damaged = record.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);

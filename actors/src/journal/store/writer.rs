@@ -1,146 +1,283 @@
-//! The thread that writes: drain, write, flush, sync, answer.
+//! The thread that writes: drain, write, flush, sync, mark, answer.
 
 use std::fs::File;
-use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
+use super::database::guarded;
 use super::lock::DirectoryLock;
-use super::watermark::{self, Watermark};
-use super::{StoreError, Trees, panic_text};
+use super::mark::MarkFile;
+use super::room::Room;
+use super::trees::{Trees, inspect};
+use super::{StoreError, StoreObserver};
 
 /// How many jobs may share one flush.
 const JOBS_PER_FLUSH: usize = 1024;
+/// How long the writer is without work before it syncs the mark.
+const QUIET: Duration = Duration::from_millis(100);
+/// How often a store that has no room is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+/// How long a reader may hold on to a database that is to be closed.
+const LETTING_GO: Duration = Duration::from_secs(30);
 
-/// What a job does on the writer's thread.
-pub(crate) type Write = Box<dyn FnOnce(&Trees) -> Result<(), StoreError> + Send>;
+/// What a job does on the writer's thread. It is done again when there was no room for it, on a
+/// store that holds none of it.
+pub(super) type Write = Box<dyn Fn(&Trees) -> Result<(), StoreError> + Send>;
 
-/// What a write means for the watermark.
-#[derive(Clone, Copy)]
-pub(crate) enum Mark {
-    /// Raised when it is time.
+/// When the mark is synced after a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// When it is time.
     WhenDue,
-    /// Raised with this write: a vote is about to be told to others.
+    /// With this write: others are about to rely on it.
     AtOnce,
-    /// Lowered before this write: the log is about to end here.
-    Lowered(u64),
 }
 
 /// One write and who waits for it to be durable.
-pub(crate) struct Job {
-    pub(crate) write: Write,
-    pub(crate) mark: Mark,
-    pub(crate) done: oneshot::Sender<Result<(), StoreError>>,
+pub(super) struct Job {
+    pub(super) write: Write,
+    pub(super) mark: Mark,
+    pub(super) done: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// The way to the writer's thread, which ends and closes the store when this is dropped.
-pub(crate) struct Writer {
+pub(super) struct Writer {
     jobs: Sender<Job>,
-}
-
-impl Writer {
-    pub(crate) fn spawn(
-        trees: Arc<Trees>,
-        log_file: File,
-        watermark: Watermark,
-        lock: DirectoryLock,
-    ) -> io::Result<(Writer, watch::Receiver<bool>)> {
-        let (jobs, inbox) = channel();
-        let (closed, is_closed) = watch::channel(false);
-        thread::Builder::new().name("journal-store".to_owned()).spawn(move || {
-            let mut pen = Pen { trees, log_file, watermark, failed: None };
-            pen.write_until_closed(&inbox);
-            drop(pen);
-            drop(lock);
-            closed.send_replace(true);
-        })?;
-        Ok((Writer { jobs }, is_closed))
-    }
-
-    pub(crate) fn send(&self, job: Job) -> Result<(), StoreError> {
-        self.jobs.send(job).map_err(|_| StoreError::Closed)
-    }
+    /// Nothing is waited for any more: what has no room fails.
+    hurry: Arc<AtomicBool>,
 }
 
 /// What the writer's thread writes with.
-struct Pen {
-    trees: Arc<Trees>,
-    log_file: File,
-    watermark: Watermark,
+pub(super) struct Pen {
+    /// The directory of sled.
+    pub(super) sled: PathBuf,
+    pub(super) trees: watch::Sender<Option<Arc<Trees>>>,
+    /// None while the database is closed.
+    pub(super) log_file: Option<File>,
+    pub(super) mark: MarkFile,
+    pub(super) room: Room,
+    /// The last flush that is durable.
+    pub(super) durable: u64,
+    pub(super) observer: Option<Arc<dyn StoreObserver>>,
     /// After a failed write or flush nobody knows what is on disk: nothing more is written.
-    failed: Option<StoreError>,
+    pub(super) failed: Option<StoreError>,
+    pub(super) hurry: Arc<AtomicBool>,
+}
+
+impl Writer {
+    pub(super) fn spawn(
+        mut pen: Pen,
+        lock: DirectoryLock,
+    ) -> std::io::Result<(Writer, watch::Receiver<bool>)> {
+        let (jobs, inbox) = channel();
+        let (closed, is_closed) = watch::channel(false);
+        let hurry = pen.hurry.clone();
+        thread::Builder::new().name("journal-store".to_owned()).spawn(move || {
+            pen.write_until_closed(&inbox);
+            pen.close();
+            drop(lock);
+            closed.send_replace(true);
+        })?;
+        Ok((Writer { jobs, hurry }, is_closed))
+    }
+
+    pub(super) fn send(&self, job: Job) -> Result<(), StoreError> {
+        self.jobs.send(job).map_err(|_| StoreError::Closed)
+    }
+
+    /// From now on what has no room fails instead of waiting for some.
+    pub(super) fn hurry(&self) {
+        self.hurry.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Pen {
     fn write_until_closed(&mut self, inbox: &Receiver<Job>) {
         loop {
-            match inbox.recv_timeout(watermark::INTERVAL) {
+            match inbox.recv_timeout(QUIET) {
                 Ok(first) => self.write_some(first, inbox),
-                // Nothing to do: a good time to bring the watermark up.
-                Err(RecvTimeoutError::Timeout) => self.attempt(Pen::mark),
+                Err(RecvTimeoutError::Timeout) => self.tidy_up(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.attempt(|pen| pen.flush(Mark::AtOnce));
+        self.tidy_up();
+    }
+
+    /// Nothing to do: a good time to bring the mark up and to look at the disk.
+    fn tidy_up(&mut self) {
+        if self.failed.is_some() {
+            return;
+        }
+        let looked = self.room.look_if_due();
+        let synced = match self.mark.is_ahead().then(|| self.sync_mark()) {
+            // It stays behind: what it says is true all the same.
+            None | Some(Err(StoreError::Full(_))) => Ok(()),
+            Some(synced) => synced,
+        };
+        if let Err(error) = synced.and(looked.map_err(StoreError::from)) {
+            self.fail(error);
+        }
     }
 
     fn write_some(&mut self, first: Job, inbox: &Receiver<Job>) {
-        let mut waiting = Vec::new();
-        let mut mark = Mark::WhenDue;
-        for job in std::iter::once(first).chain(inbox.try_iter().take(JOBS_PER_FLUSH)) {
-            let Job { write, mark: wanted, done } = job;
-            match wanted {
-                Mark::WhenDue => {}
-                Mark::AtOnce => mark = wanted,
-                Mark::Lowered(end) => self.attempt(|pen| Ok(pen.watermark.lower(end)?)),
-            }
-            self.attempt(|pen| write(&pen.trees));
-            waiting.push(done);
-        }
-        self.attempt(|pen| pen.flush(mark));
-        for done in waiting {
+        let jobs: Vec<Job> =
+            std::iter::once(first).chain(inbox.try_iter().take(JOBS_PER_FLUSH)).collect();
+        let written = self.write_durably(&jobs);
+        for job in jobs {
             // Whoever stopped waiting learns it from the log after the next start.
-            let _ = done.send(self.failed.clone().map_or(Ok(()), Err));
+            let _ = job.done.send(written.clone());
         }
     }
 
-    fn flush(&mut self, mark: Mark) -> Result<(), StoreError> {
-        let end = self.trees.log.end();
-        self.trees.db.flush()?;
-        // Whatever flush says it wrote: a full buffer may have been written, and not synced, before.
-        self.log_file.sync_data()?;
-        self.trees.flushes.fetch_add(1, Ordering::Relaxed);
-        match mark {
-            Mark::AtOnce => self.watermark.set(end)?,
-            Mark::WhenDue | Mark::Lowered(_) => self.watermark.raise(end)?,
+    /// Writes all of them and makes them durable, waiting for room where there is none.
+    fn write_durably(&mut self, jobs: &[Job]) -> Result<(), StoreError> {
+        loop {
+            if let Some(failed) = &self.failed {
+                return Err(failed.clone());
+            }
+            let failed = match self.write_once(jobs) {
+                Ok(()) => {
+                    let at_once = jobs.iter().any(|job| job.mark == Mark::AtOnce);
+                    return self.mark(at_once).inspect_err(|error| self.fail(error.clone()));
+                }
+                Err(StoreError::Full(why)) => match self.make_room() {
+                    Ok(()) => continue,
+                    Err(StoreError::Full(_)) => StoreError::Full(why),
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            self.fail(failed);
+        }
+    }
+
+    fn write_once(&mut self, jobs: &[Job]) -> Result<(), StoreError> {
+        let trees = self.trees.borrow().clone().ok_or(StoreError::Closed)?;
+        let log_file = self.log_file.as_ref().ok_or(StoreError::Closed)?;
+        guarded(|| {
+            jobs.iter().try_for_each(|job| (job.write)(&trees))?;
+            trees.seal()?;
+            trees.db.flush()?;
+            // Whatever flush says it wrote: a full buffer may have been written, and not synced,
+            // before.
+            log_file.sync_data()?;
+            trees.flushes.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })?;
+        let head = trees.head();
+        self.durable = head.sequence;
+        if let Some(observer) = &self.observer {
+            observer.store_synced();
         }
         Ok(())
     }
 
-    /// Brings the watermark up to the log's end: only this thread moves that, and it has flushed
-    /// since.
-    fn mark(&mut self) -> Result<(), StoreError> {
-        Ok(self.watermark.set(self.trees.log.end())?)
+    /// Marks what is durable. A mark for which there is no room stays behind: what it says then is
+    /// less than it could be, and still true.
+    fn mark(&mut self, at_once: bool) -> Result<(), StoreError> {
+        let Some(head) = self.trees.borrow().as_ref().map(|trees| trees.head()) else {
+            return Ok(());
+        };
+        let written = self.mark.write(&head.mark()).map_err(StoreError::from);
+        let marked = written.and_then(|()| {
+            if at_once {
+                return self.sync_mark();
+            }
+            if self.mark.sync_if_due()? {
+                self.observe_mark();
+            }
+            Ok(())
+        });
+        match marked {
+            Err(StoreError::Full(why)) => {
+                tracing::warn!(why, "no room for the mark of the journal's store");
+                self.room.give_up_reserve().map(drop)?;
+            }
+            marked => marked?,
+        }
+        Ok(self.room.look_if_due()?)
     }
 
-    /// Does one thing, unless something failed before.
-    fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), StoreError>) {
-        if self.failed.is_none()
-            && let Err(error) = guarded(|| act(self))
-        {
-            tracing::error!(%error, "the journal cannot write");
-            self.failed = Some(error);
+    fn sync_mark(&mut self) -> Result<(), StoreError> {
+        self.mark.sync()?;
+        self.observe_mark();
+        Ok(())
+    }
+
+    fn observe_mark(&self) {
+        if let Some(observer) = &self.observer {
+            observer.mark_synced();
         }
     }
-}
 
-/// sled panics over some failures: they are failures like any other.
-fn guarded(run: impl FnOnce() -> Result<(), StoreError>) -> Result<(), StoreError> {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|panic| Err(StoreError::Io(panic_text(&*panic))))
+    /// There was no room for a write. sled has to be closed, and to be opened again once there is
+    /// some: at once, where the reserve is enough.
+    fn make_room(&mut self) -> Result<(), StoreError> {
+        self.close();
+        loop {
+            if !self.room.give_up_reserve()? {
+                if self.hurry.load(Ordering::Relaxed) {
+                    return Err(StoreError::Full("there is no room".to_owned()));
+                }
+                thread::sleep(RETRY);
+            }
+            match self.open() {
+                Ok(()) => return Ok(()),
+                Err(StoreError::Full(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Opens the database as it was after the last flush that is durable.
+    fn open(&mut self) -> Result<(), StoreError> {
+        let (seen, log_file) = inspect(&self.sled)?;
+        if let Some(fault) = seen.fault {
+            return Err(fault);
+        }
+        if seen.trees.head().sequence < self.durable {
+            let why = "sled forgot what was durable when it had no room";
+            return Err(StoreError::damaged("the store", why));
+        }
+        guarded(|| seen.trees.tidy())?;
+        self.log_file = Some(log_file);
+        self.trees.send_replace(Some(Arc::new(seen.trees)));
+        Ok(())
+    }
+
+    /// Closes the database, once nobody reads from it any more.
+    fn close(&mut self) {
+        self.log_file = None;
+        let Some(mut trees) = self.trees.send_replace(None) else {
+            return;
+        };
+        let asked = std::time::Instant::now();
+        let trees = loop {
+            match Arc::try_unwrap(trees) {
+                Ok(trees) => break trees,
+                Err(shared) if asked.elapsed() < LETTING_GO => {
+                    trees = shared;
+                    thread::sleep(Duration::from_millis(1));
+                }
+                // The last reader closes it.
+                Err(_) => return,
+            }
+        };
+        // What sled cannot write on closing was not acknowledged.
+        let _ = guarded(|| {
+            drop(trees);
+            Ok(())
+        });
+    }
+
+    fn fail(&mut self, error: StoreError) {
+        tracing::error!(%error, "the journal cannot write");
+        self.failed = Some(error);
+    }
 }

@@ -1,0 +1,44 @@
+//! What the raft layer put into a store, read without a raft node: for `reelyard store`.
+
+use openraft::{BasicNode, EntryPayload, SnapshotMeta, Vote};
+
+use super::decode_entry;
+
+/// How far the term is raised over everything known where a store goes on that may have forgotten
+/// some: workers refuse a leader of an older epoch than they have heard of.
+const LEAP: u64 = 1000;
+
+/// The term and the node that a stored vote is for.
+pub(crate) fn read_vote(vote: &[u8]) -> Option<(u64, Option<u64>)> {
+    let vote: Vote<u64> = postcard::from_bytes(vote).ok()?;
+    Some((vote.leader_id.term, vote.leader_id.voted_for()))
+}
+
+/// A vote of `node` for itself in a term that is beyond each of `known`.
+pub(crate) fn raised_vote<'a>(
+    node: u64,
+    known: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Vec<u8>, postcard::Error> {
+    let terms = known.into_iter().filter_map(read_vote).map(|(term, _)| term);
+    postcard::to_stdvec(&Vote::<u64>::new(terms.max().unwrap_or(0) + LEAP, node))
+}
+
+/// The nodes that vote, as a snapshot's description and the entries behind it tell; none when
+/// nothing tells of any. What cannot be read tells nothing.
+pub(crate) fn voters<'a>(
+    meta: Option<&[u8]>,
+    entries: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<u64> {
+    let mut voters = Vec::new();
+    if let Some(meta) =
+        meta.and_then(|meta| postcard::from_bytes::<SnapshotMeta<u64, BasicNode>>(meta).ok())
+    {
+        voters = meta.last_membership.membership().voter_ids().collect();
+    }
+    for entry in entries.into_iter().filter_map(|entry| decode_entry(entry).ok()) {
+        if let EntryPayload::Membership(membership) = entry.payload {
+            voters = membership.voter_ids().collect();
+        }
+    }
+    voters
+}

@@ -1,0 +1,124 @@
+//! Everything small that the store holds, in one value.
+//!
+//! sled may forget some writes and keep later ones when a page in the middle of its file is
+//! damaged. What stands in one value cannot be of different ages: whoever finds the newest head
+//! has the newest vote, the newest snapshot and the log's end with it.
+
+use serde::{Deserialize, Serialize};
+
+use super::StoreError;
+use super::log::Purged;
+use super::mark::Mark;
+use super::record::{Link, frame, unframe};
+use super::snapshots::SnapshotManifest;
+use super::trees::get;
+
+const HEAD: &str = "head";
+/// Keys under which stores of earlier versions kept the same, one by one.
+const FORMER: [&str; 4] = ["node", "vote", "purged", "snapshot"];
+
+/// The store's small values at the time of one flush.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Head {
+    /// Grows with every flush.
+    pub(crate) sequence: u64,
+    /// Whose store this is.
+    pub(crate) node: Option<u64>,
+    /// The vote, as the raft layer encodes it.
+    pub(crate) vote: Option<Vec<u8>>,
+    /// How far the log was purged.
+    pub(crate) purged: Option<Purged>,
+    /// The current snapshot.
+    pub(crate) snapshot: Option<SnapshotManifest>,
+    /// The log's end, once it is known: one past the last entry, purged ones included, and what
+    /// the next row links to.
+    pub(super) log: Option<LogEnd>,
+}
+
+/// Where the log ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LogEnd {
+    /// One past the last entry, purged ones included.
+    pub(super) end: u64,
+    /// The checksum of the last row.
+    pub(super) link: Link,
+}
+
+impl Head {
+    /// The head of a store; that of an empty one when there is none.
+    pub(super) fn read(db: &sled::Db) -> Result<Head, StoreError> {
+        if let Some(head) = get(db, HEAD)? {
+            return Ok(head);
+        }
+        let [node, vote, purged, snapshot] = FORMER;
+        let vote = db.get(vote)?.map(|record| match unframe(&record) {
+            Ok(body) => Ok(body.to_vec()),
+            Err(error) => Err(StoreError::damaged("the vote", error)),
+        });
+        Ok(Head {
+            node: get(db, node)?,
+            vote: vote.transpose()?,
+            purged: get(db, purged)?,
+            snapshot: get(db, snapshot)?,
+            ..Head::default()
+        })
+    }
+
+    /// Puts it into sled. Durable with the next flush.
+    pub(super) fn write(&self, db: &sled::Db) -> Result<(), StoreError> {
+        let body = postcard::to_stdvec(self).map_err(|error| StoreError::Io(error.to_string()))?;
+        if db.insert(HEAD, frame(&body))?.is_none() {
+            for former in FORMER {
+                db.remove(former)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, as the file beside the store says it.
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            sequence: self.sequence,
+            log_end: self.log.unwrap_or_default().end,
+            snapshot: self.snapshot.as_ref().map(|snapshot| snapshot.index),
+            vote: self.vote.clone(),
+        }
+    }
+
+    /// Whether nothing was ever written.
+    pub(super) fn is_empty(&self) -> bool {
+        let Head { sequence, node, vote, purged, snapshot, log } = self;
+        let log = log.is_none_or(|log| log.end == 0);
+        *sequence == 0
+            && node.is_none()
+            && vote.is_none()
+            && purged.is_none()
+            && snapshot.is_none()
+            && log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::store::database::open_sled;
+
+    #[test]
+    fn the_values_of_an_earlier_version_are_read_and_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        assert!(Head::read(&db).unwrap().is_empty());
+        let put = |key: &str, body: Vec<u8>| drop(db.insert(key, frame(&body)).unwrap());
+        put("node", postcard::to_stdvec(&7_u64).unwrap());
+        put("vote", vec![1, 2, 3]);
+        let purged = Purged { index: 20, log_id: vec![4] };
+        put("purged", postcard::to_stdvec(&purged).unwrap());
+        let mut head = Head::read(&db).unwrap();
+        assert_eq!((head.node, head.vote.as_deref()), (Some(7), Some(&[1, 2, 3][..])));
+        assert_eq!(head.purged.as_ref().map(|purged| purged.index), Some(20));
+        head.sequence = 5;
+        head.write(&db).unwrap();
+        assert_eq!(Head::read(&db).unwrap().sequence, 5);
+        assert!(FORMER.iter().all(|key| db.get(key).unwrap().is_none()));
+    }
+}

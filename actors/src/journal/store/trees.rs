@@ -1,0 +1,129 @@
+//! What is in the database: the log, the snapshots, and the head that goes with them.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::StoreError;
+use super::database::{guarded, open_log_file, open_sled};
+use super::head::Head;
+use super::log::LogTrees;
+use super::record::{frame, unframe};
+
+/// The key of the committed position, the one small value outside of the head: it is written
+/// beside everything else, and never waited for.
+const COMMITTED: &str = "committed";
+
+/// The sled database, its open trees, and its head.
+pub(crate) struct Trees {
+    pub(super) db: sled::Db,
+    pub(crate) log: LogTrees,
+    head: Mutex<Head>,
+    /// Flushes with `sync_data` since it was opened.
+    pub(super) flushes: AtomicU64,
+}
+
+impl Trees {
+    /// The small values as they are, or will be with the next flush.
+    pub(crate) fn head(&self) -> Head {
+        self.lock_head().clone()
+    }
+
+    pub(super) fn change_head(&self, change: impl FnOnce(&mut Head)) {
+        change(&mut self.lock_head());
+    }
+
+    /// Puts the head into sled as it is.
+    pub(super) fn put_head(&self) -> Result<(), StoreError> {
+        self.lock_head().write(&self.db)
+    }
+
+    /// Gives what was written since the last flush the head that goes with it.
+    pub(super) fn seal(&self) -> Result<(), StoreError> {
+        let mut head = self.lock_head();
+        head.sequence += 1;
+        head.log = Some(self.log.log_end());
+        head.write(&self.db)
+    }
+
+    pub(super) fn truncate(&self, index: u64) -> Result<(), StoreError> {
+        let end = self.log.end_before(index)?;
+        // The head first: a crash on the way leaves rows too many, and none too few.
+        self.change_head(|head| head.log = Some(end));
+        self.put_head()?;
+        self.log.truncate(end)
+    }
+
+    /// Removes what a crash left behind of the log.
+    pub(super) fn tidy(&self) -> Result<(), StoreError> {
+        self.log.tidy(self.head().purged.as_ref())
+    }
+
+    /// How far the log is known to be committed.
+    pub(crate) fn committed<T: serde::de::DeserializeOwned>(
+        &self,
+    ) -> Result<Option<T>, StoreError> {
+        get(&self.db, COMMITTED)
+    }
+
+    /// Notes how far the log is known to be committed. Durable with the next flush.
+    pub(crate) fn note_committed<T: serde::Serialize>(&self, value: &T) -> Result<(), StoreError> {
+        let body = postcard::to_stdvec(value).map_err(|error| StoreError::Io(error.to_string()))?;
+        guarded(|| Ok(self.db.insert(COMMITTED, frame(&body)).map(drop)?))
+    }
+
+    /// Bytes of what it holds, without what sled needs around it.
+    pub(super) fn live_bytes(&self) -> u64 {
+        self.log.bytes() + self.snapshot().map_or(0, |snapshot| snapshot.bytes)
+    }
+
+    /// Flushes with `sync_data` since it was opened.
+    pub(crate) fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::Relaxed)
+    }
+
+    fn lock_head(&self) -> MutexGuard<'_, Head> {
+        // Nothing in here can panic half-way through a change.
+        self.head.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is found in a database before anything in it is changed.
+pub(super) struct Seen {
+    pub(super) trees: Trees,
+    /// The first row of the log.
+    pub(super) first: Option<u64>,
+    /// Rows that were written and never acknowledged.
+    pub(super) unfinished: u64,
+    /// What is wrong with the log; it is cut before that.
+    pub(super) fault: Option<StoreError>,
+}
+
+/// Opens or creates the database in `sled` and reads it through.
+pub(super) fn inspect(sled: &Path) -> Result<(Seen, File), StoreError> {
+    let db = open_sled(sled)?;
+    let log_file = open_log_file(sled)?;
+    // What a killed process wrote, and is about to be relied upon.
+    log_file.sync_data()?;
+    let seen = guarded(|| {
+        let head = Head::read(&db)?;
+        let read = LogTrees::read_through(&db, &head)?;
+        let trees = Trees { db, log: read.log, head: Mutex::new(head), flushes: AtomicU64::new(0) };
+        let (first, unfinished, fault) = (read.first, read.unfinished, read.fault);
+        Ok(Seen { trees, first, unfinished, fault })
+    })?;
+    Ok((seen, log_file))
+}
+
+pub(super) fn get<T: serde::de::DeserializeOwned>(
+    db: &sled::Db,
+    key: &str,
+) -> Result<Option<T>, StoreError> {
+    let damaged = |why: String| StoreError::damaged(&format!("the value {key}"), why);
+    let Some(record) = db.get(key)? else {
+        return Ok(None);
+    };
+    let body = unframe(&record).map_err(|error| damaged(error.to_string()))?;
+    postcard::from_bytes(body).map(Some).map_err(|error| damaged(error.to_string()))
+}

@@ -1,0 +1,211 @@
+//! `reelyard store`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use bytesize::ByteSize;
+use clap::{Args, Subcommand};
+use comfy_table::Cell;
+use reelyard_actors::journal::{
+    self, BackupError, BackupSummary, Condition, StoreReport, UpkeepError,
+};
+
+use super::failure::Failure;
+use super::layers::LayerArgs;
+use super::output::{self, number, plain, size};
+use crate::config::load_node;
+use crate::node::journal_dir;
+
+/// The exit code for a store that is not whole.
+pub const NOT_WHOLE: u8 = 5;
+
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    #[command(subcommand)]
+    command: StoreCommand,
+    /// The node's data_dir, instead of the one that its configuration names
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    layers: LayerArgs,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum StoreCommand {
+    /// Check everything that a stopped node has stored, and tell what is there and what is damaged
+    Check {
+        /// Go on with what is left of a store whose end is missing: what is missing is forgotten
+        #[arg(long)]
+        accept_loss: bool,
+        #[command(flatten)]
+        scratch: ScratchArgs,
+    },
+    /// Write everything that a stopped node has stored to a file
+    Backup {
+        /// The file, or a directory to make it in
+        target: PathBuf,
+        #[command(flatten)]
+        scratch: ScratchArgs,
+    },
+    /// Make the store of a node, which must not have one, from a backup
+    Restore {
+        /// The backup
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+struct ScratchArgs {
+    /// Where the copy that is looked into is made; beside the store without one
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+}
+
+/// Checks, backs up or restores.
+pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
+    let data_dir = match args.data_dir {
+        Some(dir) => dir,
+        None => load_node(&args.layers.layers())?.data_dir,
+    };
+    let dir = journal_dir(&data_dir);
+    match args.command {
+        StoreCommand::Check { accept_loss, scratch } => {
+            check(&dir, accept_loss, scratch.scratch.as_deref(), args.json, out)
+        }
+        StoreCommand::Backup { target, scratch } => {
+            let written = journal::back_up(&dir, &target, scratch.scratch.as_deref())?;
+            told(&written, "was written", args.json, out)
+        }
+        StoreCommand::Restore { file } => {
+            let read = journal::restore(&file, &dir)?;
+            told(&read, &format!("was restored to {}", dir.display()), args.json, out)
+        }
+    }
+}
+
+fn check(
+    dir: &Path,
+    accept_loss: bool,
+    scratch: Option<&Path>,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    let report =
+        if accept_loss { journal::accept_loss(dir, scratch) } else { journal::check(dir, scratch) };
+    let report = report.map_err(BackupError::from)?;
+    if json {
+        output::json(&report, out)?;
+    } else {
+        print(&report, out)?;
+    }
+    if report.condition == Condition::Whole {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if accept_loss {
+        if !json {
+            writeln!(out, "\nthe loss is accepted: the node starts with what is left")?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(ExitCode::from(NOT_WHOLE))
+}
+
+fn print(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
+    let condition = match report.condition {
+        Condition::Whole => "whole",
+        Condition::Lost => "not whole: its end is missing",
+        Condition::Damaged => "damaged",
+    };
+    writeln!(out, "the store in {} is {condition}", plain(&report.dir.display().to_string()))?;
+    let mut table = output::table(&["", ""]);
+    let mut add = |what: &str, is: String| {
+        table.add_row([Cell::new(what), Cell::new(is)]);
+    };
+    let maybe = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
+    add("node", maybe(report.node));
+    let voters: Vec<_> = report.voters.iter().map(u64::to_string).collect();
+    add("voters", voters.join(", "));
+    let voted_for = report.voted_for.map_or_else(String::new, |node| format!(", voted for {node}"));
+    add("term", format!("{}{voted_for}", maybe(report.term)));
+    add("log", log(report));
+    add("flush", format!("{} of {}", report.flush, maybe(report.marked_flush)));
+    if report.unfinished > 0 {
+        add("unfinished", format!("{} entries, never acknowledged", report.unfinished));
+    }
+    add("on disk", ByteSize::b(report.disk_bytes).to_string());
+    add("reserve", ByteSize::b(report.reserve_bytes).to_string());
+    match &report.snapshot {
+        Some(snapshot) => {
+            let bytes = ByteSize::b(snapshot.bytes);
+            add(
+                "snapshot",
+                format!("of entry {}, {bytes} in {} chunks", snapshot.index, snapshot.chunks),
+            );
+        }
+        None => add("snapshot", "-".to_owned()),
+    }
+    for line in table.to_string().lines().filter(|line| !line.trim().is_empty()) {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    print_pieces(report, out)?;
+    for fault in &report.faults {
+        writeln!(out, "\n{}\n  {}", plain(&fault.what), plain(&fault.advice))?;
+    }
+    Ok(())
+}
+
+fn log(report: &StoreReport) -> String {
+    let bytes = ByteSize::b(report.log_bytes);
+    match (report.first_log, report.last_log) {
+        (Some(first), Some(last)) => {
+            format!("entries {first} to {last}, {bytes} in {} segments", report.log_segments)
+        }
+        (None, Some(last)) => format!("everything up to entry {last} is in the snapshot"),
+        (_, None) => "empty".to_owned(),
+    }
+}
+
+fn print_pieces(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
+    let Some(snapshot) = report.snapshot.as_ref().filter(|snapshot| !snapshot.pieces.is_empty())
+    else {
+        return Ok(());
+    };
+    writeln!(out)?;
+    let mut table = output::table(&["PIECE", "ROWS", "SIZE"]);
+    for piece in &snapshot.pieces {
+        table.add_row([Cell::new(plain(&piece.piece)), number(piece.rows), size(piece.bytes)]);
+    }
+    output::print(&table, out)
+}
+
+fn told(
+    summary: &BackupSummary,
+    what: &str,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<ExitCode, Failure> {
+    if json {
+        output::json(summary, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = plain(&summary.file.display().to_string());
+    let node = summary.node.map_or_else(String::new, |node| format!(" of node {node}"));
+    let up_to =
+        summary.last_log.map_or_else(String::new, |last| format!(" up to log entry {last}"));
+    writeln!(out, "{file}{node}{up_to}, {}, {what}", ByteSize::b(summary.bytes))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Store(UpkeepError::InUse(_)) => Failure::StoreInUse(error.to_string()),
+            BackupError::NotWhole(_) => Failure::StoreNotWhole(error.to_string()),
+            error => Failure::Failed(anyhow::Error::new(error)),
+        }
+    }
+}
