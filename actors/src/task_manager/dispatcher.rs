@@ -186,7 +186,7 @@ impl Dispatcher {
 
     /// The signs of somebody else who manages this yard that are to be logged now.
     pub fn strangers_to_log(&mut self, now: Millis) -> Vec<Stranger> {
-        self.strangers.to_log(now)
+        self.strangers.due_for_log(now)
     }
 
     /// Takes note of a change over cfm's wire, if of a task that was never made here.
@@ -285,7 +285,7 @@ impl Dispatcher {
     /// The hosts to look at now because they claim to be done with something.
     pub fn claims_to_check(&self, standing: Standing<'_>) -> Vec<HostAddr> {
         let mut hosts = self.deciding(standing).claims_to_check();
-        hosts.retain(|host| !self.ask_again.get(host).is_some_and(|at| standing.now < *at));
+        hosts.retain(|host| self.ask_again.get(host).is_none_or(|at| standing.now >= *at));
         hosts.into_iter().collect()
     }
 

@@ -135,7 +135,7 @@ impl Strangers {
     }
 
     /// What is to be logged: what was not, or not for long.
-    pub fn to_log(&mut self, now: Millis) -> Vec<Stranger> {
+    pub fn due_for_log(&mut self, now: Millis) -> Vec<Stranger> {
         let mut due = Vec::new();
         for (stranger, logged) in self.signs.values_mut() {
             let is_due =
@@ -315,11 +315,11 @@ mod tests {
             strangers.note(Some(host(1)), StrangerSign::VanishedCopy, 2, what, Millis(at));
         };
         note(&mut strangers, 0);
-        assert_eq!(strangers.to_log(Millis(0)).len(), 1);
+        assert_eq!(strangers.due_for_log(Millis(0)).len(), 1);
         note(&mut strangers, hour / 2);
-        assert_eq!(strangers.to_log(Millis(hour / 2)).len(), 0);
+        assert_eq!(strangers.due_for_log(Millis(hour / 2)).len(), 0);
         note(&mut strangers, hour);
-        let again = strangers.to_log(Millis(hour));
+        let again = strangers.due_for_log(Millis(hour));
         assert_eq!((again.len(), again[0].times), (1, 6));
         assert_eq!(strangers.at(Millis(2 * hour)).count(), 0, "it is over");
     }

@@ -11,6 +11,8 @@
 //!   then a last line `end <count>`; a list without it is torn and means nothing.
 //! - `DELETE /files/{name}` (worker): cfw's call; with the header `Reelyard-Epoch` it is refused
 //!   with 412 when the worker has seen a higher epoch.
+//! - A node shows who it is with its calls of `/inventory` and `DELETE`: the header
+//!   `Reelyard-Manager` holds its [`ManagerId`]. The worker tells in `/info` who had to do with it.
 //! - `GET /masters/{percent-encoded absolute path}` and `GET /copies/{name}` (worker's data port):
 //!   the bytes, with Range. `GET /hashes/masters/{..}` and `GET /hashes/copies/{name}`:
 //!   [`FileHash`], once it is known; 202 while it is computed (ask again), 409 when the file was
