@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::host::BitsPerSecond;
 use toml::Value;
 
@@ -146,6 +147,28 @@ impl SettingValue for ByteSize {
     }
 }
 
+impl SettingValue for Capacity {
+    fn from_toml(value: &Value) -> Read<Self> {
+        if value.as_str() == Some("filesystem") {
+            return Ok(Capacity::FileSystem);
+        }
+        match ByteSize::from_toml(value) {
+            Ok(size) => Ok(Capacity::Quota(size.as_u64())),
+            Err(_) => wrong(format!(
+                "\"filesystem\" or a size above 0 is wanted, as in \"200GiB\", not {}",
+                quoted(value)
+            )),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        match self {
+            Capacity::FileSystem => Some(Value::String("filesystem".to_owned())),
+            Capacity::Quota(bytes) => ByteSize::b(*bytes).to_toml(),
+        }
+    }
+}
+
 /// The units of a rate, largest first.
 const RATES: [(&str, u64); 4] =
     [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1000), ("bit/s", 1)];
@@ -219,6 +242,16 @@ mod tests {
         assert_eq!(shown::<Duration>("90s").unwrap(), "\"1m 30s\"");
         assert_eq!(shown::<BitsPerSecond>("80000000").unwrap(), "\"80Mbit/s\"");
         assert_eq!(shown::<Fraction>("1").unwrap(), "1.0");
+    }
+
+    #[test]
+    fn a_capacity_is_the_file_system_or_a_size() {
+        assert_eq!(Capacity::from_text("filesystem").unwrap(), Capacity::FileSystem);
+        assert_eq!(Capacity::from_text("200GiB").unwrap(), Capacity::Quota(200 << 30));
+        assert_eq!(shown::<Capacity>("2048").unwrap(), "\"2KiB\"");
+        for bad in ["", "0", "filesystems", "-1"] {
+            assert!(Capacity::from_text(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
