@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use reelyard_actors::downloader::state_store::StateStore;
+use reelyard_actors::event::Epoch;
 use reelyard_actors::wire::worker::{Blame, Said};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
@@ -17,15 +19,17 @@ fn as_root(program: &str) -> Command {
     command
 }
 
-/// A mounted tmpfs of one mebibyte; unmounted when dropped.
+/// A small mounted tmpfs; unmounted when dropped.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     fn mount(place: &Path) -> Self {
-        let mounted = as_root("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m,mode=1777", "tmpfs"])
-            .arg(place)
-            .status();
+        SmallDisk::of(place, "size=1m,mode=1777")
+    }
+
+    fn of(place: &Path, options: &str) -> Self {
+        let mounted =
+            as_root("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(place).status();
         assert!(mounted.unwrap().success(), "a tmpfs cannot be mounted: root or sudo is needed");
         SmallDisk(place.to_owned())
     }
@@ -52,7 +56,7 @@ async fn a_copy_that_does_not_fit_blames_the_destination_before_its_first_byte()
     let Said::Failed { blame: Blame::Destination, reason } = node.end_of(1).await else {
         panic!("it must fail for the destination's disk")
     };
-    assert!(reason.contains("No space left"), "{reason}");
+    assert!(reason.contains("has room for"), "{reason}");
     let temp = destination.copies().join("temp.downloaded");
     assert_eq!(std::fs::read_dir(temp).unwrap().count(), 0);
 
@@ -62,4 +66,29 @@ async fn a_copy_that_does_not_fit_blames_the_destination_before_its_first_byte()
     fetching.stop().await;
     serving.stop().await;
     node.stop().await;
+}
+
+#[test]
+fn a_state_store_whose_disk_was_full_works_again_without_a_restart() {
+    let place = tempfile::tempdir().unwrap();
+    let _disk = SmallDisk::of(place.path(), "size=24m,mode=1777");
+    let store = StateStore::open(&place.path().join("state")).unwrap();
+    store.raise_epoch(Epoch(1)).unwrap();
+    let filler = place.path().join("filler");
+    let mut full = std::fs::File::create(&filler).unwrap();
+    // Until there is not a byte left.
+    std::io::copy(&mut std::io::repeat(7), &mut full).unwrap_err();
+    let refused = (2..20_000).find(|epoch| store.raise_epoch(Epoch(*epoch)).is_err());
+    let refused = refused.unwrap();
+
+    std::fs::remove_file(filler).unwrap();
+    let until = std::time::Instant::now() + reelyard_integration_tests::worker_rig::PATIENCE;
+    while store.raise_epoch(Epoch(refused)).is_err() {
+        assert!(std::time::Instant::now() < until, "it stays closed");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(store.epoch().unwrap(), Epoch(refused));
+    drop(store);
+    let again = StateStore::open(&place.path().join("state")).unwrap();
+    assert_eq!(again.epoch().unwrap(), Epoch(refused));
 }
