@@ -2,11 +2,13 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::old_yard::{old_destination, polling, start_node, task_in};
+use reelyard_integration_tests::old_yard::{is_on, old_destination, polling, start_node, task_in};
+use reelyard_integration_tests::stand_in_cfm::{CfmSettings, StandInCfm};
 use reelyard_integration_tests::stand_in_cfw::Downloader;
-use reelyard_integration_tests::yard::{Ground, holds, wait_for};
+use reelyard_integration_tests::yard::{Ground, holds, wait_for, wait_until_up};
 
 #[test]
 fn an_old_cfw_is_replaced_by_our_worker_and_keeps_its_files() -> Result<()> {
@@ -56,5 +58,40 @@ fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
         (task["state"] != "working").then_some(task)
     })?;
     assert_eq!(ended["state"], "done", "{ended}");
+    Ok(())
+}
+
+#[test]
+fn a_worker_notices_at_once_that_a_node_is_in_the_place_of_its_cfm() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    ground.master(b"first.mpg", 5_000)?;
+    ground.grade(&[b"first.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    wait_until_up(ground.source(0), &source)?;
+    // Long between two questions: it does not see that nobody answers for a moment.
+    let destination = ground.start_destination(0, &[("poll_interval", "2s")])?;
+    wait_until_up(ground.destination(0), &destination)?;
+    let cfm = StandInCfm::start(CfmSettings {
+        listen: ground.node,
+        source_dirs: vec![ground.path("masters")],
+        grade_info_file: ground.path("input/.grade.info"),
+        hitcount_history_file: ground.path("input/.hitcount.history"),
+        sources: vec![ground.source(0)],
+        destinations: vec![ground.destination(0)],
+        task_timeout: Duration::from_secs(3600),
+        pause: Duration::from_millis(50),
+    })?;
+    let hosts = [&source, &destination];
+    wait_for("the first by cfm's order", &hosts, || {
+        (is_on(&ground, 0, b"first.mpg") && cfm.tasks().is_empty()).then_some(())
+    })?;
+    drop(cfm);
+    ground.master(b"second.mpg", 5_000)?;
+    ground.grade(&[b"first.mpg", b"second.mpg"])?;
+    let node = start_node(&ground, &[])?;
+    let roles = [&node, &source, &destination];
+    wait_for("the second done", &roles, || task_in(&ground, "second.mpg", "done"))?;
+    let log = destination.log_text();
+    assert!(log.contains("speaks=Cfm") && log.contains("speaks=Reelyard"), "{log}");
     Ok(())
 }

@@ -12,6 +12,11 @@ use crate::names::{FileName, LONGEST_NAME};
 use crate::task_manager::{OldState, Task};
 use crate::wire::worker::TaskId;
 
+/// A header with our version in what a Reelyard node answers on cfm's wire. Old cfws do not look
+/// at it; our workers, which speak that wire with an old cfm, learn by it at once that there is a
+/// node of ours in its place.
+pub const REELYARD_HEADER: &str = "Reelyard-Version";
+
 /// How long an ended task stays on cfm's list, so that whoever polls still sees how it ended.
 pub const ENDED_TASKS_SHOWN_FOR: Duration = Duration::from_secs(60);
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 use actix::dev::RecipientRequest;
 use actix_web::http::StatusCode;
 use actix_web::http::header::RETRY_AFTER;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use futures::StreamExt;
 use percent_encoding::percent_decode_str;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{CancelTask, ChangeRefused, ChangeTask, Task};
-use reelyard_actors::wire::cfm::{parse_change, parse_task_id, write_tasks};
+use reelyard_actors::wire::cfm::{REELYARD_HEADER, parse_change, parse_task_id, write_tasks};
 use reelyard_actors::wire::worker::TaskId;
 use tracing::debug;
 
@@ -27,7 +27,7 @@ const LONGEST_CHANGE: Duration = Duration::from_secs(8);
 pub(super) async fn list(state: web::Data<CompatState>) -> HttpResponse {
     let tasks = (state.tasks)();
     let body = write_tasks(tasks.iter().map(AsRef::as_ref), state.clock.now());
-    HttpResponse::Ok().content_type(JSON).body(body)
+    answer(StatusCode::OK).body(body)
 }
 
 /// The checks in cfm's order: the id, the body, the task, the transition.
@@ -107,7 +107,13 @@ where
 }
 
 fn empty(status: StatusCode) -> HttpResponse {
-    HttpResponse::build(status).content_type(JSON).finish()
+    answer(status).finish()
+}
+
+fn answer(status: StatusCode) -> HttpResponseBuilder {
+    let mut answer = HttpResponse::build(status);
+    answer.content_type(JSON).insert_header((REELYARD_HEADER, env!("CARGO_PKG_VERSION")));
+    answer
 }
 
 /// Old cfws only look for 200; the words are for people.

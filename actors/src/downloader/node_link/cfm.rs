@@ -1,6 +1,6 @@
 //! The line to an old cfm, as cfw keeps it (spec 2.1, 2.4, 4.9), without its defects: a copy that
 //! failed is never called done. cfm has no word for "failed", so such a task is set to `timeout`,
-//! which its table allows from every state and which frees its source at once (spec D1, D18).
+//! which its table allows from every state; cfm keeps it until its task time-out (spec 4.4, D1).
 
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use super::{Line, LinkError};
 use crate::downloader::order::CopyOrder;
 use crate::host::{BitsPerSecond, HostAddr};
 use crate::names::FileName;
+use crate::wire::cfm::REELYARD_HEADER;
 use crate::wire::worker::{Report, Said, TaskId};
 
 /// cfw's own time-out for a call (spec 2.4).
@@ -37,6 +38,7 @@ type Unworkable = String;
 pub async fn orders(line: &Line) -> Result<Vec<CopyOrder>, LinkError> {
     let call = line.http.get(line.url("/tasks")).timeout(TIMEOUT);
     let response = call.header(CONTENT_TYPE, "application/json").send().await?;
+    ensure_is_cfm(&response)?;
     let status = response.status();
     let body = response.bytes().await?;
     if status != StatusCode::OK {
@@ -81,10 +83,20 @@ async fn set(line: &Line, task: TaskId, status: &str) -> Result<bool, LinkError>
     let url = line.url(&format!("/tasks/{task}"));
     let call = line.http.patch(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
     let response = call.body(format!(r#"{{"status":"{status}"}}"#)).send().await?;
+    ensure_is_cfm(&response)?;
     match response.status() {
         StatusCode::OK => Ok(true),
         StatusCode::NOT_FOUND | StatusCode::CONFLICT => Ok(false),
         other => Err(LinkError::Status(other.as_u16(), String::new())),
+    }
+}
+
+/// What a node of ours answers is not acted upon: it takes its own workers' word only on their own
+/// wire, and a report told here would be lost.
+fn ensure_is_cfm(response: &reqwest::Response) -> Result<(), LinkError> {
+    match response.headers().contains_key(REELYARD_HEADER) {
+        true => Err(LinkError::IsReelyard),
+        false => Ok(()),
     }
 }
 

@@ -93,6 +93,9 @@ enum LinkError {
     /// There is no long poll: an old cfm, most likely.
     #[error("knows no long poll")]
     NotReelyard,
+    /// Taken for an old cfm, it is a Reelyard node.
+    #[error("is a Reelyard node")]
+    IsReelyard,
 }
 
 /// The running line.
@@ -210,6 +213,10 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
             Err(LinkError::NotReelyard) => {
                 line.speaks.send_replace(Speaks::Cfm);
             }
+            Err(LinkError::IsReelyard) => {
+                line.speaks.send_replace(Speaks::Unknown);
+                tokio::time::sleep(backoff.next()).await;
+            }
             Err(error) => {
                 line.failed(node, &error);
                 // Another program may answer there when one answers again.
@@ -256,6 +263,10 @@ async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
                     // The downloader panicked, and is restarted with the reports in the store.
                     tokio::time::sleep(backoff.next()).await;
                 }
+            }
+            // The reports wait until that is known to both tasks.
+            Err(LinkError::IsReelyard) => {
+                line.speaks.send_replace(Speaks::Unknown);
             }
             Err(error) => {
                 line.failed(node, &error);
