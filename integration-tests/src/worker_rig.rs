@@ -103,8 +103,8 @@ impl Rig {
 
     /// Writes a master of `size` bytes that no other has.
     pub fn master(&self, name: &[u8], size: usize) -> Vec<u8> {
-        let mut random = fastrand::Rng::new();
-        let contents: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(size).collect();
+        let mut contents = vec![0; size];
+        fastrand::fill(&mut contents);
         std::fs::write(self.data().join(os_name(name)), &contents).expect("a master");
         contents
     }

@@ -170,8 +170,15 @@ async fn one_connection_too_many_is_told_to_come_back() {
     settings.data_port.connections = 2;
     let worker = started(settings).await;
     let data = worker.view().data_listen;
-    let held = [TcpStream::connect(data).unwrap(), TcpStream::connect(data).unwrap()];
-    eventually("two connections", || worker.view().data_port.connections == 2).await;
+    // More than the buffers between take: both are being sent to.
+    std::fs::write(rig.data().join("E.mpg"), vec![0; 48 << 20]).unwrap();
+    let request = format!("GET {} HTTP/1.1\r\n\r\n", masters(&rig, "E.mpg"));
+    let held = [0, 1].map(|_| {
+        let mut stream = TcpStream::connect(data).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    });
+    eventually("two clients", || worker.view().data_port.requests == 2).await;
     let refused = raw(data, Vec::new()).await;
     assert!(
         refused.starts_with("HTTP/1.1 503 ") && refused.contains("Retry-After: 1"),

@@ -8,7 +8,7 @@ use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::downloader::base_dir::BaseDir;
 use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::order::CopyOrder;
-use reelyard_actors::downloader::source_link::SourceTimeouts;
+use reelyard_actors::downloader::partials::{KeepFor, Partials};
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::downloader::{
     Downloader, Downloads, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
@@ -34,14 +34,11 @@ impl Bench {
         let rig = Rig::new();
         let clock = Clock::manual(NOW);
         let store = Arc::new(StateStore::open(&rig.place.path().join("state")).unwrap());
-        let fetcher = Fetcher {
-            base: Arc::new(BaseDir::open(&rig.copies()).unwrap()),
-            storage_limit_percent: 100,
-            token: None,
-            timeouts: SourceTimeouts::default(),
-            clock: clock.clone(),
-            external: None,
-        };
+        let base = Arc::new(BaseDir::open(&rig.copies()).unwrap());
+        let (kept, keep_for) = (Arc::clone(&store), KeepFor::default());
+        let partials = Partials::new(Arc::clone(&base), kept, clock.clone(), keep_for);
+        let mut fetcher = Fetcher::new(base, partials, clock.clone());
+        fetcher.storage_limit_percent = 100;
         let supervision = Supervision::of("downloader");
         let downloads = Downloads::start(supervision, fetcher, Arc::clone(&store), clock, 1);
         let work = downloads.work();

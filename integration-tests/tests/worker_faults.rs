@@ -20,6 +20,7 @@ async fn end_with(trouble: Trouble) -> (Blame, String) {
     let (destination, node) = (Rig::new(), FakeNode::start());
     let mut settings = destination.destination(&node.url);
     settings.source_timeouts.silence = Duration::from_millis(300);
+    settings.resume.pause = Duration::from_millis(1);
     let fetching = started(settings).await;
     let mut order = destination.order(1, b"E.mpg");
     order.source_data = Some(worker_fake_source::start(trouble));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use reelyard_actors::clock::Clock;
+use reelyard_actors::downloader::partials::KeepFor;
 
 use super::failure::Failure;
 use super::layers::RunArgs;
@@ -44,6 +45,8 @@ fn settings(config: &WorkerConfig) -> Result<WorkerSettings, Failure> {
         storage_limit_percent: config.storage.limit_percent.get(),
         copies_at_once: config.copies_at_once.get() as usize,
         poll_interval: config.poll_interval,
+        capacity: config.capacity,
+        keep_for: KeepFor { partial: config.resume_within, unknown: config.stale_after },
         external: external.program.as_ref().map(with_program),
         ..WorkerSettings::new(config.listen, config.data_addr(), config.state_dir.clone())
     })

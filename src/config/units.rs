@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use reelyard_actors::bandwidth::{BadRate, BadTimetable, HostLimits, Timetable};
+use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::host::{BitsPerSecond, HostAddr};
 use reelyard_actors::task_manager::Spread;
 use toml::Value;
@@ -166,6 +167,28 @@ impl SettingValue for ByteSize {
     }
 }
 
+impl SettingValue for Capacity {
+    fn from_toml(value: &Value) -> Read<Self> {
+        if value.as_str() == Some("filesystem") {
+            return Ok(Capacity::FileSystem);
+        }
+        match ByteSize::from_toml(value) {
+            Ok(size) => Ok(Capacity::Quota(size.as_u64())),
+            Err(_) => wrong(format!(
+                "\"filesystem\" or a size above 0 is wanted, as in \"200GiB\", not {}",
+                quoted(value)
+            )),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        match self {
+            Capacity::FileSystem => Some(Value::String("filesystem".to_owned())),
+            Capacity::Quota(bytes) => ByteSize::b(*bytes).to_toml(),
+        }
+    }
+}
+
 impl SettingValue for Timetable {
     /// One rate, for which a plain number counts bits per second as cfm's does, or a timetable.
     fn from_toml(value: &Value) -> Read<Self> {
@@ -274,6 +297,16 @@ mod tests {
         assert_eq!(shown::<ByteSize>("1500").unwrap(), "\"1500B\"");
         assert_eq!(shown::<Duration>("90s").unwrap(), "\"1m 30s\"");
         assert_eq!(shown::<Fraction>("1").unwrap(), "1.0");
+    }
+
+    #[test]
+    fn a_capacity_is_the_file_system_or_a_size() {
+        assert_eq!(Capacity::from_text("filesystem").unwrap(), Capacity::FileSystem);
+        assert_eq!(Capacity::from_text("200GiB").unwrap(), Capacity::Quota(200 << 30));
+        assert_eq!(shown::<Capacity>("2048").unwrap(), "\"2KiB\"");
+        for bad in ["", "0", "filesystems", "-1"] {
+            assert!(Capacity::from_text(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

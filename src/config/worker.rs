@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::token::SharedToken;
 
@@ -30,6 +31,16 @@ settings! {
         /// The directory of the copies. Must exist, so that a disk that is not mounted is noticed
         /// and not the disk beneath it filled.
         base_dir: Option<PathBuf> = Optional "/data",
+        /// What is taken for the disk of the copies: "filesystem" for the one that base_dir is on,
+        /// or a size, as in "200GiB", for a part of one that others use too. Then the worker fills
+        /// base_dir up to that size and reports its disk as one of that size.
+        capacity: Capacity = Default "filesystem",
+        /// How long a copy that was interrupted keeps its bytes, to go on from there. Afterwards
+        /// its room is given back.
+        resume_within: Duration = Default "1d",
+        /// How old a file in base_dir's temp.downloaded may get that belongs to no copy known
+        /// here (cfw leaves such files), before it is removed.
+        stale_after: Duration = Default "1h",
         /// The directories of the masters: absolute paths, as the node has them.
         source_dirs: Vec<PathBuf> = Default "[]",
         /// Directory of what the worker must remember: reports not yet taken by the node, hashes

@@ -20,6 +20,7 @@ use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::hash_desk::HashDesk;
 use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
+use reelyard_actors::downloader::partials::Partials;
 use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
 use reelyard_actors::downloader::ticket::TicketKey;
 use reelyard_actors::downloader::{DownloaderView, Downloads};
@@ -93,6 +94,8 @@ struct Opened {
     store: Arc<StateStore>,
     epochs: EpochGuard,
     base: Option<Arc<BaseDir>>,
+    /// The interrupted copies in `base`.
+    partials: Option<Partials>,
     /// The directory of temporary files, as other programs find it.
     temp_dir: Option<PathBuf>,
 }
@@ -101,8 +104,9 @@ impl Worker {
     /// Starts a worker. It serves when this returns; orders are asked for from then on. Needs an
     /// actix system.
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
-        let (settings, opened) = blocking(move || open(settings)).await??;
-        let Opened { store, epochs, base, temp_dir } = opened;
+        let opening = clock.clone();
+        let (settings, opened) = blocking(move || open(settings, opening)).await??;
+        let Opened { store, epochs, base, partials, temp_dir } = opened;
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
         let managers = Managers::default();
@@ -116,8 +120,17 @@ impl Worker {
             unlistable_names: AtomicU64::new(0),
         });
         let external = temp_dir.and_then(|temp_dir| external(&settings, temp_dir));
+        let fetcher = base.zip(partials).map(|(base, partials)| {
+            let mut fetcher = Fetcher::new(base, partials, clock.clone());
+            fetcher.storage_limit_percent = settings.storage_limit_percent;
+            fetcher.token = settings.token.clone();
+            fetcher.timeouts = settings.source_timeouts;
+            fetcher.resume = settings.resume;
+            fetcher.external = external;
+            fetcher
+        });
         let mut destination =
-            base.map(|base| make_destination(&settings, base, external, &store, &clock));
+            fetcher.map(|fetcher| make_destination(&settings, fetcher, &store, &clock));
         let listen = settings.listen.socket();
         let server = http::worker::start(listen, Arc::clone(&http))
             .map_err(|error| WorkerError::Listen(listen, error))?;
@@ -149,8 +162,8 @@ impl Worker {
     }
 
     /// Stops in order: no more orders, copies given up, no more answers, no more bytes, everything
-    /// written durable. Copies given up leave nothing behind and are begun again at the next start
-    /// if they are still wanted.
+    /// written durable. Copies given up are gone on with at the next start if they are still
+    /// wanted.
     pub async fn stop(mut self) {
         if let Some(Destination { downloads, link }) = self.destination.take() {
             drop(link);
@@ -181,12 +194,18 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| WorkerError::Ending)
 }
 
-fn open(settings: WorkerSettings) -> Result<(WorkerSettings, Opened), WorkerError> {
+fn open(settings: WorkerSettings, clock: Clock) -> Result<(WorkerSettings, Opened), WorkerError> {
     let store = Arc::new(StateStore::open(&settings.state_dir)?);
     let epochs = EpochGuard::open(Arc::clone(&store))?;
     let base = settings.base_dir.as_deref().map(open_base).transpose();
     let (base, temp_dir) = base.map_err(WorkerError::BaseDir)?.unzip();
-    Ok((settings, Opened { store, epochs, base: base.map(Arc::new), temp_dir }))
+    let base = base.map(|base| Arc::new(base.with_capacity(settings.capacity)));
+    let partials = base.clone().map(|base| {
+        let partials = Partials::new(base, Arc::clone(&store), clock, settings.keep_for);
+        partials.collect_or_tell();
+        partials
+    });
+    Ok((settings, Opened { store, epochs, base, partials, temp_dir }))
 }
 
 /// Opens the base directory, and ends what an earlier run may have left at work in it.
@@ -238,19 +257,10 @@ fn external(settings: &WorkerSettings, temp_dir: PathBuf) -> Option<ExternalProg
 
 fn make_destination(
     settings: &WorkerSettings,
-    base: Arc<BaseDir>,
-    external: Option<ExternalProgram>,
+    fetcher: Fetcher,
     store: &Arc<StateStore>,
     clock: &Clock,
 ) -> Destination {
-    let fetcher = Fetcher {
-        base,
-        storage_limit_percent: settings.storage_limit_percent,
-        token: settings.token.clone(),
-        timeouts: settings.source_timeouts,
-        clock: clock.clone(),
-        external,
-    };
     let supervision = Supervision::of("downloader");
     let (store, copies) = (Arc::clone(store), settings.copies_at_once);
     let downloads = Downloads::start(supervision, fetcher, store, clock.clone(), copies);

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use reelyard_actors::downloader::data_port::DataPortLimits;
 use reelyard_actors::downloader::external::LEFTOVER_GRACE;
+use reelyard_actors::downloader::fetch::ResumePolicy;
 use reelyard_actors::downloader::node_link::NodeUrl;
+use reelyard_actors::downloader::partials::KeepFor;
+use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::downloader::source_link::SourceTimeouts;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::token::SharedToken;
@@ -42,6 +45,12 @@ pub struct WorkerSettings {
     pub source_timeouts: SourceTimeouts,
     /// What clients of the data port may take.
     pub data_port: DataPortLimits,
+    /// What is taken for the disk of the copies.
+    pub capacity: Capacity,
+    /// What is done about a copy that breaks off.
+    pub resume: ResumePolicy,
+    /// How long what is left of copies is kept.
+    pub keep_for: KeepFor,
     /// What fetches from sources that are old cfws. None: nothing is fetched from them.
     pub external: Option<ExternalSettings>,
 }
@@ -85,6 +94,9 @@ impl WorkerSettings {
             long_poll: Duration::from_secs(25),
             source_timeouts: SourceTimeouts::default(),
             data_port: DataPortLimits::default(),
+            capacity: Capacity::default(),
+            resume: ResumePolicy::default(),
+            keep_for: KeepFor::default(),
             external: None,
         }
     }

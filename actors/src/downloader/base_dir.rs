@@ -1,20 +1,28 @@
 //! The directory a destination keeps its copies in, held open: every name is looked up relative
 //! to the handle and never followed, so that none can lead out of it.
 
+mod temp_file;
+
+pub use temp_file::{ALIGNMENT, TempFile};
+
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, Stat, fallocate,
-    flock, fstatvfs, fsync, mkdirat, openat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstatvfs, mkdirat,
+    openat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
 use crate::cfw_worker::{Deleted, DiskFigures};
 use crate::clock::Millis;
+use crate::downloader::group_sync::GroupSync;
+use crate::downloader::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
 use crate::names::FileName;
 use crate::wire::worker::TaskId;
 
@@ -26,6 +34,19 @@ pub const TEMP_DIR: &str = "temp.downloaded";
 pub struct BaseDir {
     dir: OwnedFd,
     temp: OwnedFd,
+    capacity: Capacity,
+    ledger: Ledger,
+    /// What makes renames into the directory durable.
+    renames: GroupSync,
+    /// Tasks at work, whose temporary files are nobody else's.
+    at_work: Mutex<BTreeSet<TaskId>>,
+}
+
+/// Keeps the temporary files of a task from being collected, for as long as it lives.
+#[derive(Debug)]
+pub struct AtWork<'dir> {
+    base: &'dir BaseDir,
+    task: TaskId,
 }
 
 /// One entry of a base directory: a file, or anything else that is not a directory.
@@ -39,20 +60,9 @@ pub struct Entry {
     pub modified: Millis,
 }
 
-/// A temporary file of one task. Dropped without [`TempFile::publish`], it is removed.
-#[derive(Debug)]
-pub struct TempFile<'dir> {
-    base: &'dir BaseDir,
-    file: File,
-    /// The task's number and nothing else: a master's name may be 255 bytes long already.
-    name: String,
-    published: bool,
-}
-
 impl BaseDir {
-    /// Opens the directory at `path`, makes its `temp.downloaded` if there is none, and removes
-    /// the files that an earlier run left there. One worker a directory: another would take the
-    /// first one's temporary files for such.
+    /// Opens the directory at `path` and makes its `temp.downloaded` if there is none. One worker
+    /// a directory: another would take the first one's temporary files for left behind.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(CWD, path, flags, Mode::empty())?;
@@ -63,16 +73,19 @@ impl BaseDir {
         // A symlink here would carry every temporary file to wherever it points.
         let temp = openat(&dir, TEMP_DIR, flags | OFlags::NOFOLLOW, Mode::empty())?;
         lock(&temp)?;
-        let base = BaseDir { dir, temp };
-        base.remove_stale_temp_files()?;
-        Ok(base)
+        Ok(BaseDir {
+            dir,
+            temp,
+            capacity: Capacity::default(),
+            ledger: Ledger::default(),
+            renames: GroupSync::default(),
+            at_work: Mutex::default(),
+        })
     }
 
-    fn remove_stale_temp_files(&self) -> io::Result<()> {
-        for name in names_of_files(&self.temp)? {
-            unlinkat(&self.temp, name.as_bytes(), AtFlags::empty())?;
-        }
-        Ok(())
+    /// The same, taken to be as large as `capacity` says.
+    pub fn with_capacity(self, capacity: Capacity) -> Self {
+        BaseDir { capacity, ..self }
     }
 
     /// The names `GET /files` lists: everything that is not a directory by lstat, hidden files
@@ -84,19 +97,12 @@ impl BaseDir {
     /// What [`BaseDir::names`] lists, with size and time of each. A file that vanishes meanwhile
     /// is left out.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
-        let mut entries = Vec::new();
-        for name in self.names()? {
-            match self.lstat(&name) {
-                Ok(stat) => entries.push(Entry {
-                    name,
-                    size: u64::try_from(stat.st_size).unwrap_or(0),
-                    modified: modified_at(&stat),
-                }),
-                Err(Errno::NOENT) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(entries)
+        entries_of(&self.dir)
+    }
+
+    /// The temporary files, whoever made them.
+    pub fn temp_entries(&self) -> io::Result<Vec<Entry>> {
+        entries_of(&self.temp)
     }
 
     fn lstat(&self, name: &FileName) -> Result<Stat, Errno> {
@@ -121,7 +127,10 @@ impl BaseDir {
             return Ok(Deleted::Directory);
         }
         match unlinkat(&self.dir, name.as_bytes(), AtFlags::empty()) {
-            Ok(()) => Ok(Deleted::Removed),
+            Ok(()) => {
+                self.ledger.count_anew();
+                Ok(Deleted::Removed)
+            }
             Err(Errno::NOENT) => Ok(Deleted::Absent),
             Err(error) => Err(error.into()),
         }
@@ -132,11 +141,40 @@ impl BaseDir {
         open_regular(&self.dir, name)
     }
 
-    /// The disk the directory is on.
+    /// The disk the directory is on, or the quota it is given, as a disk.
     pub fn disk(&self) -> io::Result<DiskFigures> {
+        self.ledger.figures(self.capacity, self.file_system()?, || self.count())
+    }
+
+    /// Sets room aside for a copy, before its first byte.
+    pub fn reserve(&self, bytes: u64) -> Result<Reservation, NoRoom> {
+        self.ledger.reserve(bytes, self.capacity, self.file_system()?, || self.count())
+    }
+
+    fn file_system(&self) -> io::Result<DiskFigures> {
         let figures = fstatvfs(&self.dir)?;
         let bytes = |blocks: u64| blocks.saturating_mul(figures.f_frsize);
         Ok(disk_figures(bytes(figures.f_blocks), bytes(figures.f_bfree), bytes(figures.f_bavail)))
+    }
+
+    /// Bytes of all files in the directory, temporary ones included.
+    fn count(&self) -> io::Result<u64> {
+        let entries = self.entries()?.into_iter().chain(self.temp_entries()?);
+        Ok(entries.map(|entry| entry.size).fold(0, u64::saturating_add))
+    }
+
+    /// Notes that `task` is at work. None if it is already.
+    pub fn begin_work(&self, task: TaskId) -> Option<AtWork<'_>> {
+        self.at_work().insert(task).then_some(AtWork { base: self, task })
+    }
+
+    /// Whether `task` is at work.
+    pub fn is_at_work(&self, task: TaskId) -> bool {
+        self.at_work().contains(&task)
+    }
+
+    fn at_work(&self) -> MutexGuard<'_, BTreeSet<TaskId>> {
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the temporary file of `task`, empty; one that stands there from an earlier attempt is
@@ -146,13 +184,29 @@ impl BaseDir {
         let name = task.to_string();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.temp, &name, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o644))?;
-        Ok(TempFile { base: self, file: File::from(file), name, published: false })
+        Ok(TempFile::new(self, File::from(file), name))
+    }
+
+    /// Opens the temporary file that was kept for `task`, to be written further.
+    pub fn open_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
+        let name = task.to_string();
+        let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::WRONLY)?;
+        Ok(TempFile::new(self, file, name))
     }
 
     /// Removes the temporary file of `task`, if there is one.
     pub fn remove_temp(&self, task: TaskId) -> io::Result<()> {
-        match unlinkat(&self.temp, task.to_string(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
+        self.remove_temp_named(task.to_string().as_bytes()).map(|_| ())
+    }
+
+    /// Removes a temporary file, whoever made it, and answers whether it was there.
+    pub fn remove_temp_named(&self, name: &[u8]) -> io::Result<bool> {
+        match unlinkat(&self.temp, name, AtFlags::empty()) {
+            Ok(()) => {
+                self.ledger.count_anew();
+                Ok(true)
+            }
+            Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -160,57 +214,25 @@ impl BaseDir {
     /// Takes over what another program wrote as the temporary file of `task`, for reading.
     pub fn adopt_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
         let name = task.to_string();
-        let file = open_regular_at(&self.temp, name.as_bytes())?;
-        Ok(TempFile { base: self, file, name, published: false })
+        let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::RDONLY)?;
+        Ok(TempFile::new(self, file, name))
     }
 }
 
-impl TempFile<'_> {
-    /// The open file.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Sets `size` bytes of the disk aside, so that a copy that cannot fit fails before its first
-    /// byte. File systems that cannot do this are left to fail later.
-    pub fn preallocate(&self, size: u64) -> io::Result<()> {
-        if size == 0 {
-            return Ok(());
-        }
-        match fallocate(&self.file, FallocateFlags::empty(), 0, size) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Makes the bytes durable, puts the file into place under `name` (over whatever file is
-    /// there) and makes that durable too.
-    pub fn publish(mut self, name: &FileName) -> io::Result<()> {
-        self.file.sync_all()?;
-        renameat(&self.base.temp, self.name.as_bytes(), &self.base.dir, name.as_bytes())?;
-        self.published = true;
-        fsync(&self.base.dir)?;
-        Ok(())
-    }
-}
-
-impl Drop for TempFile<'_> {
+impl Drop for AtWork<'_> {
     fn drop(&mut self) {
-        if !self.published {
-            // What cannot be removed now is removed at the next start.
-            let _ = unlinkat(&self.base.temp, self.name.as_bytes(), AtFlags::empty());
-        }
+        self.base.at_work().remove(&self.task);
     }
 }
 
 /// Opens `name` in `dir` for reading, if it is a regular file. Symlinks are not followed, and a
 /// FIFO does not block.
 pub fn open_regular(dir: impl AsFd, name: &FileName) -> io::Result<File> {
-    open_regular_at(dir, name.as_bytes())
+    open_regular_at(dir, name.as_bytes(), OFlags::RDONLY)
 }
 
-fn open_regular_at(dir: impl AsFd, name: &[u8]) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+fn open_regular_at(dir: impl AsFd, name: &[u8], access: OFlags) -> io::Result<File> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(dir, name, flags, Mode::empty())?);
     if file.metadata()?.is_file() {
         Ok(file)
@@ -219,14 +241,20 @@ fn open_regular_at(dir: impl AsFd, name: &[u8]) -> io::Result<File> {
     }
 }
 
-/// The disk figures from sizes in bytes, rounded as cfw rounds them: half a percent up (spec 2.2).
-pub fn disk_figures(total: u64, free: u64, avail: u64) -> DiskFigures {
-    let used = total.saturating_sub(free);
-    let capacity = u128::from(used) + u128::from(avail);
-    // floor(100 * used / capacity + 1/2), in whole numbers.
-    let percent = (200 * u128::from(used) + capacity).checked_div(2 * capacity).unwrap_or(0);
-    let used_percent = u32::try_from(percent).unwrap_or(100);
-    DiskFigures { total, used, avail, free, used_percent }
+fn entries_of(dir: &OwnedFd) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for name in names_of_files(dir)? {
+        match statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => entries.push(Entry {
+                name,
+                size: u64::try_from(stat.st_size).unwrap_or(0),
+                modified: modified_at(&stat),
+            }),
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(entries)
 }
 
 fn names_of_files(dir: &OwnedFd) -> io::Result<Vec<FileName>> {
@@ -274,7 +302,6 @@ fn lock(temp: &OwnedFd) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -292,8 +319,7 @@ mod tests {
             vec![b"a#b.mpg", b"c?d.mpg", b"%411.mpg", b" sp ace ", b"\xff\xfe", b"n\nl", &longest];
         for (number, bytes) in names.iter().enumerate() {
             let temp = base.create_temp(TaskId(number as i64)).unwrap();
-            temp.preallocate(3).unwrap();
-            temp.file().write_all(b"abc").unwrap();
+            temp.write_at(b"abc", 0).unwrap();
             temp.publish(&name(bytes)).unwrap();
         }
         names.sort_unstable();
@@ -328,16 +354,29 @@ mod tests {
     }
 
     #[test]
-    fn temporary_files_go_when_dropped_and_at_start() {
+    fn a_temporary_file_goes_when_it_is_dropped() {
         let place = tempfile::tempdir().unwrap();
-        let temp_dir = place.path().join(TEMP_DIR);
         let base = BaseDir::open(place.path()).unwrap();
         drop(base.create_temp(TaskId(1)).unwrap());
-        assert_eq!(std::fs::read_dir(&temp_dir).unwrap().count(), 0);
-        std::fs::write(temp_dir.join("left behind"), b"x").unwrap();
-        drop(base);
-        BaseDir::open(place.path()).unwrap();
-        assert_eq!(std::fs::read_dir(&temp_dir).unwrap().count(), 0);
+        assert_eq!(base.temp_entries().unwrap(), []);
+    }
+
+    #[test]
+    fn a_quota_counts_copies_and_temporary_files() {
+        let place = tempfile::tempdir().unwrap();
+        let quota = Capacity::Quota(1000);
+        let base = BaseDir::open(place.path()).unwrap().with_capacity(quota);
+        std::fs::write(place.path().join("copy"), [0; 300]).unwrap();
+        std::fs::write(place.path().join(TEMP_DIR).join("x.mpg.7"), [0; 200]).unwrap();
+        let disk = base.disk().unwrap();
+        assert_eq!((disk.total, disk.used, disk.avail, disk.used_percent), (1000, 500, 500, 50));
+        let temp = base.create_temp(TaskId(1)).unwrap();
+        temp.preallocate(400, base.reserve(400).unwrap()).unwrap();
+        assert!(base.reserve(101).is_err());
+        drop(temp);
+        assert!(base.reserve(500).is_ok());
+        assert_eq!(base.unlink(&name(b"copy")).unwrap(), Deleted::Removed);
+        assert!(base.reserve(800).is_ok());
     }
 
     #[test]
@@ -357,16 +396,5 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         symlink(outside.path(), place.path().join(TEMP_DIR)).unwrap();
         assert!(BaseDir::open(place.path()).is_err());
-    }
-
-    #[test]
-    fn percent_is_rounded_half_up_and_zero_for_an_empty_disk() {
-        // The figures of spec 2.2.
-        let figures = disk_figures(314_913_513_472, 113_976_459_264, 97_956_167_680);
-        assert_eq!(figures.used, 200_937_054_208);
-        assert_eq!(figures.used_percent, 67);
-        assert_eq!(disk_figures(200, 199, 199).used_percent, 1);
-        assert_eq!(disk_figures(1000, 996, 996).used_percent, 0);
-        assert_eq!(disk_figures(0, 0, 0).used_percent, 0);
     }
 }

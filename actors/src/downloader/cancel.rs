@@ -49,6 +49,11 @@ impl Cancel {
         Ok(())
     }
 
+    /// The connection watched last is no longer this copy's.
+    pub fn release(&self) {
+        self.state().stream = None;
+    }
+
     /// Sleeps for `time`, or until the copy is cancelled. Answers whether it was.
     pub fn sleep(&self, time: Duration) -> bool {
         let until = Instant::now() + time;

@@ -1,65 +1,76 @@
 //! One copy, from its source to its place: fetched, hashed in the stream, compared with what the
 //! source says it sent, made durable, put in place. Blocking; runs on a thread of its own.
+//!
+//! What breaks off is gone on with: at once a few times, later by whoever copies that name next,
+//! also after a restart. What is on the disk already is neither sent nor hashed again.
 
-use std::io::{ErrorKind, Write};
+mod draft;
+mod sign_of_life;
+mod source;
+mod stream;
+mod verdict;
+
+use std::io;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
+
+use draft::Draft;
+use sign_of_life::meanwhile;
+use source::Links;
 
 use crate::clock::Clock;
-use crate::downloader::base_dir::{BaseDir, TempFile};
+use crate::downloader::base_dir::BaseDir;
 use crate::downloader::cancel::Cancel;
 use crate::downloader::data_port::master_path;
 use crate::downloader::external::ExternalProgram;
-use crate::downloader::fault::{Fault, changed, in_words, local, publishing, refused, remote};
+use crate::downloader::fault::{Fault, local, publishing, refused};
 use crate::downloader::order::CopyOrder;
-use crate::downloader::pacer::Pacer;
+use crate::downloader::partials::{Claim, Origin, Partials};
 use crate::downloader::rate_dial::RateDial;
+use crate::downloader::room::{NoRoom, Reservation};
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
-use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
-use crate::host::BitsPerSecond;
 use crate::token::SharedToken;
-use crate::wire::worker::{Blame, ContentHash, FileHash, WorkerInfo};
-
-/// The most that is read, hashed and written in one step.
-const STEP: usize = 1 << 20;
-
-/// Buffers begin where a page does.
-const ALIGNMENT: usize = 4096;
-
-/// A step that fills slowly is ended after this long, so that progress shows.
-const LONGEST_STEP: Duration = Duration::from_millis(200);
-
-/// Progress is told this often.
-const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-
-/// How long the source's hash is waited for after its last byte, besides the time its size takes
-/// at [`SLOWEST_HASH`].
-const HASH_PATIENCE: Duration = Duration::from_secs(60);
-
-/// The slowest disk that a source may hash from, in bytes per second.
-const SLOWEST_HASH: u64 = 20 << 20;
-
-/// Below this rate the buffers between source and destination hold many seconds: the source would
-/// send in bursts, and take the pauses between them for a client that is gone.
-const SLOW: BitsPerSecond = BitsPerSecond(8_000_000);
-
-/// How far ahead a source may send then, in bytes.
-const SLOW_AHEAD: usize = 64 << 10;
+use crate::wire::worker::{Blame, ContentHash};
 
 /// What every copy of one worker needs.
 pub struct Fetcher {
     /// Where copies go.
-    pub base: std::sync::Arc<BaseDir>,
+    pub base: Arc<BaseDir>,
+    /// What became of those that were interrupted.
+    pub partials: Partials,
     /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
     pub storage_limit_percent: u32,
     /// Signs the tickets for the source.
     pub token: Option<SharedToken>,
     /// How long a source may take.
     pub timeouts: SourceTimeouts,
+    /// What is done about a copy that breaks off.
+    pub resume: ResumePolicy,
     /// Tells the time that tickets expire by.
     pub clock: Clock,
     /// What fetches from sources that are old cfws; none refuses such copies.
     pub external: Option<ExternalProgram>,
+    links: Links,
+}
+
+/// What is done about a copy that breaks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumePolicy {
+    /// How often in a row it is gone on with at once, without a byte gained, before it is told as
+    /// failed.
+    pub tries: u32,
+    /// How long after it broke off first; each further time three times as long.
+    pub pause: Duration,
+    /// How often a running copy writes down how far it has come.
+    pub keep_every: Duration,
+}
+
+impl Default for ResumePolicy {
+    fn default() -> Self {
+        let (pause, keep_every) = (Duration::from_millis(100), Duration::from_secs(2));
+        ResumePolicy { tries: 4, pause, keep_every }
+    }
 }
 
 /// A copy, durable and in its place.
@@ -73,10 +84,56 @@ pub struct Copied {
     pub verified: bool,
 }
 
+/// What is told the bytes that are here.
+pub type Progress<'a> = dyn Fn(u64) + Sync + 'a;
+
+/// One copy under way.
+struct Copying<'a> {
+    order: &'a CopyOrder,
+    addr: SocketAddr,
+    /// Of the master, at its source.
+    path: String,
+    claim: Option<&'a Claim<'a>>,
+    cancel: &'a Cancel,
+    rate: &'a RateDial,
+    progress: &'a Progress<'a>,
+}
+
+/// Why an attempt came to nothing.
+enum Ended {
+    /// The source is gone or fell silent; what it was doing, and after how many bytes.
+    Off { doing: String, error: io::Error, arrived: u64 },
+    /// All bytes are here and are not those of the master.
+    Wrong(Fault),
+    /// It is no use to go on.
+    Fault(Fault),
+}
+
+impl From<Fault> for Ended {
+    fn from(fault: Fault) -> Self {
+        Ended::Fault(fault)
+    }
+}
+
 impl Fetcher {
+    /// A fetcher into `base` that takes its time from `clock`; everything else by default.
+    pub fn new(base: Arc<BaseDir>, partials: Partials, clock: Clock) -> Self {
+        Fetcher {
+            base,
+            partials,
+            storage_limit_percent: 90,
+            token: None,
+            timeouts: SourceTimeouts::default(),
+            resume: ResumePolicy::default(),
+            clock,
+            external: None,
+            links: Links::default(),
+        }
+    }
+
     /// Makes the copy that `order` asks for, at the rate that `rate` shows, whatever `order` said
-    /// once. `progress` is told the bytes written, at least each
-    /// second while bytes come. Whatever fails leaves nothing behind.
+    /// once. `progress` is told the bytes here, at least each second while bytes come, and from time to time while they are made durable or hashed at the
+    /// source. What fails leaves nothing behind but what can be gone on with.
     ///
     /// A master whose size is not the planned one any more is copied as it is now: the plan was
     /// made from a look at the file that is older than the file.
@@ -85,8 +142,9 @@ impl Fetcher {
         order: &CopyOrder,
         cancel: &Cancel,
         rate: &RateDial,
-        progress: &dyn Fn(u64),
+        progress: &Progress<'_>,
     ) -> Result<Copied, Fault> {
+        let _at_work = self.base.begin_work(order.id);
         let copied = self.try_fetch(order, cancel, rate, progress);
         // What a cancelled copy fails of is the cancelling.
         if copied.is_err() && cancel.is_cancelled() { Err(Fault::Cancelled) } else { copied }
@@ -97,281 +155,187 @@ impl Fetcher {
         order: &CopyOrder,
         cancel: &Cancel,
         rate: &RateDial,
-        progress: &dyn Fn(u64),
+        progress: &Progress<'_>,
     ) -> Result<Copied, Fault> {
+        let claim = self.partials.claim(&order.name);
         self.check_disk()?;
         let addr = match order.source_data {
             Some(addr) => addr,
             None => match self.ask_for_data_port(order, cancel)? {
                 Some(addr) => addr,
-                None => return self.fetch_externally(order, cancel, progress),
+                None => return self.fetch_externally(order, cancel, &|bytes| progress(bytes)),
             },
         };
-        let mut link = self.connect(addr, cancel)?;
         let path = master_path(&order.dir, &order.name, false);
-        let head = self.ask(&mut link, addr, &path, None)?;
-        if head.status != 200 {
-            return Err(refused(&mut link, &head, "the master"));
-        }
-        let temp = self.base.create_temp(order.id).map_err(local)?;
-        temp.preallocate(head.length).map_err(local)?;
-        let mut pacer = Pacer::new(rate.clone());
-        let hash = match stream(&mut link, &temp, head.length, cancel, &mut pacer, progress) {
-            Err(Broken::Off(error, arrived)) => {
-                return Err(self.broke_off(&error, addr, &path, (arrived, head.length), cancel));
+        // Without the claim another copy of this name is about to end: this one keeps to itself.
+        let claim = claim.as_ref();
+        let copying = Copying { order, addr, path, claim, cancel, rate, progress };
+        let mut draft = copying.claim.and_then(|claim| Draft::take_up(self, claim));
+        let copied = self.until_it_ends(&copying, &mut draft);
+        match (copied, draft) {
+            (Ok(copied), Some(draft)) if !cancel.is_cancelled() => {
+                let publish = || draft.publish(&order.name).map_err(publishing);
+                meanwhile(copied.size, progress, publish)?;
+                Ok(copied)
             }
-            Err(Broken::Fault(fault)) => return Err(fault),
-            Ok(hash) => hash,
-        };
-        let copied = Copied { size: head.length, hash, verified: true };
-        self.compare(order, link, addr, &head, copied, cancel)?;
-        if cancel.is_cancelled() {
-            return Err(Fault::Cancelled);
+            (Ok(_), draft) => {
+                draft.into_iter().for_each(|draft| draft.keep(&self.clock));
+                Err(Fault::Cancelled)
+            }
+            (Err(fault), Some(draft)) => {
+                if is_worth_keeping(&fault) {
+                    draft.keep(&self.clock);
+                } else {
+                    draft.discard();
+                }
+                Err(fault)
+            }
+            (Err(fault), None) => Err(fault),
         }
-        temp.publish(&order.name).map_err(publishing)?;
-        Ok(copied)
+    }
+
+    /// Attempt after attempt, for as long as there is hope.
+    fn until_it_ends<'a>(
+        &'a self,
+        copying: &Copying<'a>,
+        draft: &mut Option<Draft<'a>>,
+    ) -> Result<Copied, Fault> {
+        let (mut tries, mut reached, mut begun_anew) = (0, 0, false);
+        loop {
+            let (doing, error, arrived) = match self.attempt(copying, draft) {
+                Ok(copied) => return Ok(copied),
+                Err(Ended::Fault(fault)) => return Err(fault),
+                Err(Ended::Wrong(fault)) => {
+                    let was_resumed = draft.as_ref().is_some_and(|draft| draft.was_resumed);
+                    if !was_resumed || begun_anew {
+                        return Err(fault);
+                    }
+                    let (task, file) = (copying.order.id, &copying.order.name);
+                    tracing::warn!(%task, %file, ?fault, "a resumed copy is wrong and begun anew");
+                    draft.take().into_iter().for_each(Draft::discard);
+                    begun_anew = true;
+                    continue;
+                }
+                Err(Ended::Off { doing, error, arrived }) => (doing, error, arrived),
+            };
+            let off = verdict::off(&doing, &error);
+            let Some(draft) = draft else { return Err(off) };
+            if let Some(fault) = self.cannot_be_read(copying, &error, arrived, draft.size()) {
+                return Err(fault);
+            }
+            if draft.position() > reached {
+                (tries, reached) = (0, draft.position());
+            }
+            if tries == self.resume.tries {
+                return Err(off);
+            }
+            let pause = self.resume.pause * 3_u32.saturating_pow(tries);
+            tries += 1;
+            let (task, file) = (copying.order.id, &copying.order.name);
+            tracing::info!(%task, %file, ?off, tries, "a copy broke off and is gone on with");
+            if copying.cancel.sleep(pause) {
+                return Err(Fault::Cancelled);
+            }
+        }
+    }
+
+    /// Fetches what is missing, and compares the whole with the source's hash.
+    fn attempt<'a>(
+        &'a self,
+        copying: &Copying<'a>,
+        draft: &mut Option<Draft<'a>>,
+    ) -> Result<Copied, Ended> {
+        let is_all_here =
+            |draft: &&mut Draft<'_>| draft.size() > 0 && draft.position() == draft.size();
+        if let Some(draft) = draft.as_mut().filter(|draft| is_all_here(draft)) {
+            let link = self.connect(copying)?;
+            return self.compare(copying, link, draft);
+        }
+        let (mut link, head) = self.ask_for_the_rest(copying, draft)?;
+        let Some(draft) = draft else { return Err(Ended::Fault(Fault::Cancelled)) };
+        stream::receive(self, copying, &mut link, draft)?;
+        let copied = draft.copied();
+        if head.hash == Some(copied.hash) {
+            self.links.put_back(copying, link, &head);
+            return Ok(copied);
+        }
+        let link = if head.keep_alive { link } else { self.connect(copying)? };
+        self.compare(copying, link, draft)
+    }
+
+    /// Asks for the bytes that are missing in `draft`, which is begun if there is none, and begun
+    /// anew if the master is another one by now.
+    fn ask_for_the_rest<'a>(
+        &'a self,
+        copying: &Copying<'a>,
+        draft: &mut Option<Draft<'a>>,
+    ) -> Result<(SourceLink, AnswerHead), Ended> {
+        let origin = |head: &AnswerHead| Origin {
+            source: copying.order.source,
+            dir: copying.order.dir.clone(),
+            etag: head.etag.clone(),
+        };
+        loop {
+            let position = draft.as_ref().map_or(0, Draft::position);
+            let same = draft.as_ref().filter(|draft| draft.is_of(copying.order));
+            let same = same.and_then(Draft::etag).map(str::to_owned);
+            let range = format!("bytes={position}-");
+            let mut headers = Vec::new();
+            if position > 0 {
+                headers.push(("Range", range.as_str()));
+                // Another source has another tag for the same master: there the hash decides.
+                headers.extend(same.as_deref().map(|etag| ("If-Range", etag)));
+            }
+            let (mut link, head) = self.get(copying, &headers)?;
+            match (head.status, draft.as_mut()) {
+                (200, _) => {
+                    draft.take().into_iter().for_each(Draft::discard);
+                    let begun = Draft::begin(self, copying, head.length, origin(&head))?;
+                    *draft = Some(begun);
+                    return Ok((link, head));
+                }
+                (206, Some(draft)) if head.part == Some((position, draft.size())) => {
+                    draft.go_on_from(origin(&head));
+                    return Ok((link, head));
+                }
+                // The master is shorter or longer than the one that was begun with.
+                (206 | 416, Some(_)) if position > 0 => {
+                    draft.take().into_iter().for_each(Draft::discard);
+                }
+                _ => return Err(refused(&mut link, &head, "the master").into()),
+            }
+        }
     }
 
     fn check_disk(&self) -> Result<(), Fault> {
-        let disk = self.base.disk().map_err(local)?;
         let limit = self.storage_limit_percent;
-        if disk.used_percent > limit {
-            let reason =
-                format!("its disk is {} % full, over the limit of {limit} %", disk.used_percent);
-            return Err(Fault::Blamed(Blame::Destination, reason));
-        }
-        Ok(())
-    }
-
-    fn connect(&self, addr: SocketAddr, cancel: &Cancel) -> Result<SourceLink, Fault> {
-        SourceLink::connect(addr, self.timeouts, cancel)
-            .map_err(|error| remote(format_args!("the data port {addr} cannot be reached"), &error))
-    }
-
-    fn ask(
-        &self,
-        link: &mut SourceLink,
-        addr: SocketAddr,
-        path: &str,
-        range: Option<&str>,
-    ) -> Result<AnswerHead, Fault> {
-        let ticket = self.token.as_ref().map(|token| {
-            TicketKey::of(token).sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
-        });
-        let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
-        let headers: Vec<_> =
-            ticket.into_iter().chain(range.map(|range| ("Range", range))).collect();
-        link.get(addr, path, &headers)
-            .map_err(|error| remote(format_args!("the data port {addr} did not answer"), &error))
-    }
-
-    /// Where the source's data port is: as its `/info` says, else the port after its own. An old
-    /// cfw has none, and does not know that question. It may also be out of our reach: cfws of
-    /// different hosts have nothing to say to each other.
-    fn ask_for_data_port(
-        &self,
-        order: &CopyOrder,
-        cancel: &Cancel,
-    ) -> Result<Option<SocketAddr>, Fault> {
-        let host = order.source.socket();
-        let asked = self.ask_for_info(host, None, cancel).and_then(|(status, text)| {
-            match &self.token {
-                // Told only to a program that asks for it, which no old cfw does.
-                Some(token) if status == 401 => self.ask_for_info(host, Some(token), cancel),
-                _ => Ok((status, text)),
-            }
-        });
-        let (status, text) = match asked {
-            Ok((404, _)) => return Ok(None),
-            Err(_) if self.external.is_some() => return Ok(None),
-            asked => asked.map_err(|error| {
-                remote(format_args!("the source {host} cannot be asked"), &error)
-            })?,
-        };
-        let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
-        match (info, host.port().checked_add(1)) {
-            (Some(info), _) => Ok(Some(info.data_listen)),
-            (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),
-            (None, None) => {
-                let reason = format!("the source {host} names no data port");
-                Err(Fault::Blamed(Blame::Source, reason))
-            }
-        }
-    }
-
-    /// Status and text of a source's `/info`.
-    fn ask_for_info(
-        &self,
-        host: SocketAddr,
-        token: Option<&SharedToken>,
-        cancel: &Cancel,
-    ) -> std::io::Result<(u16, Vec<u8>)> {
-        let mut link = SourceLink::connect(host, self.timeouts, cancel)?;
-        let bearer = token.map(SharedToken::bearer);
-        let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
-        let head = link.get(host, "/info", header.as_slice())?;
-        Ok((head.status, link.read_text(&head)?))
-    }
-
-    /// Whom to blame for bytes that stopped coming. A source that is there, and again closes the
-    /// connection at the same byte, cannot read the file there: then the file backs off, and the
-    /// source is free for others.
-    fn broke_off(
-        &self,
-        error: &std::io::Error,
-        addr: SocketAddr,
-        path: &str,
-        (arrived, size): (u64, u64),
-        cancel: &Cancel,
-    ) -> Fault {
-        let closed = error.kind() == ErrorKind::UnexpectedEof && !cancel.is_cancelled();
-        if closed && self.cannot_read(addr, path, arrived, cancel) {
-            let reason =
-                format!("the source cannot read the master behind byte {arrived} of {size}");
-            return Fault::Blamed(Blame::File, reason);
-        }
-        let reason =
-            format!("the source broke off after {arrived} of {size} bytes: {}", in_words(error));
-        Fault::Blamed(Blame::Source, reason)
-    }
-
-    /// Whether a source promises the byte at `position` and then does not send it, or has none.
-    fn cannot_read(&self, addr: SocketAddr, path: &str, position: u64, cancel: &Cancel) -> bool {
-        let Ok(mut link) = self.connect(addr, cancel) else { return false };
-        let range = format!("bytes={position}-{position}");
-        match self.ask(&mut link, addr, path, Some(&range)) {
-            Ok(head) if head.status == 206 => link
-                .read_body(&mut [0])
-                .is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof),
-            Ok(head) => head.status == 416,
-            Err(_) => false,
-        }
-    }
-
-    /// Compares what arrived with what the source says it has.
-    fn compare(
-        &self,
-        order: &CopyOrder,
-        mut link: SourceLink,
-        addr: SocketAddr,
-        sent: &AnswerHead,
-        copied: Copied,
-        cancel: &Cancel,
-    ) -> Result<(), Fault> {
-        let path = master_path(&order.dir, &order.name, true);
-        let until =
-            Instant::now() + HASH_PATIENCE + Duration::from_secs(copied.size / SLOWEST_HASH);
-        if !sent.keep_alive {
-            link = self.connect(addr, cancel)?;
-        }
         loop {
-            let head = self.ask(&mut link, addr, &path, None)?;
-            match head.status {
-                200 => {
-                    let text = link.read_text(&head);
-                    let text = text.map_err(|error| remote("its hash did not arrive", &error))?;
-                    return verdict(sent, &head, &text, copied);
+            let used = self.base.disk().map_err(local)?.used_percent;
+            if used <= limit {
+                return Ok(());
+            }
+            if !self.partials.give_up_oldest() {
+                let reason = format!("its disk is {used} % full, over the limit of {limit} %");
+                return Err(Fault::Blamed(Blame::Destination, reason));
+            }
+        }
+    }
+
+    /// Room for a copy, if need be that of copies which nobody goes on with.
+    pub(super) fn reserve(&self, bytes: u64) -> Result<Reservation, Fault> {
+        loop {
+            match self.base.reserve(bytes) {
+                Ok(reservation) => return Ok(reservation),
+                Err(NoRoom::Full { .. }) if self.partials.give_up_oldest() => {}
+                Err(error) => {
+                    return Err(Fault::Blamed(Blame::Destination, error.to_string()));
                 }
-                202 if Instant::now() < until => {
-                    link.read_text(&head).map_err(|error| remote("it broke off", &error))?;
-                    if !head.keep_alive {
-                        link = self.connect(addr, cancel)?;
-                    }
-                }
-                202 => {
-                    let reason = "it took too long to hash the master".to_owned();
-                    return Err(Fault::Blamed(Blame::Source, reason));
-                }
-                409 => return Err(changed()),
-                _ => return Err(refused(&mut link, &head, "the master's hash")),
             }
         }
     }
 }
 
-/// Takes `size` bytes from the source to the disk and hashes them on the way.
-fn stream(
-    link: &mut SourceLink,
-    temp: &TempFile<'_>,
-    size: u64,
-    cancel: &Cancel,
-    pacer: &mut Pacer,
-    progress: &dyn Fn(u64),
-) -> Result<ContentHash, Broken> {
-    let mut space = vec![0; STEP + ALIGNMENT];
-    let offset = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-    let buffer = &mut space[offset..offset + STEP];
-    let mut hasher = blake3::Hasher::new();
-    let began = Instant::now();
-    let mut told = began;
-    let mut written = 0_u64;
-    let mut is_slow = false;
-    while written < size {
-        if !is_slow && pacer.is_below(SLOW) {
-            link.limit_ahead(SLOW_AHEAD).map_err(|error| remote("its connection", &error))?;
-            is_slow = true;
-        }
-        let step = pacer.step().map_or(STEP, |step| step.min(STEP));
-        let left = usize::try_from(size - written).map_or(step, |left| left.min(step));
-        let filled = fill(link, &mut buffer[..left])
-            .map_err(|(filled, error)| Broken::Off(error, written + filled as u64))?;
-        hasher.update(&buffer[..filled]);
-        let mut file = temp.file();
-        file.write_all(&buffer[..filled]).map_err(local)?;
-        written += filled as u64;
-        if told.elapsed() >= PROGRESS_EVERY {
-            told = Instant::now();
-            progress(written);
-        }
-        if cancel.sleep(pacer.take(filled as u64, began.elapsed())) {
-            return Err(Fault::Cancelled.into());
-        }
-    }
-    Ok(ContentHash(*hasher.finalize().as_bytes()))
-}
-
-/// Why the bytes did not all arrive.
-enum Broken {
-    /// The source sent no more, after so many.
-    Off(std::io::Error, u64),
-    Fault(Fault),
-}
-
-impl From<Fault> for Broken {
-    fn from(fault: Fault) -> Self {
-        Broken::Fault(fault)
-    }
-}
-
-/// Fills `buffer` as far as bytes come within one step's time. An error comes with how many bytes
-/// had come before it.
-fn fill(link: &mut SourceLink, buffer: &mut [u8]) -> Result<usize, (usize, std::io::Error)> {
-    let began = Instant::now();
-    let mut filled = 0;
-    while filled < buffer.len() {
-        filled += link.read_body(&mut buffer[filled..]).map_err(|error| (filled, error))?;
-        if began.elapsed() >= LONGEST_STEP {
-            break;
-        }
-    }
-    Ok(filled)
-}
-
-fn verdict(sent: &AnswerHead, head: &AnswerHead, text: &[u8], copied: Copied) -> Result<(), Fault> {
-    let Ok(source) = serde_json::from_slice::<FileHash>(text) else {
-        let reason = "its answer about the master's hash does not read".to_owned();
-        return Err(Fault::Blamed(Blame::Source, reason));
-    };
-    // The tag is the file's identity: another one means another file by now.
-    if head.etag != sent.etag || source.size != copied.size {
-        return Err(changed());
-    }
-    if source.blake3 != copied.hash {
-        let reason = format!(
-            "the bytes arrived other than they were sent: blake3 {} here, {} at the source",
-            copied.hash, source.blake3
-        );
-        return Err(Fault::Blamed(Blame::Pair, reason));
-    }
-    Ok(())
+/// Whether the bytes that are here can be those of a later copy.
+fn is_worth_keeping(fault: &Fault) -> bool {
+    matches!(fault, Fault::Cancelled | Fault::Blamed(Blame::Source, _))
 }

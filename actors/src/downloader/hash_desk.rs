@@ -1,6 +1,7 @@
 //! The hashes of the files this worker serves. A file is hashed while it is sent for the first
 //! time, a little behind the sender, so that the page cache serves the hasher and the disk is read
-//! once; afterwards its hash is known by its identity and nothing is read again.
+//! once; afterwards its hash is known by its identity and nothing is read again. Hashing that is
+//! given up, or ends with the process, goes on where it stood.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,14 +13,21 @@ use std::time::{Duration, Instant};
 use crate::clock::Clock;
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::state_store::StateStore;
+use crate::downloader::tree_hash::{GROUP, TreeHasher};
 use crate::wire::worker::ContentHash;
 
 /// How much is hashed in one step.
-const STEP: usize = 1 << 20;
+const STEP: usize = GROUP;
+
+/// How often it is written down how far a file was hashed.
+const KEEP_EVERY: Duration = Duration::from_secs(2);
 
 /// How long an asker that was answered "under way" is expected to ask again: until then its file
 /// goes on being hashed.
 const ASKS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a job whose last sender broke off waits for that one to come back.
+const LINGERS: Duration = Duration::from_secs(3);
 
 /// All hashing of one worker. Cheap to clone.
 #[derive(Clone)]
@@ -43,7 +51,8 @@ struct Table {
 }
 
 /// One file being hashed, on a thread of its own. There is never one without a connection that
-/// sends the file or asks for its hash, so the limit on connections limits these threads.
+/// sends the file or asks for its hash, or did a moment ago, so the limit on connections limits
+/// these threads.
 #[derive(Default)]
 struct Job {
     lead: Mutex<Lead>,
@@ -60,6 +69,8 @@ struct Lead {
     askers: usize,
     /// Until when one that left is expected back.
     expected_back: Option<Instant>,
+    /// Since when nobody needs the hash.
+    deserted: Option<Instant>,
     outcome: Option<Hashed>,
 }
 
@@ -120,6 +131,23 @@ impl HashDesk {
         lead.outcome.clone().unwrap_or(Hashed::UnderWay)
     }
 
+    /// Hashes the whole of a small file, already read, and remembers that.
+    pub fn hash_of_bytes(&self, identity: &FileIdentity, bytes: &[u8]) -> ContentHash {
+        let hash = ContentHash(*blake3::hash(bytes).as_bytes());
+        self.remember(identity, hash);
+        hash
+    }
+
+    /// A file that was changed just now could be changed once more without its identity telling:
+    /// its hash is good only for those who asked for it then.
+    fn remember(&self, identity: &FileIdentity, hash: ContentHash) {
+        if identity.is_settled(self.clock.now())
+            && let Err(error) = self.store.remember_hash(identity, hash)
+        {
+            tracing::warn!(%error, "a hash cannot be remembered; the file will be read again");
+        }
+    }
+
     /// Ends all hashing and returns when no thread is left.
     pub fn stop(&self) {
         let mut table = self.jobs.table();
@@ -134,7 +162,8 @@ impl HashDesk {
         }
     }
 
-    fn known(&self, identity: &FileIdentity) -> Option<ContentHash> {
+    /// The hash of a file, if it is known.
+    pub fn known(&self, identity: &FileIdentity) -> Option<ContentHash> {
         self.store.hash(identity).unwrap_or_else(|error| {
             tracing::warn!(%error, "a remembered hash cannot be read; the file is read again");
             None
@@ -190,44 +219,72 @@ impl HashDesk {
     }
 
     fn hash(&self, file: &File, identity: &FileIdentity, job: &Job) -> Hashed {
-        // Before the first byte is read. A file that was changed just now could be changed once
-        // more without its identity telling: its hash is good for those who ask for it now.
+        // Before the first byte is read.
         let is_settled = identity.is_settled(self.clock.now());
-        let outcome = hash_behind(file, identity, job);
-        if let Hashed::Known(hash) = outcome
-            && is_settled
-            && let Err(error) = self.store.remember_hash(identity, hash)
-        {
-            tracing::warn!(%error, "a hash cannot be remembered; the file will be read again");
+        let mut hasher = self.hasher_for(identity);
+        let keep = |hasher: &TreeHasher| {
+            if is_settled {
+                self.keep(identity, hasher)
+            }
+        };
+        let outcome = hash_behind(file, identity, job, &mut hasher, keep);
+        match outcome {
+            Hashed::Known(hash) if is_settled => self.remember(identity, hash),
+            Hashed::UnderWay => keep(&hasher),
+            _ => {}
         }
         outcome
     }
+
+    /// Goes on where hashing of the file stood when it was given up.
+    fn hasher_for(&self, identity: &FileIdentity) -> TreeHasher {
+        let begun = self.store.hash_begun(identity).unwrap_or_else(|error| {
+            tracing::warn!(%error, "a file is hashed from its beginning again");
+            None
+        });
+        let begun = begun.filter(|trunk| trunk.length() < identity.size);
+        TreeHasher::resume(begun.unwrap_or_default())
+    }
+
+    fn keep(&self, identity: &FileIdentity, hasher: &TreeHasher) {
+        let trunk = hasher.trunk(identity.size);
+        if trunk.length() > 0
+            && let Err(error) = self.store.remember_hash_begun(identity, &trunk)
+        {
+            tracing::warn!(%error, "how far a file was hashed cannot be remembered");
+        }
+    }
 }
 
-/// Hashes the whole file, never ahead of who leads, and gives up when nobody does any more.
-fn hash_behind(file: &File, identity: &FileIdentity, job: &Job) -> Hashed {
-    let mut hasher = blake3::Hasher::new();
+/// Hashes the rest of the file, never ahead of who leads, and gives up when nobody does any more.
+fn hash_behind(
+    file: &File,
+    identity: &FileIdentity,
+    job: &Job,
+    hasher: &mut TreeHasher,
+    keep: impl Fn(&TreeHasher),
+) -> Hashed {
     let mut buffer = vec![0; STEP];
-    let mut at = 0;
-    while at < identity.size {
+    let mut kept = Instant::now();
+    while hasher.position() < identity.size {
+        let at = hasher.position();
         let Some(may_reach) = job.wait_for_lead(at, identity.size) else {
             return Hashed::UnderWay;
         };
         let step = usize::try_from(may_reach - at).map_or(STEP, |left| left.min(STEP));
         match file.read_at(&mut buffer[..step], at) {
             Ok(0) => return Hashed::Changed,
-            Ok(read) => {
-                hasher.update(&buffer[..read]);
-                at += read as u64;
-            }
+            Ok(read) => hasher.update(&buffer[..read]),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => return Hashed::Failed(error.to_string()),
         }
+        if kept.elapsed() >= KEEP_EVERY {
+            keep(hasher);
+            kept = Instant::now();
+        }
     }
     match file.metadata() {
-        Ok(now) if FileIdentity::from(&now) == *identity => {
-            Hashed::Known(ContentHash(*hasher.finalize().as_bytes()))
-        }
+        Ok(now) if FileIdentity::from(&now) == *identity => Hashed::Known(hasher.finalize()),
         Ok(_) => Hashed::Changed,
         Err(error) => Hashed::Failed(error.to_string()),
     }
@@ -253,12 +310,20 @@ impl Job {
             if lead.sent > at {
                 return Some(lead.sent.min(size));
             }
-            if lead.senders == 0 {
+            if lead.senders > 0 {
+                lead.deserted = None;
+                lead = self.moved.wait(lead).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let left =
+                LINGERS.saturating_sub(lead.deserted.get_or_insert_with(Instant::now).elapsed());
+            if left.is_zero() {
                 // Decided under the lock: whoever joins from now on sees it and begins anew.
                 lead.outcome = Some(Hashed::UnderWay);
                 return None;
             }
-            lead = self.moved.wait(lead).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.moved.wait_timeout(lead, left);
+            lead = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -377,6 +442,29 @@ mod tests {
             lead = job.moved.wait_timeout(lead, LONG).unwrap().0;
         }
         assert_eq!(lead.outcome, Some(known(&contents)));
+    }
+
+    #[test]
+    fn hashing_that_was_given_up_goes_on_where_it_stood() {
+        let contents = vec![5; 6 * STEP + 9];
+        let bench = Bench::new(&contents);
+        let (file, identity) = bench.open();
+        let following = bench.desk.follow(&file, identity).unwrap();
+        following.sent(4 * STEP as u64);
+        drop(following);
+        // Given up by itself, or by this.
+        bench.desk.stop();
+        let desk = HashDesk::new(Arc::clone(&bench.desk.store), bench.desk.clock.clone());
+        let begun = bench.desk.hasher_for(&identity).trunk(identity.size);
+        assert!(begun.length() <= 4 * STEP as u64);
+        // What it goes on from is believed, and so is seen in the hash.
+        let mut others = TreeHasher::resume(crate::downloader::tree_hash::Trunk::default());
+        others.update(&vec![6; 3 * STEP]);
+        let begun = others.trunk(identity.size);
+        bench.desk.store.remember_hash_begun(&identity, &begun).unwrap();
+        let mut mixed = vec![6; 3 * STEP];
+        mixed.extend_from_slice(&contents[3 * STEP..]);
+        assert_eq!(desk.hash_of(&file, identity, LONG), known(&mixed));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod external;
 pub mod fault;
 pub mod fetch;
 pub mod file_identity;
+pub mod group_sync;
 pub mod hash_desk;
 pub mod managers;
 mod messages;
@@ -22,11 +23,14 @@ pub mod node_link;
 pub mod order;
 mod outbox;
 pub mod pacer;
+pub mod partials;
 pub mod rate_dial;
+pub mod room;
 pub mod source_link;
 pub mod state_store;
 pub mod ticket;
 pub mod transfers;
+pub mod tree_hash;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,6 +61,9 @@ use crate::wire::worker::{Blame, Report, Said, TaskId};
 
 /// Longer reasons are cut, in characters: a report must fit the store and be read by people.
 const LONGEST_REASON: usize = 1000;
+
+/// How often what is left of copies is collected.
+const COLLECT_EVERY: Duration = Duration::from_secs(600);
 
 /// How long a store that cannot be read is left alone.
 const STORE_REST: Duration = Duration::from_secs(1);
@@ -327,6 +334,10 @@ impl Actor for Downloader {
         // Nothing else is handled before: an order that came first could be for a task whose end
         // is among the reports.
         ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
+        ctx.run_interval(COLLECT_EVERY, |downloader, _| {
+            let lasting = Arc::clone(&downloader.lasting);
+            tokio::task::spawn_blocking(move || lasting.fetcher.partials.collect_or_tell());
+        });
     }
 }
 

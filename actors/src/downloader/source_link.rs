@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::downloader::cancel::Cancel;
+use crate::wire::worker::{CONTENT_HASH_HEADER, ContentHash};
 
 /// The longest answer head that is read.
 const LONGEST_HEAD: usize = 16 << 10;
@@ -33,6 +34,7 @@ pub struct SourceLink {
     stream: TcpStream,
     /// Bytes received behind the last head and not yet taken.
     ahead: Vec<u8>,
+    is_slowed: bool,
 }
 
 /// The head of an answer.
@@ -44,6 +46,10 @@ pub struct AnswerHead {
     pub length: u64,
     /// The entity tag, quotes included.
     pub etag: Option<String>,
+    /// The hash of the whole file, where the source knows it.
+    pub hash: Option<ContentHash>,
+    /// Of a part: where it begins, and the size of the whole.
+    pub part: Option<(u64, u64)>,
     /// Whether another request may follow on this connection.
     pub keep_alive: bool,
 }
@@ -59,13 +65,30 @@ impl SourceLink {
         stream.set_read_timeout(Some(timeouts.silence))?;
         stream.set_write_timeout(Some(timeouts.silence))?;
         stream.set_nodelay(true)?;
-        cancel.watch(&stream)?;
-        Ok(SourceLink { stream, ahead: Vec::new() })
+        let link = SourceLink { stream, ahead: Vec::new(), is_slowed: false };
+        link.watch(cancel)?;
+        Ok(link)
     }
 
-    /// Lets the source send no more than about `bytes` ahead of what is read here.
-    pub fn limit_ahead(&self, bytes: usize) -> io::Result<()> {
+    /// Lets another copy's `cancel` end the connection too.
+    pub fn watch(&self, cancel: &Cancel) -> io::Result<()> {
+        cancel.watch(&self.stream)
+    }
+
+    /// Whether nothing came that was not asked for: such a connection can take another request.
+    pub fn is_at_rest(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
+    /// Lets the source send no more than about `bytes` ahead of what is read here, from now on.
+    pub fn limit_ahead(&mut self, bytes: usize) -> io::Result<()> {
+        self.is_slowed = true;
         Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&self.stream, bytes)?)
+    }
+
+    /// Whether that was done.
+    pub fn is_slowed(&self) -> bool {
+        self.is_slowed
     }
 
     /// Sends a GET with further headers, if any, and reads the head of the answer. Its body
@@ -154,9 +177,20 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(AnswerHead, usize)>> {
         status: head.code.unwrap_or_default(),
         length: body,
         etag: header("etag").map(str::to_owned),
+        hash: header(CONTENT_HASH_HEADER)
+            .and_then(|hex| blake3::Hash::from_hex(hex.trim()).ok())
+            .map(|hash| ContentHash(*hash.as_bytes())),
+        part: header("content-range").and_then(part),
         keep_alive: head.version == Some(1) && !closes,
     };
     Ok(Some((answer, length)))
+}
+
+/// Begin and size of the whole, of a `Content-Range`.
+fn part(value: &str) -> Option<(u64, u64)> {
+    let (range, size) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (first, _) = range.split_once('-')?;
+    Some((first.parse().ok()?, size.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -165,12 +199,16 @@ mod tests {
 
     #[test]
     fn a_head_is_read_when_all_of_it_is_there() {
-        let text = b"HTTP/1.1 206 Partial\r\ncontent-length: 5\r\nETag: \"x\"\r\n\r\nhello";
+        let text = b"HTTP/1.1 206 Partial\r\ncontent-length: 5\r\nETag: \"x\"\r\n\
+            Content-Range: bytes 7-11/12\r\n\r\nhello";
         assert_eq!(parse_head(&text[..20]).unwrap(), None);
         let (head, length) = parse_head(text).unwrap().unwrap();
         assert_eq!(&text[length..], b"hello");
         let etag = Some("\"x\"".to_owned());
-        assert_eq!(head, AnswerHead { status: 206, length: 5, etag, keep_alive: true });
+        let part = Some((7, 12));
+        let expected =
+            AnswerHead { status: 206, length: 5, etag, hash: None, part, keep_alive: true };
+        assert_eq!(head, expected);
     }
 
     #[test]

@@ -1,18 +1,26 @@
 //! What a worker keeps over a restart: reports that no node has taken yet, the highest epoch it
-//! has seen, and the hashes of files it has read. A small sled of its own.
+//! has seen, copies that were interrupted, and the hashes of files it has read, or begun to read.
+//! A small sled of its own.
 //!
 //! sled's `flush` is not durable on Linux: each durable write ends with `sync_data` on its file.
+//! After an error (a full disk) sled refuses everything until it is opened anew: that is done by
+//! the next call.
+
+mod rows;
 
 use std::fs::File;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use rows::{Opened, decode, unencodable, unreadable};
 
 use crate::downloader::file_identity::FileIdentity;
+use crate::downloader::partials::Partial;
+use crate::downloader::tree_hash::Trunk;
 use crate::event::Epoch;
+use crate::names::FileName;
 use crate::wire::worker::{ContentHash, Report, TaskId};
 
 /// The first byte of each key. The numbers are on disk: one is never given a second meaning.
@@ -22,19 +30,32 @@ enum Kind {
     Report = 1,
     Epoch = 2,
     Hash = 3,
+    Partial = 4,
+    HashBegun = 5,
 }
 
-/// Version of the encoding of every value.
-const VERSION: u8 = 1;
+/// How long a store that cannot be opened is left alone.
+const REST: Duration = Duration::from_secs(1);
 
-/// How long another process may take to let go of the store.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How many hashes are remembered at most: some 90 MB of disk.
+const MOST_HASHES: usize = 1 << 18;
+
+/// How many files are remembered at a start of which a part was hashed.
+const MOST_HASHES_BEGUN: usize = 1024;
 
 /// The store of one worker. All calls block on the disk.
 pub struct StateStore {
-    db: sled::Db,
-    /// sled's own file, opened a second time, to be synced.
-    file: Mutex<File>,
+    dir: PathBuf,
+    state: RwLock<State>,
+    /// How many hashes there are, about.
+    hashes: AtomicUsize,
+    most_hashes: usize,
+}
+
+enum State {
+    Open(Opened),
+    /// Since when, and why.
+    Closed(Instant, String),
 }
 
 /// Why the store cannot be used.
@@ -46,6 +67,9 @@ pub enum StateStoreError {
     /// The file system refused it.
     #[error("the worker's state store: {0}")]
     Io(#[from] std::io::Error),
+    /// It failed, could not be opened anew, and is left alone for a moment.
+    #[error("the worker's state store cannot be opened again: {0}")]
+    Resting(String),
     /// Another process has it open.
     #[error("the state directory {0} is in use by another process; give each worker its own")]
     InUse(String),
@@ -60,14 +84,23 @@ impl StateStore {
     /// Opens the store in `dir`, which is made if it is not there.
     pub fn open(dir: &Path) -> Result<Self, StateStoreError> {
         std::fs::create_dir_all(dir)?;
-        let db = open_patiently(dir)?;
-        let file = File::open(dir.join("db"))?;
-        let store = StateStore { db, file: Mutex::new(file) };
-        store.sync()?;
-        // What cannot be read is told now, while there is somebody to tell.
-        store.reports()?;
+        let opened = Opened::open(dir)?;
         // The entries of sled's files in their directory must be durable too.
         File::open(dir)?.sync_all()?;
+        let hashes = opened.db.scan_prefix([Kind::Hash as u8]).count();
+        let begun = opened.db.scan_prefix([Kind::HashBegun as u8]).keys();
+        // Of files that are gone, most of them.
+        for key in begun.skip(MOST_HASHES_BEGUN) {
+            opened.remove(&key?)?;
+        }
+        let store = StateStore {
+            dir: dir.to_owned(),
+            state: RwLock::new(State::Open(opened)),
+            hashes: AtomicUsize::new(hashes),
+            most_hashes: MOST_HASHES,
+        };
+        // What cannot be read is told now, while there is somebody to tell.
+        store.reports()?;
         Ok(store)
     }
 
@@ -75,38 +108,81 @@ impl StateStore {
     pub fn keep_report(&self, report: &Report) -> Result<(), StateStoreError> {
         // As JSON, as it goes over the wire: postcard cannot read a tagged enum back.
         let json = serde_json::to_vec(report).map_err(unencodable)?;
-        self.put(&report_key(report.task), &json)?;
-        self.sync()
+        self.with(|opened| {
+            opened.put(&report_key(report.task), &json)?;
+            opened.sync()
+        })
     }
 
     /// Forgets the report on `task`. Not synced: a report that comes back after a crash is sent
     /// once more, which is harmless.
     pub fn forget_report(&self, task: TaskId) -> Result<(), StateStoreError> {
-        self.db.remove(report_key(task))?;
-        Ok(())
+        self.with(|opened| opened.remove(&report_key(task)))
     }
 
     /// Every report kept, by the number of its task.
     pub fn reports(&self) -> Result<Vec<Report>, StateStoreError> {
-        let rows = self.db.scan_prefix([Kind::Report as u8]);
         let read = |json: Vec<u8>| serde_json::from_slice(&json).map_err(unreadable);
-        rows.values().map(|value| read(decode(&value?)?)).collect()
+        self.with(|opened| {
+            let rows = opened.db.scan_prefix([Kind::Report as u8]);
+            rows.values().map(|value| read(decode(&value?)?)).collect()
+        })
     }
 
     /// The highest epoch seen.
     pub fn epoch(&self) -> Result<Epoch, StateStoreError> {
-        Ok(self.get(&[Kind::Epoch as u8])?.unwrap_or_default())
+        self.with(|opened| Ok(opened.get(&[Kind::Epoch as u8])?.unwrap_or_default()))
     }
 
     /// Remembers that `epoch` was seen, durably.
     pub fn raise_epoch(&self, epoch: Epoch) -> Result<(), StateStoreError> {
-        self.put(&[Kind::Epoch as u8], &epoch)?;
-        self.sync()
+        self.with(|opened| {
+            opened.put(&[Kind::Epoch as u8], &epoch)?;
+            opened.sync()
+        })
+    }
+
+    /// Keeps how far a copy has come, in the place of what was kept of a copy of that name.
+    /// Durable when this returns.
+    pub fn keep_partial(&self, partial: &Partial) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.put(&partial_key(&partial.name), partial)?;
+            opened.sync()
+        })
+    }
+
+    /// The interrupted copy of that name.
+    pub fn partial(&self, name: &FileName) -> Result<Option<Partial>, StateStoreError> {
+        let found = self.with(|opened| opened.get::<Partial>(&partial_key(name)))?;
+        Ok(found.filter(|partial| partial.name == *name))
+    }
+
+    /// Forgets the interrupted copy of that name. Not synced: its file is gone too, and one that
+    /// has no file is no copy.
+    pub fn forget_partial(&self, name: &FileName) -> Result<(), StateStoreError> {
+        self.with(|opened| opened.remove(&partial_key(name)))
+    }
+
+    /// Every interrupted copy. What does not read is left out and told in the log: a copy that
+    /// begins anew is all that is lost.
+    pub fn partials(&self) -> Result<Vec<Partial>, StateStoreError> {
+        self.with(|opened| {
+            let rows = opened.db.scan_prefix([Kind::Partial as u8]).values();
+            let mut partials = Vec::new();
+            for row in rows {
+                match decode(&row?) {
+                    Ok(partial) => partials.push(partial),
+                    Err(error) => tracing::warn!(%error, "an interrupted copy cannot be resumed"),
+                }
+            }
+            Ok(partials)
+        })
     }
 
     /// The hash of the file that is `identity`, if it was read before.
     pub fn hash(&self, identity: &FileIdentity) -> Result<Option<ContentHash>, StateStoreError> {
-        let found: Option<(FileIdentity, ContentHash)> = self.get(&hash_key(identity))?;
+        let found: Option<(FileIdentity, ContentHash)> =
+            self.with(|opened| opened.get(&hash_key(Kind::Hash, identity)))?;
         Ok(found.filter(|(of, _)| of == identity).map(|(_, hash)| hash))
     }
 
@@ -117,53 +193,90 @@ impl StateStore {
         identity: &FileIdentity,
         hash: ContentHash,
     ) -> Result<(), StateStoreError> {
-        self.put(&hash_key(identity), &(*identity, hash))
+        self.with(|opened| {
+            opened.remove(&hash_key(Kind::HashBegun, identity))?;
+            let is_new = opened.put(&hash_key(Kind::Hash, identity), &(*identity, hash))?;
+            let hashes = self.hashes.fetch_add(usize::from(is_new), Ordering::Relaxed);
+            if hashes >= self.most_hashes { self.forget_some_hashes(opened) } else { Ok(()) }
+        })
+    }
+
+    /// Forgets one in sixteen of the hashes, from a place in their order that is left to chance:
+    /// files that are gone are among them as often as others, and what is still asked for is read
+    /// once more.
+    fn forget_some_hashes(&self, opened: &Opened) -> Result<(), StateStoreError> {
+        let count = (self.most_hashes / 16).max(1);
+        let (first, behind) = ([Kind::Hash as u8], [Kind::Hash as u8 + 1]);
+        let mut middle = [Kind::Hash as u8; 17];
+        fastrand::fill(&mut middle[1..]);
+        let around = opened.db.range(&middle[..]..&behind[..]);
+        let around = around.chain(opened.db.range(&first[..]..&middle[..]));
+        for row in around.take(count) {
+            opened.remove(&row?.0)?;
+            self.hashes.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// How far the file that is `identity` was hashed when that was given up.
+    pub fn hash_begun(&self, identity: &FileIdentity) -> Result<Option<Trunk>, StateStoreError> {
+        let found: Option<(FileIdentity, Trunk)> =
+            self.with(|opened| opened.get(&hash_key(Kind::HashBegun, identity)))?;
+        Ok(found.filter(|(of, trunk)| of == identity && trunk.is_sound()).map(|(_, trunk)| trunk))
+    }
+
+    /// Remembers how far a file was hashed. Durable when this returns.
+    pub fn remember_hash_begun(
+        &self,
+        identity: &FileIdentity,
+        trunk: &Trunk,
+    ) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.put(&hash_key(Kind::HashBegun, identity), &(*identity, trunk))?;
+            opened.sync()
+        })
     }
 
     /// Makes everything written so far durable.
     pub fn sync(&self) -> Result<(), StateStoreError> {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        self.db.flush()?;
-        Ok(file.sync_data()?)
+        self.with(Opened::sync)
     }
 
-    fn put(&self, key: &[u8], value: &impl Serialize) -> Result<(), StateStoreError> {
-        self.db.insert(key, encode(value)?)?;
-        Ok(())
-    }
-
-    fn get<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, StateStoreError> {
-        self.db.get(key)?.map(|value| decode(&value)).transpose()
-    }
-}
-
-/// Opens sled with the settings that keep its values durable: no value becomes a blob file, and
-/// nothing is flushed but by [`StateStore::sync`].
-fn open_patiently(dir: &Path) -> Result<sled::Db, StateStoreError> {
-    let config = sled::Config::new()
-        .path(dir)
-        .segment_size(4 << 20)
-        .cache_capacity(16 << 20)
-        .flush_every_ms(None);
-    let started = std::time::Instant::now();
-    loop {
-        // sled panics on some kinds of damage.
-        let opening = config.clone();
-        let opened = std::thread::spawn(move || opening.open()).join();
-        match opened {
-            Ok(Ok(db)) => return Ok(db),
-            // sled has no kind for a lock that is taken, only words.
-            Ok(Err(sled::Error::Io(error))) if error.to_string().contains("acquire lock") => {}
-            Ok(Err(sled::Error::Corruption { .. })) => {
-                return Err(StateStoreError::Damaged("its checksums do not match".into()));
+    /// Does `work` on the open store; where that fails of the store, once more on one that was
+    /// opened anew. All that callers do may be done twice.
+    fn with<T>(
+        &self,
+        work: impl Fn(&Opened) -> Result<T, StateStoreError>,
+    ) -> Result<T, StateStoreError> {
+        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(opened) => match work(opened) {
+                Err(StateStoreError::Sled(error)) => {
+                    tracing::warn!(%error, "the state store failed and is opened anew");
+                }
+                Err(StateStoreError::Io(error)) => {
+                    tracing::warn!(%error, "the state store failed and is opened anew");
+                }
+                done => return done,
+            },
+            State::Closed(since, why) if since.elapsed() < REST => {
+                return Err(StateStoreError::Resting(why.clone()));
             }
-            Ok(Err(error)) => return Err(error.into()),
-            Err(_panic) => return Err(StateStoreError::Damaged("it cannot be opened".into())),
+            State::Closed(..) => {}
         }
-        if started.elapsed() > PATIENCE {
-            return Err(StateStoreError::InUse(dir.display().to_string()));
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        // The old one must be gone: sled locks its directory.
+        *state = State::Closed(Instant::now(), "it is being opened".to_owned());
+        match Opened::open(&self.dir) {
+            Ok(opened) => {
+                let done = work(&opened);
+                *state = State::Open(opened);
+                done
+            }
+            Err(error) => {
+                *state = State::Closed(Instant::now(), error.to_string());
+                Err(error)
+            }
         }
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -173,41 +286,19 @@ fn report_key(task: TaskId) -> [u8; 9] {
     key
 }
 
-fn hash_key(identity: &FileIdentity) -> [u8; 17] {
-    let mut key = [Kind::Hash as u8; 17];
-    key[1..9].copy_from_slice(&identity.device.to_be_bytes());
-    key[9..].copy_from_slice(&identity.inode.to_be_bytes());
+/// A name may be longer than a key should be: two names with one key would be two copies of which
+/// one is not kept.
+fn partial_key(name: &FileName) -> [u8; 17] {
+    let mut key = [Kind::Partial as u8; 17];
+    key[1..].copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);
     key
 }
 
-/// Version, value in postcard, crc32c over both.
-fn encode(value: &impl Serialize) -> Result<Vec<u8>, StateStoreError> {
-    let mut bytes = postcard::to_extend(value, vec![VERSION]).map_err(unencodable)?;
-    let checksum = crc32c::crc32c(&bytes);
-    bytes.extend_from_slice(&checksum.to_le_bytes());
-    Ok(bytes)
-}
-
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StateStoreError> {
-    let damaged = |why: &str| StateStoreError::Damaged(why.to_owned());
-    let (value, checksum) =
-        bytes.split_last_chunk::<4>().ok_or_else(|| damaged("a value is too short"))?;
-    if crc32c::crc32c(value) != u32::from_le_bytes(*checksum) {
-        return Err(damaged("a value's checksum does not match"));
-    }
-    match value.split_first() {
-        Some((&VERSION, value)) => postcard::from_bytes(value).map_err(unreadable),
-        _ => Err(damaged("a value is of a newer version")),
-    }
-}
-
-fn unreadable(error: impl std::fmt::Display) -> StateStoreError {
-    StateStoreError::Damaged(error.to_string())
-}
-
-/// No value of ours fails to encode; should one ever, it is told like a disk that refuses it.
-fn unencodable(error: impl std::fmt::Display) -> StateStoreError {
-    StateStoreError::Io(std::io::Error::other(error.to_string()))
+fn hash_key(kind: Kind, identity: &FileIdentity) -> [u8; 17] {
+    let mut key = [kind as u8; 17];
+    key[1..9].copy_from_slice(&identity.device.to_be_bytes());
+    key[9..].copy_from_slice(&identity.inode.to_be_bytes());
+    key
 }
 
 #[cfg(test)]
@@ -252,17 +343,40 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_is_told() {
-        let mut bytes = encode(&Epoch(4)).unwrap();
-        bytes[1] ^= 1;
-        assert!(matches!(decode::<Epoch>(&bytes), Err(StateStoreError::Damaged(_))));
-    }
-
-    #[test]
     fn a_second_owner_is_refused_in_words() {
         let dir = tempfile::tempdir().unwrap();
         let _first = StateStore::open(dir.path()).unwrap();
         let second = StateStore::open(dir.path()).err().unwrap().to_string();
         assert!(second.contains("in use by another process"), "{second}");
+    }
+
+    #[test]
+    fn the_number_of_remembered_hashes_is_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = StateStore { most_hashes: 64, ..StateStore::open(dir.path()).unwrap() };
+        let identity =
+            |inode| FileIdentity { device: 1, inode, size: 1, modified: (1, 1), changed: (1, 1) };
+        for inode in 0..500 {
+            store.remember_hash(&identity(inode), ContentHash([1; 32])).unwrap();
+        }
+        let known = (0..500).filter(|inode| store.hash(&identity(*inode)).unwrap().is_some());
+        assert!((32..=64).contains(&known.count()));
+        let newest = identity(1000);
+        store.remember_hash(&newest, ContentHash([2; 32])).unwrap();
+        store.remember_hash(&newest, ContentHash([3; 32])).unwrap();
+    }
+
+    #[test]
+    fn how_far_a_file_was_hashed_is_kept_until_its_hash_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = StateStore::open(dir.path()).unwrap();
+        let identity =
+            FileIdentity { device: 1, inode: 2, size: 9, modified: (1, 1), changed: (1, 1) };
+        store.remember_hash_begun(&identity, &Trunk::default()).unwrap();
+        assert_eq!(store.hash_begun(&identity).unwrap(), Some(Trunk::default()));
+        let changed = FileIdentity { size: 8, ..identity };
+        assert_eq!(store.hash_begun(&changed).unwrap(), None);
+        store.remember_hash(&identity, ContentHash([1; 32])).unwrap();
+        assert_eq!(store.hash_begun(&identity).unwrap(), None);
     }
 }

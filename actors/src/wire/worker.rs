@@ -16,7 +16,8 @@
 //! - `GET /masters/{percent-encoded absolute path}` and `GET /copies/{name}` (worker's data port):
 //!   the bytes, with Range. `GET /hashes/masters/{..}` and `GET /hashes/copies/{name}`:
 //!   [`FileHash`], once it is known; 202 while it is computed (ask again), 409 when the file was
-//!   changed meanwhile. Bytes and hash carry the file's identity as `ETag`. All four carry a ticket (see the downloader) when the worker
+//!   changed meanwhile. Bytes and hash carry the file's identity as `ETag`, and the bytes the hash
+//!   (`Reelyard-Blake3`) where it is known. All four carry a ticket (see the downloader) when the worker
 //!   has a token.
 //!
 //! Where node and workers share a token, every call of these carries
@@ -36,6 +37,10 @@ use crate::names::FileName;
 
 /// Header of a call that deletes: the epoch of the leader that decided it.
 pub const EPOCH_HEADER: &str = "Reelyard-Epoch";
+
+/// Header of an answer with a file's bytes: the BLAKE3 hash of the whole file that the `ETag` names,
+/// in hex, where the source knows it already. What has that hash need not be asked about again.
+pub const CONTENT_HASH_HEADER: &str = "Reelyard-Blake3";
 
 /// The number of a task: Unix nanoseconds at creation, unique. cfm writes it as a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

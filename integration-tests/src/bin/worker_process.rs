@@ -14,6 +14,7 @@ fn main() -> anyhow::Result<()> {
     settings.nodes = vec![node.parse()?];
     settings.base_dir = Some(base_dir.into());
     settings.storage_limit_percent = 100;
+    settings.resume.keep_every = std::time::Duration::from_millis(20);
     actix_rt::System::new().block_on(async {
         let _worker = Worker::start(settings, Clock::system()).await?;
         // Until it is killed.

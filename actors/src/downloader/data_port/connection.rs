@@ -4,30 +4,43 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::sendfile;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use super::Shared;
+use super::places::Place;
 use super::range::{Wanted, wanted};
 use super::request::{NoRequest, Request, RequestReader};
 use super::shelf::{Asked, NotServed};
+use super::{DataPortLimits, Shared};
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::hash_desk::Hashed;
-use crate::wire::worker::FileHash;
+use crate::downloader::tree_hash::GROUP;
+use crate::wire::worker::{CONTENT_HASH_HEADER, FileHash};
 
 /// The most that one `sendfile` is asked for: long enough to cost nothing, short enough that the
 /// hasher behind it is never far.
-const CHUNK: u64 = 4 << 20;
+const CHUNK: u64 = 1 << 20;
+
+/// What a slow client is sent at a time, so that its pace shows.
+const SLOW_CHUNK: u64 = 64 << 10;
+
+/// A client that needs longer for a chunk is slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Files up to this size are read, hashed and sent in one go: for them a thread that hashes beside
+/// the sender, and a second question for the hash, would be most of the work.
+const SMALL: u64 = GROUP as u64;
 
 /// How long a request for a hash that is being computed is held before it is answered 202.
 const HASH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves one client until it leaves, errs, or the port stops.
-pub(super) fn serve(stream: TcpStream, shared: &Shared) {
+pub(super) fn serve(stream: TcpStream, place: &Place, shared: &Shared) {
     let set_up = stream
         .set_write_timeout(Some(shared.limits.send_timeout))
         .and_then(|()| stream.set_nodelay(true));
@@ -36,7 +49,10 @@ pub(super) fn serve(stream: TcpStream, shared: &Shared) {
     }
     let mut reader = RequestReader::new();
     loop {
-        let kept = match reader.next(&stream, shared.limits.request_timeout) {
+        place.is_idle(true);
+        let next = reader.next(&stream, shared.limits.request_timeout);
+        place.is_idle(false);
+        let kept = match next {
             Ok(request) => {
                 shared.requests.fetch_add(1, Ordering::Relaxed);
                 let answered = answer(&stream, shared, &request);
@@ -173,10 +189,29 @@ fn answer_bytes<'a>(
     if request.head_only || length == 0 {
         return send_all(stream, head.text(length).as_bytes(), SendFlags::empty());
     }
-    let following = shared.hashes.follow(file, identity);
+    let known = shared.hashes.known(&identity);
+    if known.is_none()
+        && length == size
+        && size <= SMALL
+        && let Some(bytes) = read_small(file, &identity)?
+    {
+        let hash = shared.hashes.hash_of_bytes(&identity, &bytes);
+        head.extra += &format!("{CONTENT_HASH_HEADER}: {hash}\r\n");
+        send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
+        send_all(stream, &bytes, SendFlags::empty())?;
+        shared.bytes.fetch_add(length, Ordering::Relaxed);
+        return Ok(());
+    }
+    let following = match known {
+        Some(hash) => {
+            head.extra += &format!("{CONTENT_HASH_HEADER}: {hash}\r\n");
+            None
+        }
+        None => shared.hashes.follow(file, identity),
+    };
     // `MORE`: the head leaves in one packet with the first bytes of the file.
     send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
-    send_range(stream, file, range, |sent, position| {
+    send_range(stream, shared, file, range, |sent, position| {
         shared.bytes.fetch_add(sent, Ordering::Relaxed);
         if let Some(following) = &following {
             following.sent(position);
@@ -184,28 +219,74 @@ fn answer_bytes<'a>(
     })
 }
 
+/// All bytes of a small file; none if it was changed while they were read.
+fn read_small(file: &File, identity: &FileIdentity) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = vec![0; usize::try_from(identity.size).unwrap_or(0)];
+    match file.read_exact_at(&mut bytes, 0) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let is_same = FileIdentity::from(&file.metadata()?) == *identity;
+    Ok(is_same.then_some(bytes))
+}
+
 /// Sends `range` of `file` from the page cache to the socket, without passing through here.
 fn send_range(
     stream: &TcpStream,
+    shared: &Shared,
     file: &File,
     range: Range<u64>,
     sent: impl Fn(u64, u64),
 ) -> io::Result<()> {
     let mut position = range.start;
+    let mut chunk = SLOW_CHUNK;
+    let mut pace = LeastPace::new(&shared.limits, range.start);
     while position < range.end {
-        let count = usize::try_from((range.end - position).min(CHUNK)).unwrap_or(usize::MAX);
-        let before = position;
+        let count = usize::try_from((range.end - position).min(chunk)).unwrap_or(usize::MAX);
+        let (before, began) = (position, Instant::now());
         match sendfile(stream, file, Some(&mut position), count) {
             // The file was cut short: the connection is closed before the promised length, which
             // the client notices.
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(_) => sent(position - before, position),
+            Ok(_) => {
+                sent(position - before, position);
+                chunk = if began.elapsed() > SLOW { SLOW_CHUNK } else { CHUNK };
+                if !pace.is_kept(position) {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+            }
             Err(Errno::INTR) => {}
             // Also a client that took nothing for the whole send time-out.
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
+}
+
+/// Notices a client that takes a little now and then, and so would keep its place for ever.
+struct LeastPace {
+    every: Duration,
+    bytes_per_second: u64,
+    since: Instant,
+    from: u64,
+}
+
+impl LeastPace {
+    fn new(limits: &DataPortLimits, from: u64) -> Self {
+        let (every, bytes_per_second) = (limits.send_timeout, limits.least_pace);
+        LeastPace { every, bytes_per_second, since: Instant::now(), from }
+    }
+
+    /// Whether enough was taken in the time that just ended, if one did.
+    fn is_kept(&mut self, position: u64) -> bool {
+        let elapsed = self.since.elapsed();
+        if elapsed < self.every {
+            return true;
+        }
+        let taken = position - self.from;
+        (self.since, self.from) = (Instant::now(), position);
+        taken >= self.bytes_per_second.saturating_mul(elapsed.as_secs())
+    }
 }
 
 fn send_all(stream: &TcpStream, mut bytes: &[u8], flags: SendFlags) -> io::Result<()> {

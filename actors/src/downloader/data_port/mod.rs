@@ -5,19 +5,20 @@
 //! space.
 
 mod connection;
+mod places;
 mod range;
 mod request;
 mod shelf;
 
 pub use shelf::{Shelf, master_path};
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use places::Places;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
@@ -33,6 +34,9 @@ pub struct DataPortLimits {
     pub request_timeout: Duration,
     /// How long a client may take no byte of an answer.
     pub send_timeout: Duration,
+    /// What a client must take of a file at least, in bytes per second: below it, for longer than
+    /// `send_timeout`, its place is worth more to others.
+    pub least_pace: u64,
 }
 
 impl Default for DataPortLimits {
@@ -41,6 +45,7 @@ impl Default for DataPortLimits {
             connections: 64,
             request_timeout: Duration::from_secs(20),
             send_timeout: Duration::from_secs(60),
+            least_pace: 256,
         }
     }
 }
@@ -76,10 +81,7 @@ struct Shared {
     clock: Clock,
     limits: DataPortLimits,
     stopping: AtomicBool,
-    /// A second handle on each open connection, so that stopping can break it off.
-    open: Mutex<HashMap<u64, TcpStream>>,
-    /// Told when a connection ends.
-    ended: Condvar,
+    places: Places,
     requests: AtomicU64,
     bytes: AtomicU64,
     refused_busy: AtomicU64,
@@ -105,8 +107,7 @@ impl DataPort {
             clock,
             limits,
             stopping: AtomicBool::new(false),
-            open: Mutex::default(),
-            ended: Condvar::new(),
+            places: Places::default(),
             requests: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             refused_busy: AtomicU64::new(0),
@@ -127,7 +128,7 @@ impl DataPort {
     /// What it has done so far.
     pub fn counters(&self) -> DataPortCounters {
         DataPortCounters {
-            connections: self.shared.open().len() as u64,
+            connections: self.shared.places.count() as u64,
             requests: self.shared.requests.load(Ordering::Relaxed),
             bytes: self.shared.bytes.load(Ordering::Relaxed),
             refused_busy: self.shared.refused_busy.load(Ordering::Relaxed),
@@ -142,25 +143,13 @@ impl DataPort {
         // `accept` has no other way to be woken: a connection of our own.
         let _ = TcpStream::connect_timeout(&reachable(self.addr), Duration::from_secs(1));
         let _ = listener.join();
-        let mut open = self.shared.open();
-        for stream in open.values() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-        while !open.is_empty() {
-            open = self.shared.ended.wait(open).unwrap_or_else(PoisonError::into_inner);
-        }
+        self.shared.places.clear();
     }
 }
 
 impl Drop for DataPort {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-impl Shared {
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, TcpStream>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -181,7 +170,7 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
             return;
         }
         match accepted {
-            Ok((stream, _)) => admit(stream, number, shared),
+            Ok((stream, peer)) => admit(stream, peer, number, shared),
             Err(error) => {
                 // Out of file descriptors, or a client that was gone again: not for ever.
                 tracing::warn!(%error, "the data port cannot accept a connection");
@@ -191,41 +180,22 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn admit(stream: TcpStream, number: u64, shared: &Arc<Shared>) {
+fn admit(stream: TcpStream, peer: SocketAddr, number: u64, shared: &Arc<Shared>) {
     let handle = match stream.try_clone() {
         Ok(handle) => handle,
         Err(error) => return tracing::warn!(%error, "the data port refuses a connection"),
     };
-    {
-        let mut open = shared.open();
-        if open.len() >= shared.limits.connections {
-            drop(open);
-            shared.refused_busy.fetch_add(1, Ordering::Relaxed);
-            return refuse_busy(stream);
-        }
-        open.insert(number, handle);
-    }
+    let Some(place) = shared.places.take(number, shared.limits.connections, peer.ip(), handle)
+    else {
+        shared.refused_busy.fetch_add(1, Ordering::Relaxed);
+        return refuse_busy(stream);
+    };
     let of_thread = Arc::clone(shared);
     let begun = std::thread::Builder::new().name("data-conn".into()).spawn(move || {
-        let _leaving = Leaving { number, shared: Arc::clone(&of_thread) };
-        connection::serve(stream, &of_thread);
+        connection::serve(stream, &place, &of_thread);
     });
     if let Err(error) = begun {
-        shared.open().remove(&number);
         tracing::warn!(%error, "the data port cannot start a thread");
-    }
-}
-
-/// Takes a connection off the list, however its thread ends.
-struct Leaving {
-    number: u64,
-    shared: Arc<Shared>,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.shared.open().remove(&self.number);
-        self.shared.ended.notify_all();
     }
 }
 

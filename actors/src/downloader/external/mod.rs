@@ -74,7 +74,8 @@ impl Fetcher {
         if cancel.is_cancelled() {
             return Err(Fault::Cancelled);
         }
-        self.check_room(order)?;
+        // Of a master whose size nobody told only this much is known: that the disk is not full.
+        let room = self.reserve(order.size.unwrap_or(0))?;
         self.base.remove_temp(order.id).map_err(local)?;
         let ran = program.run(order, cancel, progress);
         let left = self.base.adopt_temp(order.id);
@@ -100,17 +101,8 @@ impl Fetcher {
             return Err(Fault::Cancelled);
         }
         temp.publish(&order.name).map_err(publishing)?;
+        room.settle();
         Ok(Copied { size, hash, verified: false })
-    }
-
-    /// An external program cannot be told to set room aside: a copy that cannot fit is not begun.
-    fn check_room(&self, order: &CopyOrder) -> Result<(), Fault> {
-        let (avail, size) = (self.base.disk().map_err(local)?.avail, order.size.unwrap_or(0));
-        if size <= avail {
-            return Ok(());
-        }
-        let reason = format!("the destination's disk has room for {avail} bytes, not for {size}");
-        Err(Fault::Blamed(Blame::Destination, reason))
     }
 }
 

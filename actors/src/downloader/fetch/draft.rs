@@ -1,0 +1,211 @@
+//! A copy that is not whole yet: its temporary file, and what is known of its bytes.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use crate::clock::Clock;
+use crate::downloader::base_dir::TempFile;
+use crate::downloader::fault::{Fault, local};
+use crate::downloader::order::CopyOrder;
+use crate::downloader::partials::{Claim, Origin, Partial};
+use crate::downloader::room::Reservation;
+use crate::downloader::tree_hash::{GROUP, TreeHasher, Trunk};
+use crate::names::FileName;
+use crate::wire::worker::TaskId;
+
+use super::{Copied, Copying, Fetcher};
+
+/// Files from this size on are written past the page cache.
+const DIRECT_FROM: u64 = 4 << 20;
+
+/// A copy that is not whole yet. Dropped without a word it is gone.
+pub(super) struct Draft<'a> {
+    pub(super) temp: TempFile<'a>,
+    /// Held where the room is not set aside by the file system itself.
+    reservation: Option<Reservation>,
+    claim: Option<&'a Claim<'a>>,
+    name: FileName,
+    began: TaskId,
+    inode: u64,
+    size: u64,
+    origin: Origin,
+    /// Has seen every byte of the file.
+    pub(super) hasher: TreeHasher,
+    /// Whether its bytes came over more than one connection.
+    pub(super) was_resumed: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// Begins a copy of `size` bytes; none of them is asked for before there is room for all.
+    pub(super) fn begin(
+        fetcher: &'a Fetcher,
+        copying: &Copying<'a>,
+        size: u64,
+        origin: Origin,
+    ) -> Result<Self, Fault> {
+        let reservation = fetcher.reserve(size)?;
+        let temp = fetcher.base.create_temp(copying.order.id).map_err(local)?;
+        let inode = temp.file().metadata().map_err(local)?.ino();
+        let mut draft = Draft {
+            temp,
+            reservation: None,
+            claim: copying.claim,
+            name: copying.order.name.clone(),
+            began: copying.order.id,
+            inode,
+            size,
+            origin,
+            hasher: TreeHasher::resume(Trunk::default()),
+            was_resumed: false,
+        };
+        draft.settle(reservation).map_err(local)?;
+        Ok(draft)
+    }
+
+    /// Takes up what was kept of an earlier copy, if anything was and its room is to be had.
+    pub(super) fn take_up(fetcher: &'a Fetcher, claim: &'a Claim<'a>) -> Option<Self> {
+        let kept = claim.kept()?;
+        let length = kept.trunk.length();
+        let taken_up = || -> Result<Self, Fault> {
+            let temp = fetcher.base.open_temp(kept.began).map_err(local)?;
+            let found = temp.file().metadata().map_err(local)?;
+            if found.len() < length || found.ino() != kept.inode {
+                return Err(local(io::Error::other("another file stands in its place")));
+            }
+            // After a kill the room of the whole file may still be set aside.
+            temp.cut(length).map_err(local)?;
+            let reservation = fetcher.reserve(kept.size - length)?;
+            let mut draft = Draft {
+                temp,
+                reservation: None,
+                claim: Some(claim),
+                name: kept.name.clone(),
+                began: kept.began,
+                inode: kept.inode,
+                size: kept.size,
+                origin: kept.origin.clone(),
+                hasher: TreeHasher::resume(kept.trunk.clone()),
+                was_resumed: true,
+            };
+            draft.settle(reservation).map_err(local)?;
+            Ok(draft)
+        };
+        match taken_up() {
+            Ok(draft) => {
+                tracing::info!(file = %kept.name, length, size = kept.size, "copy taken up again");
+                Some(draft)
+            }
+            Err(fault) => {
+                tracing::info!(file = %kept.name, ?fault, "an interrupted copy cannot be resumed");
+                claim.forget(kept.began);
+                None
+            }
+        }
+    }
+
+    fn settle(&mut self, reservation: Reservation) -> io::Result<()> {
+        // A file that is written in one go needs nothing set aside beforehand.
+        self.reservation = if self.size <= GROUP as u64 {
+            Some(reservation)
+        } else {
+            self.temp.preallocate(self.size, reservation)?
+        };
+        if self.size >= DIRECT_FROM {
+            self.temp.write_directly();
+        }
+        Ok(())
+    }
+
+    /// The size of the whole file.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How many bytes are here.
+    pub(super) fn position(&self) -> u64 {
+        self.hasher.position()
+    }
+
+    /// The entity tag of the master whose bytes are here.
+    pub(super) fn etag(&self) -> Option<&str> {
+        self.origin.etag.as_deref()
+    }
+
+    /// Whether its bytes are from where `order` says.
+    pub(super) fn is_of(&self, order: &CopyOrder) -> bool {
+        self.origin.source == order.source && self.origin.dir == order.dir
+    }
+
+    /// The next bytes come over another connection.
+    pub(super) fn go_on_from(&mut self, origin: Origin) {
+        self.origin = origin;
+        self.was_resumed = true;
+    }
+
+    /// What it is when all bytes are here.
+    pub(super) fn copied(&self) -> Copied {
+        Copied { size: self.size, hash: self.hasher.finalize(), verified: true }
+    }
+
+    /// What would be kept of it now.
+    pub(super) fn partial(&self, clock: &Clock) -> Partial {
+        Partial {
+            name: self.name.clone(),
+            began: self.began,
+            inode: self.inode,
+            size: self.size,
+            origin: self.origin.clone(),
+            trunk: self.hasher.trunk(self.size),
+            at: clock.now(),
+        }
+    }
+
+    /// Writes down how far a copy has come. It goes on, whether that works or not.
+    pub(super) fn note(claim: &Claim<'_>, partial: &Partial) {
+        if let Err(error) = claim.keep(partial) {
+            tracing::warn!(file = %partial.name, %error, "a copy could not be resumed from here");
+        }
+    }
+
+    pub(super) fn claim(&self) -> Option<&'a Claim<'a>> {
+        self.claim
+    }
+
+    /// Leaves it for a later copy of that name, if there is enough of it.
+    pub(super) fn keep(self, clock: &Clock) {
+        let partial = self.partial(clock);
+        let length = partial.trunk.length();
+        let Some(claim) = self.claim.filter(|_| length > 0) else { return self.discard() };
+        let kept = self.temp.sync().and_then(|()| {
+            Draft::note(claim, &partial);
+            self.temp.keep(length)
+        });
+        match kept {
+            Ok(()) => tracing::info!(file = %partial.name, length, "an interrupted copy is kept"),
+            Err(error) => {
+                tracing::warn!(file = %partial.name, %error, "an interrupted copy cannot be kept");
+                claim.forget(partial.began);
+            }
+        }
+    }
+
+    /// Removes it and everything that is known of it.
+    pub(super) fn discard(self) {
+        drop(self.temp);
+        if let Some(claim) = self.claim {
+            claim.forget(self.began);
+        }
+    }
+
+    /// Makes it durable and puts it into its place.
+    pub(super) fn publish(self, name: &FileName) -> io::Result<()> {
+        self.temp.publish(name)?;
+        if let Some(reservation) = self.reservation {
+            reservation.settle();
+        }
+        if let Some(claim) = self.claim {
+            claim.is_in_place();
+        }
+        Ok(())
+    }
+}

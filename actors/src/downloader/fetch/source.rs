@@ -1,0 +1,147 @@
+//! Asking a source: where its data port is, and for bytes, over connections that are used again.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Copying, Ended, Fetcher};
+use crate::downloader::cancel::Cancel;
+use crate::downloader::fault::{Fault, remote};
+use crate::downloader::order::CopyOrder;
+use crate::downloader::source_link::{AnswerHead, SourceLink};
+use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
+use crate::token::SharedToken;
+use crate::wire::worker::{Blame, WorkerInfo};
+
+/// How long an unused connection is kept: less than a source waits for the next request.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How many unused connections to one source are kept.
+const MOST_IDLE: usize = 8;
+
+/// Connections to sources that nobody uses at the moment.
+#[derive(Default)]
+pub(super) struct Links(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
+
+impl Links {
+    fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|_, idle| {
+            idle.retain(|(since, _)| since.elapsed() < IDLE);
+            !idle.is_empty()
+        });
+        links.get_mut(&addr)?.pop().map(|(_, link)| link)
+    }
+
+    /// Keeps a connection for the next copy, if its last answer was read to its end. One that was
+    /// made slow for this copy is closed.
+    pub(super) fn put_back(&self, copying: &Copying<'_>, link: SourceLink, head: &AnswerHead) {
+        copying.cancel.release();
+        if !head.keep_alive || !link.is_at_rest() || link.is_slowed() {
+            return;
+        }
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = links.entry(copying.addr).or_default();
+        if idle.len() < MOST_IDLE {
+            idle.push((Instant::now(), link));
+        }
+    }
+}
+
+impl Fetcher {
+    /// A new connection to the data port.
+    pub(super) fn connect(&self, copying: &Copying<'_>) -> Result<SourceLink, Ended> {
+        let addr = copying.addr;
+        SourceLink::connect(addr, self.timeouts, copying.cancel).map_err(|error| {
+            let doing = format!("the data port {addr} cannot be reached");
+            Ended::Off { doing, error, arrived: 0 }
+        })
+    }
+
+    /// Asks for the master over a connection that is there already, or a new one.
+    pub(super) fn get(
+        &self,
+        copying: &Copying<'_>,
+        headers: &[(&str, &str)],
+    ) -> Result<(SourceLink, AnswerHead), Ended> {
+        if let Some(mut link) = self.links.take(copying.addr)
+            && link.watch(copying.cancel).is_ok()
+            && let Ok(head) = self.ask(&mut link, copying, &copying.path, headers)
+        {
+            return Ok((link, head));
+        }
+        // It may have been closed just then, which says nothing of the source.
+        let mut link = self.connect(copying)?;
+        let head = self.ask(&mut link, copying, &copying.path, headers)?;
+        Ok((link, head))
+    }
+
+    pub(super) fn ask(
+        &self,
+        link: &mut SourceLink,
+        copying: &Copying<'_>,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<AnswerHead, Ended> {
+        let addr = copying.addr;
+        let ticket = self.token.as_ref().map(|token| {
+            TicketKey::of(token).sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
+        });
+        let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
+        let headers: Vec<_> = ticket.into_iter().chain(headers.iter().copied()).collect();
+        link.get(addr, path, &headers).map_err(|error| {
+            let doing = format!("the data port {addr} did not answer");
+            Ended::Off { doing, error, arrived: 0 }
+        })
+    }
+
+    /// Where the source's data port is: as its `/info` says, else the port after its own. An old
+    /// cfw has none, and does not know that question. It may also be out of our reach: cfws of
+    /// different hosts have nothing to say to each other.
+    pub(super) fn ask_for_data_port(
+        &self,
+        order: &CopyOrder,
+        cancel: &Cancel,
+    ) -> Result<Option<SocketAddr>, Fault> {
+        let host = order.source.socket();
+        let asked = self.ask_for_info(host, None, cancel).and_then(|(status, text)| {
+            match &self.token {
+                // Told only to a program that asks for it, which no old cfw does.
+                Some(token) if status == 401 => self.ask_for_info(host, Some(token), cancel),
+                _ => Ok((status, text)),
+            }
+        });
+        let (status, text) = match asked {
+            Ok((404, _)) => return Ok(None),
+            Err(_) if self.external.is_some() => return Ok(None),
+            asked => asked.map_err(|error| {
+                remote(format_args!("the source {host} cannot be asked"), &error)
+            })?,
+        };
+        let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
+        match (info, host.port().checked_add(1)) {
+            (Some(info), _) => Ok(Some(info.data_listen)),
+            (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),
+            (None, None) => {
+                let reason = format!("the source {host} names no data port");
+                Err(Fault::Blamed(Blame::Source, reason))
+            }
+        }
+    }
+
+    /// Status and text of a source's `/info`.
+    fn ask_for_info(
+        &self,
+        host: SocketAddr,
+        token: Option<&SharedToken>,
+        cancel: &Cancel,
+    ) -> io::Result<(u16, Vec<u8>)> {
+        let mut link = SourceLink::connect(host, self.timeouts, cancel)?;
+        let bearer = token.map(SharedToken::bearer);
+        let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
+        let head = link.get(host, "/info", header.as_slice())?;
+        Ok((head.status, link.read_text(&head)?))
+    }
+}

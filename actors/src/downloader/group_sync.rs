@@ -1,0 +1,90 @@
+//! One sync for many: whoever comes while one is under way waits for the next, which then stands
+//! for all that came until it began.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Syncs of one thing, numbered by their beginnings.
+#[derive(Debug, Default)]
+pub struct GroupSync {
+    turns: Mutex<Turns>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Turns {
+    begun: u64,
+    /// The last that succeeded.
+    done: u64,
+    under_way: bool,
+}
+
+impl GroupSync {
+    /// Returns when a sync that began after this call has succeeded; `sync` makes one, if nobody
+    /// else does.
+    pub fn wait_or<E>(&self, sync: impl Fn() -> Result<(), E>) -> Result<(), E> {
+        let mut turns = self.turns();
+        let wanted = turns.begun + 1;
+        while turns.done < wanted {
+            if turns.under_way {
+                turns = self.ended.wait(turns).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            turns.under_way = true;
+            turns.begun += 1;
+            let mine = turns.begun;
+            drop(turns);
+            let synced = sync();
+            turns = self.turns();
+            turns.under_way = false;
+            self.ended.notify_all();
+            // One that failed is tried again by whoever waited for it.
+            synced?;
+            turns.done = mine;
+        }
+        Ok(())
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn each_is_covered_by_a_sync_that_began_after_it_came() {
+        let (group, syncs, written) = (GroupSync::default(), AtomicU64::new(0), AtomicU64::new(0));
+        let synced = AtomicU64::new(0);
+        let sync = || {
+            let seen = written.load(Ordering::SeqCst);
+            syncs.fetch_add(1, Ordering::SeqCst);
+            std::thread::yield_now();
+            synced.fetch_max(seen, Ordering::SeqCst);
+            Ok::<(), ()>(())
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let mine = written.fetch_add(1, Ordering::SeqCst) + 1;
+                        group.wait_or(sync).unwrap();
+                        // What was written by others between is covered too.
+                        assert!(synced.load(Ordering::SeqCst) >= mine);
+                    }
+                });
+            }
+        });
+        assert!(syncs.load(Ordering::SeqCst) <= 1600);
+    }
+
+    #[test]
+    fn a_failure_is_told_and_does_not_count() {
+        let group = GroupSync::default();
+        assert_eq!(group.wait_or(|| Err("full")), Err("full"));
+        assert_eq!(group.wait_or(|| Ok::<(), &str>(())), Ok(()));
+    }
+}
