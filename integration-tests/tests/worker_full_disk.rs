@@ -81,10 +81,11 @@ fn a_state_store_whose_disk_was_full_works_again_without_a_restart() {
     let refused = (2..20_000).find(|epoch| store.raise_epoch(Epoch(*epoch)).is_err());
     let refused = refused.unwrap();
 
+    drop(full);
     std::fs::remove_file(filler).unwrap();
     let until = std::time::Instant::now() + reelyard_integration_tests::worker_rig::PATIENCE;
-    while store.raise_epoch(Epoch(refused)).is_err() {
-        assert!(std::time::Instant::now() < until, "it stays closed");
+    while let Err(error) = store.raise_epoch(Epoch(refused)) {
+        assert!(std::time::Instant::now() < until, "it stays closed: {error}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert_eq!(store.epoch().unwrap(), Epoch(refused));
