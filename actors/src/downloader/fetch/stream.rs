@@ -15,7 +15,7 @@ use crate::downloader::fault::{Fault, local};
 use crate::downloader::pacer::Pacer;
 use crate::downloader::partials::{Claim, Partial};
 use crate::downloader::source_link::SourceLink;
-use crate::downloader::tree_hash::GROUP;
+use crate::downloader::tree_hash::{GROUP, Trunk};
 use crate::host::BitsPerSecond;
 
 /// A step that fills slowly is ended after this long, so that progress shows.
@@ -51,9 +51,10 @@ pub(super) fn receive(
         told: Instant::now(),
         size,
     };
-    if size - draft.position() <= GROUP as u64 {
+    let left = usize::try_from(size - draft.position()).unwrap_or(usize::MAX);
+    if left <= GROUP {
         // Not worth a thread.
-        let (at, mut buffer) = (draft.position(), Buffer::new());
+        let (at, mut buffer) = (draft.position(), Buffer::of(left));
         intake.fill(&mut buffer, at)?;
         draft.temp.write_at(buffer.bytes(), at).map_err(local)?;
         draft.hasher.update(buffer.bytes());
@@ -151,7 +152,7 @@ impl Intake<'_> {
     }
 }
 
-/// Memory for one group that begins where direct writes want it to.
+/// Memory for a group, or less, that begins where direct writes want it to.
 struct Buffer {
     space: Vec<u8>,
     start: usize,
@@ -159,8 +160,8 @@ struct Buffer {
 }
 
 impl Buffer {
-    fn new() -> Self {
-        let space = vec![0; GROUP + ALIGNMENT];
+    fn of(bytes: usize) -> Self {
+        let space = vec![0; bytes + ALIGNMENT];
         let start = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         Buffer { space, start, filled: 0 }
     }
@@ -190,10 +191,7 @@ impl<'a> Notes<'a> {
         Notes { is_wanted, last, every, noted: Instant::now(), clock }
     }
 
-    fn due(
-        &mut self,
-        trunk: impl FnOnce() -> crate::downloader::tree_hash::Trunk,
-    ) -> Option<Partial> {
+    fn due(&mut self, trunk: impl FnOnce() -> Trunk) -> Option<Partial> {
         if !self.is_wanted || self.noted.elapsed() < self.every {
             return None;
         }
@@ -259,7 +257,7 @@ impl<'scope> Writer<'scope> {
         }
         if self.unmade > 0 {
             self.unmade -= 1;
-            return Some(Buffer::new());
+            return Some(Buffer::of(GROUP));
         }
         self.back.recv().ok()
     }
