@@ -9,6 +9,7 @@ pub mod journal_probe;
 pub mod memory_hub;
 pub mod old_yard;
 pub mod running;
+pub mod simulation;
 pub mod stand_in_cfw;
 pub mod stand_in_subscriber;
 pub mod stand_in_task_manager;
