@@ -27,6 +27,11 @@ pub struct Context {
     pub trace: Trace,
     /// Whether it was right.
     pub judge: Judge,
+    /// The node that began to lead last: where the old cfws' one address leads.
+    pub leader: usize,
+    /// How many calls of a hundred to that address go to some node instead.
+    pub astray: u32,
+    nodes: usize,
     calls: u64,
 }
 
@@ -41,13 +46,16 @@ macro_rules! tell {
 
 impl Context {
     /// Nothing has happened yet.
-    pub fn new(seed: u64, judge: Judge) -> Self {
+    pub fn new(seed: u64, nodes: usize, judge: Judge) -> Self {
         Context {
             queue: Queue::default(),
             rng: fastrand::Rng::with_seed(seed),
             network: Network::default(),
             trace: Trace::default(),
             judge,
+            leader: 0,
+            astray: 15,
+            nodes,
             calls: 0,
         }
     }
@@ -65,6 +73,12 @@ impl Context {
     /// True so many times of a hundred.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.rng.u32(0..100) < percent
+    }
+
+    /// The node behind the one address that old cfws know.
+    pub fn service(&mut self) -> Party {
+        let astray = self.chance(self.astray);
+        Party::Node(if astray { self.rng.usize(0..self.nodes) } else { self.leader })
     }
 
     /// An id for a request.

@@ -55,7 +55,7 @@ impl Host {
         }
         let program = match plan.ours {
             true => Program::Ours(Ours::new(plan.at_once, nodes)),
-            false => Program::Old(Old::new(id % nodes)),
+            false => Program::Old(Old::default()),
         };
         let (addr, role) = (plan.addr, plan.role);
         Host { id, addr, role, up: false, life: 0, clock_off: 0, disk, program }

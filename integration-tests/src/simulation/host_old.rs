@@ -12,7 +12,7 @@ use super::context::Context;
 use super::disk::{Copy, joined};
 use super::host::{Host, Program, read_told};
 use super::letters::{Answer, Call};
-use super::parties::{Party, Timer};
+use super::parties::Timer;
 use crate::tell;
 
 /// Between two polls, in milliseconds.
@@ -39,23 +39,22 @@ struct Download {
 
 /// A cfw.
 pub struct Old {
-    /// The node that it takes for its cfm.
-    node: usize,
     download: Option<Download>,
     calls: BTreeMap<u64, Asking>,
     /// What its downloader does now and then, in cases of a hundred: fails, hangs, cuts short.
     pub faults: [u32; 3],
 }
 
-impl Old {
+impl Default for Old {
     /// A cfw that was never started.
-    pub fn new(node: usize) -> Self {
-        Old { node, download: None, calls: BTreeMap::new(), faults: [8, 4, 4] }
+    fn default() -> Self {
+        Old { download: None, calls: BTreeMap::new(), faults: [8, 4, 4] }
     }
+}
 
+impl Old {
     pub(super) fn restart(&mut self) {
-        let (node, faults) = (self.node, self.faults);
-        *self = Old { faults, ..Old::new(node) };
+        *self = Old { faults: self.faults, ..Old::default() };
     }
 }
 
@@ -83,7 +82,7 @@ impl Host {
     }
 
     fn say(&mut self, context: &mut Context, call: Call, asking: Asking) {
-        let to = Party::Node(self.old().node);
+        let to = context.service();
         let id = context.call(self.party(), self.life, to, call, PATIENCE);
         self.old().calls.insert(id, asking);
     }

@@ -435,6 +435,7 @@ impl Node {
         self.settle_all(context, back);
         if let Some(epoch) = leading {
             tell!(context, "{} leads in epoch {epoch}", self.party());
+            context.leader = self.id;
             context.judge.leads(self.id, epoch.0);
             self.own.lead(epoch);
             let now = self.clock(context);

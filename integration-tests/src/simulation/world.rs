@@ -45,7 +45,7 @@ impl World {
         let mut rng = fastrand::Rng::with_seed(seed);
         let scene = Arc::new(Scene::draw(&mut rng));
         let deeds = operator::draw(&scene, &mut rng);
-        let mut context = Context::new(rng.u64(..), Judge::new(&scene));
+        let mut context = Context::new(rng.u64(..), scene.nodes, Judge::new(&scene));
         context.network.lost_of_1000 = scene.lost_of_1000;
         let yard = scene.yard.clone();
         context.judge.versions = yard.versions.clone();
@@ -246,6 +246,7 @@ impl World {
         tell!(self.context, "-- everything is healed --");
         self.context.queue.drop_deeds();
         self.context.network.heal();
+        self.context.astray = 0;
         let all: u64 = self.yard.masters.values().map(|master| master.size).sum();
         for node in &mut self.nodes {
             node.crash(&mut self.context);
