@@ -15,7 +15,8 @@ use reelyard_actors::journal::{
 };
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::task_manager::{
-    ChangeRefused, Dispatcher, OldState, Standing, TaskBook, TaskEvent, Tasks, change_answer, split,
+    ChangeRefused, Dispatcher, OldState, Standing, TaskBook, TaskEvent, TaskManagerView, Tasks,
+    change_answer, split,
 };
 use reelyard_actors::wire::worker::{ReportsTaken, TaskId};
 
@@ -614,8 +615,11 @@ impl Node {
             return;
         }
         self.shown = (epoch, Arc::clone(open));
-        for poll in std::mem::take(&mut self.polls) {
-            self.hold_or_answer(context, poll);
+        if !self.polls.is_empty() {
+            let board = self.board(context);
+            for poll in std::mem::take(&mut self.polls) {
+                self.hold_or_answer(context, &board, poll);
+            }
         }
     }
 
@@ -643,17 +647,23 @@ impl Node {
             let answer = self.orders(context, host).unwrap_or(Answer::status(503));
             return context.answer(self.party(), caller.0, caller.1, answer);
         }
-        self.hold_or_answer(context, Poll { number, caller, host, known });
+        let board = self.board(context);
+        self.hold_or_answer(context, &board, Poll { number, caller, host, known });
         if self.polls.last().is_some_and(|poll| poll.number == number) {
             context.after(wait, self.party(), self.life, Timer::PollIsOver(number));
         }
     }
 
-    fn hold_or_answer(&mut self, context: &mut Context, poll: Poll) {
+    /// What there is to see of the TaskManager.
+    fn board(&mut self, context: &Context) -> TaskManagerView {
         let now = self.clock(context);
         let epoch = self.own.epoch();
         let (desk, standing) = self.at(now);
-        let answer = match desk.view(standing, epoch).orders_for(poll.host) {
+        desk.view(standing, epoch)
+    }
+
+    fn hold_or_answer(&mut self, context: &mut Context, board: &TaskManagerView, poll: Poll) {
+        let answer = match board.orders_for(poll.host) {
             Some(orders) if !orders.is_news_for(&poll.known) => return self.polls.push(poll),
             Some(orders) => Answer::ok(serde_json::to_vec(&orders).unwrap_or_default()),
             None => Answer::status(503),
@@ -662,10 +672,7 @@ impl Node {
     }
 
     fn orders(&mut self, context: &Context, host: HostAddr) -> Option<Answer> {
-        let now = self.clock(context);
-        let epoch = self.own.epoch();
-        let (desk, standing) = self.at(now);
-        let orders = desk.view(standing, epoch).orders_for(host)?;
+        let orders = self.board(context).orders_for(host)?;
         Some(Answer::ok(serde_json::to_vec(&orders).unwrap_or_default()))
     }
 

@@ -103,7 +103,7 @@ impl Scene {
             yard,
             settings: draw_settings(rng),
             lost_of_1000: [0, 2, 10, 30][rng.usize(0..4)],
-            trouble: rng.u64(60_000..150_000),
+            trouble: rng.u64(40_000..110_000),
         }
     }
 
@@ -168,8 +168,8 @@ fn draw_settings(rng: &mut fastrand::Rng) -> TaskSettings {
         timeout: seconds(rng.u64(20..60)),
         pickup_timeout: seconds(rng.u64(15..40)),
         back_off: BackOffSettings { base: seconds(rng.u64(2..8)), cap: seconds(40) },
-        keep_ended: seconds(rng.u64(20..120)),
-        keep_ended_count: rng.usize(3..60),
+        keep_ended: seconds(rng.u64(10..60)),
+        keep_ended_count: rng.usize(3..20),
         ignore_prefixes: vec![IGNORED.to_vec()],
         ungraded_hot: rng.bool(),
         storage_limit_percent: [90, 80, 100][rng.usize(0..3)],
