@@ -96,7 +96,8 @@ impl HostClient {
         if data_addr.ip().is_unspecified() {
             data_addr = SocketAddr::new(self.host.ip(), data_addr.port());
         }
-        Ok(Program { kind: HostKind::Reelyard { data_addr }, version: Some(info.version) })
+        let kind = HostKind::Reelyard { data_addr, fetches_from_old: info.fetches_from_old };
+        Ok(Program { kind, version: Some(info.version) })
     }
 
     /// Everything the host holds: from a Reelyard worker its inventory, from an old cfw its list.

@@ -86,9 +86,9 @@ impl BackOff {
     }
 
     /// Whether it is so long over that the next failure counts as the first again: as long as it
-    /// lasted, and at least `base`.
-    pub fn is_stale(&self, base: Duration, now: Millis) -> bool {
-        now >= self.until.after(self.until.since(self.since).max(base))
+    /// lasted, and at least `least`.
+    pub fn is_stale(&self, least: Duration, now: Millis) -> bool {
+        now >= self.until.after(self.until.since(self.since).max(least))
     }
 }
 
@@ -97,6 +97,16 @@ impl BackOffSettings {
     pub fn after_failures(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         self.base.saturating_mul(1 << doublings).min(self.cap)
+    }
+
+    /// How long a back-off is remembered at least once it is over. A file's turn may come long after
+    /// it might be tried again: were it forgotten sooner than `cap`, a few bad files that fail by
+    /// turns would each begin anew at `base`, and those behind them would never get theirs.
+    pub fn remembered(&self, blamed: &Blamed) -> Duration {
+        match blamed {
+            Blamed::File(_) => self.cap,
+            Blamed::Source(_) | Blamed::Destination(_) | Blamed::Pair(..) => self.base,
+        }
     }
 
     /// The back-off that a failure of `blamed` at `now` sets, given the one that stands. None when
@@ -148,6 +158,20 @@ mod tests {
         assert_eq!(next(Millis(999), Millis(2000)), None);
         let until = next(Millis(11_000), Millis(12_000)).unwrap().until;
         assert_eq!(until, Millis(32_000));
+    }
+
+    #[test]
+    fn bad_files_that_fail_by_turns_back_off_longer_each_time() {
+        // Its source is busy with another bad file for longer than the first back-offs last.
+        let (mut standing, mut now) = (None, Millis(0));
+        for failures in 1..5 {
+            let until = SETTINGS.next(blamed(), standing.as_ref(), now, now).unwrap().until;
+            assert_eq!(until, now.after(SETTINGS.after_failures(failures)));
+            let failed = BackOff { failures, since: now, until, reason: String::new() };
+            now = until.after(SETTINGS.cap / 2);
+            let stale = failed.is_stale(SETTINGS.remembered(&blamed()), now);
+            standing = (!stale).then_some(failed);
+        }
     }
 
     #[test]

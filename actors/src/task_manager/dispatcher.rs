@@ -309,7 +309,7 @@ impl Dispatcher {
         }
         let at = applied.at;
         match &applied.event {
-            TaskEvent::Completed { id, .. } => {
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 let arrived = book.task(*id).map(|task| {
                     self.signs.ended(task, at);
                     self.land(task.destination, book.file(&task.name), Some(task.size), at)
@@ -358,7 +358,9 @@ impl TaskCounters {
     fn count(&mut self, event: &TaskEvent) {
         match event {
             TaskEvent::Created(_) => self.created += 1,
-            TaskEvent::Completed { .. } => self.completed += 1,
+            TaskEvent::Completed { .. } | TaskEvent::CompletedUnverified { .. } => {
+                self.completed += 1;
+            }
             TaskEvent::Ended { ending, .. } => match ending.how {
                 GivenUp::Failed => self.failed += 1,
                 GivenUp::Timeout => self.timed_out += 1,

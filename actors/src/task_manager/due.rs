@@ -136,10 +136,9 @@ impl Deciding<'_> {
             return None;
         }
         let tasks = self.forgettable_tasks();
-        let base = self.settings.back_off.base;
-        let stale =
-            |(_, back_off): &(_, &super::back_off::BackOff)| back_off.is_stale(base, self.now);
-        let held = self.book.back_offs().iter().filter(stale);
+        let held = self.book.back_offs().iter().filter(|(blamed, back_off)| {
+            back_off.is_stale(self.settings.back_off.remembered(blamed), self.now)
+        });
         let back_offs: Vec<_> = held.map(|(blamed, _)| blamed.clone()).take(AT_ONCE).collect();
         (!tasks.is_empty() || !back_offs.is_empty())
             .then_some(TaskEvent::Forgot { tasks, back_offs })

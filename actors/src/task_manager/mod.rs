@@ -49,10 +49,9 @@ pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
 pub use messages::*;
 pub use reports::Heard;
-pub use settings::{BackOffSettings, HostSetting, TaskSettings};
+pub use settings::{BackOffSettings, HostSetting, Spread, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
-pub use time_out::OLD_COPY_SPEED;
 pub use views::*;
 
 use crate::catalog::LookUpMasters;

@@ -66,7 +66,7 @@ impl TaskManager {
     /// Tells the operator of an event.
     fn tell(&self, event: &TaskEvent) {
         match event {
-            TaskEvent::Completed { id, .. } => {
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
                     let took = humantime::format_duration(task.changed.since(task.created));

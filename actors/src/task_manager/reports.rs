@@ -29,7 +29,9 @@ impl Deciding<'_> {
             let task = task.filter(|task| task.destination == host && task.name == report.name);
             match (task, &report.said) {
                 (Some(task), said) => self.hear_of(task, said, &mut heard),
-                (None, Said::Done { .. }) => heard.events.extend(self.stray_copy(host, report)),
+                (None, Said::Done { .. } | Said::DoneUnverified { .. }) => {
+                    heard.events.extend(self.stray_copy(host, report))
+                }
                 (None, Said::Failed { .. }) => {}
                 (None, Said::Working | Said::Progress { .. }) => {
                     if !heard.cancelled.contains(&report.task) {
@@ -56,13 +58,13 @@ impl Deciding<'_> {
             }
             Said::Done { size, hash } => {
                 let (size, hash) = (Some(*size), Some(*hash));
-                if self.ending().contains(&id) {
-                    // If its end under way comes first, the task cannot be completed any more, and
-                    // the copy is there all the same.
-                    let (host, name) = (task.destination, task.name.clone());
-                    heard.events.push(TaskEvent::Placed { host, name });
-                }
+                heard.events.extend(self.found_at_its_end(task));
                 heard.events.push(TaskEvent::Completed { id, size, hash });
+            }
+            Said::DoneUnverified { size, hash } => {
+                let (size, hash) = (*size, *hash);
+                heard.events.extend(self.found_at_its_end(task));
+                heard.events.push(TaskEvent::CompletedUnverified { id, size, hash });
             }
             Said::Failed { blame, reason } => {
                 let reason = reason.chars().take(LONGEST_REASON).collect();
@@ -74,6 +76,15 @@ impl Deciding<'_> {
                 ));
             }
         }
+    }
+
+    /// The copy of a task whose end is under way: if that comes first, the task cannot be completed
+    /// any more, and the copy is there all the same.
+    fn found_at_its_end(&self, task: &Task) -> Option<TaskEvent> {
+        let ends =
+            |event: &TaskEvent| matches!(event, TaskEvent::Ended { id, .. } if *id == task.id);
+        let (host, name) = (task.destination, task.name.clone());
+        self.in_flight.events().any(ends).then_some(TaskEvent::Placed { host, name })
     }
 
     /// A copy of a task that is not open any more, or not known: it is there all the same.

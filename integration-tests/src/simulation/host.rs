@@ -54,7 +54,7 @@ impl Host {
             }
         }
         let program = match plan.ours {
-            true => Program::Ours(Ours::new(plan.at_once, nodes)),
+            true => Program::Ours(Ours::new(plan.at_once, plan.fetches_from_old, nodes)),
             false => Program::Old(Old::default()),
         };
         let (addr, role) = (plan.addr, plan.role);
@@ -152,6 +152,7 @@ impl Host {
             Call::Read { name, offset, length } if self.role.is_source() => {
                 read(yard, name, *offset, *length)
             }
+            Call::Hash { .. } if matches!(self.program, Program::Old(_)) => Answer::status(404),
             Call::Hash { name } if self.role.is_source() => match yard.masters.get(name) {
                 Some(master) => Answer::ok(serde_json::to_vec(&master.content).unwrap_or_default()),
                 None => Answer::status(404),

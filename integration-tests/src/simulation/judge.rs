@@ -84,7 +84,7 @@ pub struct Judge {
     /// Who truly holds a file.
     pub on_disk: BTreeMap<FileName, BTreeSet<HostAddr>>,
     parties: BTreeMap<HostAddr, Party>,
-    ours: BTreeMap<HostAddr, bool>,
+    programs: BTreeMap<HostAddr, wires::Speaks>,
     settings: TaskSettings,
     signs: BTreeMap<TaskId, Vec<(usize, Millis)>>,
     leaders: BTreeMap<u64, usize>,
@@ -105,7 +105,7 @@ impl Judge {
             versions: BTreeSet::new(),
             on_disk: BTreeMap::new(),
             parties: parties.map(|(number, host)| (host.addr, Party::Host(number))).collect(),
-            ours: scene.hosts.iter().map(|host| (host.addr, host.ours)).collect(),
+            programs: scene.hosts.iter().map(|host| (host.addr, wires::Speaks::of(host))).collect(),
             settings: scene.settings.clone(),
             signs: BTreeMap::new(),
             leaders: BTreeMap::new(),
@@ -115,6 +115,11 @@ impl Judge {
     /// Who answers at an address.
     pub fn party_at(&self, host: HostAddr) -> Option<Party> {
         self.parties.get(&host).copied()
+    }
+
+    /// Whether a Reelyard worker answers at an address.
+    pub fn is_ours(&self, host: HostAddr) -> bool {
+        self.programs.get(&host).is_some_and(|program| program.ours)
     }
 
     /// Something must not be so. Only the first is kept.
@@ -237,13 +242,13 @@ impl Judge {
                     sources::check(record, task, self.settings.copies_per_source),
                     ignored::check(task),
                     one_copy::check(record, task),
-                    wires::check(&self.ours, task),
+                    wires::check(&self.programs, task),
                 ] {
                     self.check(verdict);
                 }
                 self.record.open.insert(task.id, task.clone());
             }
-            TaskEvent::Completed { id, .. } => {
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 if let Some(task) = self.record.open.remove(id) {
                     self.confirm(task.destination, &task.name);
                 } else {
@@ -252,10 +257,8 @@ impl Judge {
             }
             TaskEvent::Ended { id, ending, back_off } => {
                 let leader = self.leaders.get(&commit.epoch.0).copied();
-                let is_ours = |host: &HostAddr| self.ours.get(host) == Some(&true);
-                if let Some(task) =
-                    self.record.open.get(id).filter(|task| is_ours(&task.destination))
-                {
+                let open = self.record.open.get(id);
+                if let Some(task) = open.filter(|task| self.is_ours(task.destination)) {
                     let signs = self.signs.get(id).map_or(&[][..], Vec::as_slice);
                     let timeout = self.settings.timeout;
                     let verdict = signs::check(task, ending, leader, applied.at, signs, timeout);
@@ -345,10 +348,10 @@ impl Judge {
         name: &FileName,
         content: u64,
         task: Option<TaskId>,
-        ours: bool,
+        verified: bool,
     ) {
         self.copies += 1;
-        self.check(right_bytes::check(&self.versions, host, name, content, ours));
+        self.check(right_bytes::check(&self.versions, host, name, content, verified));
         let others = self.on_disk.entry(name.clone()).or_default();
         let doubled = others.iter().any(|other| *other != host);
         others.insert(host);

@@ -225,7 +225,8 @@ impl Node {
             404 => Some(HostKind::Cfw),
             200 => {
                 let info: WorkerInfo = serde_json::from_slice(&answer.body).ok()?;
-                Some(HostKind::Reelyard { data_addr: info.data_listen })
+                let (data_addr, fetches_from_old) = (info.data_listen, info.fetches_from_old);
+                Some(HostKind::Reelyard { data_addr, fetches_from_old })
             }
             _ => None,
         });

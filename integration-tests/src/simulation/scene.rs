@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{BackOffSettings, HostSetting, TaskSettings};
+use reelyard_actors::task_manager::{BackOffSettings, HostSetting, Spread, TaskSettings};
 
 /// The prefix of names that are never placed.
 pub const IGNORED: &[u8] = b"AD";
@@ -22,6 +22,8 @@ pub struct HostPlan {
     pub role: HostRole,
     /// Whether a Reelyard worker runs there, or an old cfw.
     pub ours: bool,
+    /// Whether it is ours and can fetch from old cfws too.
+    pub fetches_from_old: bool,
     /// The size of its disk, in bytes.
     pub capacity: u64,
     /// Files that it holds already.
@@ -143,10 +145,12 @@ fn draw_hosts(rng: &mut fastrand::Rng, names: &[FileName], yard: &Yard) -> Vec<H
         } else {
             Vec::new()
         };
+        let ours = rng.u32(0..100) < ours_of_100;
         hosts.push(HostPlan {
             addr: address(number),
             role,
-            ours: rng.u32(0..100) < ours_of_100,
+            ours,
+            fetches_from_old: ours && rng.u32(0..100) < 40,
             capacity: all * rng.u64(30..120) / 100 / destinations as u64 + 60_000_000,
             holds,
             at_once: rng.usize(1..4),
@@ -165,9 +169,10 @@ fn draw_settings(rng: &mut fastrand::Rng) -> TaskSettings {
     let seconds = Duration::from_secs;
     TaskSettings {
         copies_per_source: rng.usize(1..4),
+        placement: if rng.bool() { Spread::Room } else { Spread::Ring },
         timeout: seconds(rng.u64(20..60)),
         pickup_timeout: seconds(rng.u64(15..40)),
-        back_off: BackOffSettings { base: seconds(rng.u64(2..8)), cap: seconds(40) },
+        back_off: BackOffSettings { base: seconds(rng.u64(2..8)), cap: seconds(60) },
         keep_ended: seconds(rng.u64(10..60)),
         keep_ended_count: rng.usize(3..20),
         ignore_prefixes: vec![IGNORED.to_vec()],

@@ -67,11 +67,15 @@ fn placeable(world: &World) -> BTreeSet<FileName> {
 
 fn has_a_pair(world: &World, name: &FileName) -> bool {
     let is_ours = |host: &crate::simulation::host::Host| matches!(host.program, Program::Ours(_));
+    let from_old = |host: &crate::simulation::host::Host| match &host.program {
+        Program::Ours(ours) => ours.fetches_from_old(),
+        Program::Old(_) => true,
+    };
     world.hosts.iter().filter(|to| to.role.is_destination()).any(|to| {
         let wire = is_ours(to) || carries(name);
         let is_source = |role: HostRole| role.is_source();
         let source = world.hosts.iter().any(|from| {
-            is_source(from.role) && from.id != to.id && (is_ours(from) || !is_ours(to))
+            is_source(from.role) && from.id != to.id && (is_ours(from) || from_old(to))
         });
         wire && source
     })

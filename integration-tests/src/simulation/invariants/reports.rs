@@ -14,7 +14,9 @@ pub const NAME: &str = "reports arrive";
 pub fn check(record: &Record, host: HostAddr, report: &Report) -> Verdict {
     let (task, name) = (report.task, &report.name);
     let lost = match report.said {
-        Said::Done { .. } => !record.ever_held.contains(&(host, name.clone())),
+        Said::Done { .. } | Said::DoneUnverified { .. } => {
+            !record.ever_held.contains(&(host, name.clone()))
+        }
         Said::Failed { .. } => record.open.contains_key(&task),
         Said::Working | Said::Progress { .. } => false,
     };

@@ -1,5 +1,6 @@
 //! "A copy appears under its name only when its bytes are hashed, equal to the source's, and synced."
-//! An old cfw checks nothing (spec D2): of its copies this is not promised.
+//! An old cfw checks nothing (spec D2) and tells no hash: of what it fetches, and of what is fetched
+//! from it, this is not promised.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +18,10 @@ pub fn check(
     host: HostAddr,
     name: &FileName,
     content: u64,
-    ours: bool,
+    verified: bool,
 ) -> Verdict {
     let whole = versions.contains(&(name.clone(), content));
-    let verdict = match ours && !whole {
+    let verdict = match verified && !whole {
         true => Err(format!("{name:?} on {host} is nothing that its master ever was")),
         false => Ok(()),
     };

@@ -1,5 +1,5 @@
-//! "Our destinations need one of our workers as their source, for its data port"; names that the old
-//! protocol cannot carry go only to our workers.
+//! "Our destinations need one of our workers as their source, for its data port", unless they can fetch
+//! from old cfws too; names that the old protocol cannot carry go only to our workers.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,34 @@ use reelyard_actors::task_manager::NewTask;
 use reelyard_actors::wire::cfm::carries;
 
 use super::Verdict;
+use crate::simulation::scene::HostPlan;
 
 /// Its name.
 pub const NAME: &str = "wires";
 
+/// What a host's program can do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Speaks {
+    /// Whether it is a Reelyard worker.
+    pub ours: bool,
+    /// Whether it fetches from old cfws.
+    pub from_old: bool,
+}
+
+impl Speaks {
+    /// The program of a host.
+    pub fn of(host: &HostPlan) -> Self {
+        Speaks { ours: host.ours, from_old: !host.ours || host.fetches_from_old }
+    }
+}
+
 /// A task was created.
-pub fn check(ours: &BTreeMap<HostAddr, bool>, task: &NewTask) -> Verdict {
-    let is_ours = |host| ours.get(&host) == Some(&true);
-    let verdict = if is_ours(task.destination) && !is_ours(task.source) {
+pub fn check(programs: &BTreeMap<HostAddr, Speaks>, task: &NewTask) -> Verdict {
+    let program = |host| programs.get(&host).copied().unwrap_or_default();
+    let (from, to) = (program(task.source), program(task.destination));
+    let verdict = if !from.ours && !to.from_old {
         Err(format!("{} asks {} for a data port", task.id, task.source))
-    } else if !is_ours(task.destination) && !carries(&task.name) {
+    } else if !to.ours && !carries(&task.name) {
         Err(format!("{} sends {:?} to an old cfw", task.id, task.name))
     } else {
         Ok(())
