@@ -69,9 +69,9 @@ impl Deed {
 pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, Deed)> {
     let mut deeds = Vec::new();
     let names: Vec<FileName> = scene.yard.masters.keys().cloned().collect();
-    for _ in 0..rng.usize(6..26) {
+    for _ in 0..rng.usize(4..22) {
         let at = rng.u64(2000..scene.trouble);
-        let lasts = rng.u64(500..25_000);
+        let lasts = rng.u64(500..20_000);
         let name = names[rng.usize(0..names.len())].clone();
         let host = rng.usize(0..scene.hosts.len());
         let party = party(scene, rng);

@@ -105,7 +105,7 @@ impl Scene {
             yard,
             settings: draw_settings(rng),
             lost_of_1000: [0, 2, 10, 30][rng.usize(0..4)],
-            trouble: rng.u64(40_000..110_000),
+            trouble: rng.u64(20_000..65_000),
         }
     }
 
