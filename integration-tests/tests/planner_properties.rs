@@ -69,6 +69,16 @@ proptest! {
     }
 
     #[test]
+    fn a_file_of_which_a_copy_is_being_recorded_is_not_planned(case in case()) {
+        let planned = World::of(&case).round().tasks;
+        let Some(best) = planned.first() else { return Ok(()) };
+        let mut world = World::of(&case);
+        let found = TaskEvent::Placed { host: best.destination, name: best.name.clone() };
+        world.in_flight.begin(RequestId(u128::MAX), vec![found]);
+        prop_assert!(world.round().tasks.iter().all(|task| task.name != best.name));
+    }
+
+    #[test]
     fn following_changes_comes_to_the_same_as_looking_at_everything_anew(
         case in case(),
         emptied in any::<proptest::sample::Index>(),

@@ -1,6 +1,8 @@
 //! Who backs off: whoever is to blame for a failed copy is left alone for a while, and nobody else.
 //! How long, and how it comes back, is [`crate::back_off`]'s. Pure.
 
+use std::time::Duration;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -107,10 +109,18 @@ pub fn next(
     Some(BackingOff { blamed, until: now.after(time) })
 }
 
+/// How long a back-off is remembered at least once it is over. A file's turn may come long after
+/// it might be tried again: were it forgotten sooner than `cap`, a few bad files that fail by
+/// turns would each begin anew at `base`, and those behind them would never get theirs.
+pub fn remembered(cool_down: CoolDown, blamed: &Blamed) -> Duration {
+    match blamed {
+        Blamed::File(_) => cool_down.cap,
+        Blamed::Source(_) | Blamed::Destination(_) | Blamed::Pair(..) => cool_down.base,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::task_manager::samples::{host, task};
 
@@ -146,5 +156,21 @@ mod tests {
             .collect();
         assert!(ends.len() > 10, "{ends:?}");
         assert!(ends.iter().all(|end| (Millis(9000)..=Millis(10_000)).contains(end)), "{ends:?}");
+    }
+
+    #[test]
+    fn bad_files_that_fail_by_turns_back_off_longer_each_time() {
+        // Its source is busy with another bad file for longer than the first back-offs last.
+        let (mut standing, mut now) = (None, Millis(0));
+        for failures in 1..5 {
+            let failed = Task { created: now, ..task(1, "a.mpg") };
+            let blamed = Blamed::File(failed.name.clone());
+            let set = next(COOL_DOWN, blamed.clone(), standing.as_ref(), &failed, now).unwrap();
+            assert_eq!(set.until, now.after(COOL_DOWN.after_failures(failures)));
+            let failed = BackOff { failures, since: now, until: set.until, reason: String::new() };
+            now = set.until.after(COOL_DOWN.cap / 2);
+            let stale = failed.is_stale(remembered(COOL_DOWN, &blamed), now);
+            standing = (!stale).then_some(failed);
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::back_off::Blamed;
+use super::back_off::{Blamed, remembered};
 use super::decide::Deciding;
 use super::event::{Ending, GivenUp, TaskEvent};
 use super::messages::{Task, TaskState};
@@ -137,14 +137,15 @@ impl Deciding<'_> {
             return None;
         }
         let tasks = self.forgettable_tasks();
-        let base = self.settings.back_off.base;
+        let cool_down = self.settings.back_off;
         // How a trial ends counts on from here, however long it takes.
         let on_trial = |blamed: &Blamed| {
             self.book.open().values().any(|task| Blamed::all_of(task).contains(blamed))
         };
         let held = self.book.back_offs().iter();
-        let stale =
-            held.filter(|(blamed, held)| held.is_stale(base, self.now) && !on_trial(blamed));
+        let stale = held.filter(|(blamed, held)| {
+            held.is_stale(remembered(cool_down, blamed), self.now) && !on_trial(blamed)
+        });
         let back_offs: Vec<_> = stale.map(|(blamed, _)| blamed.clone()).take(AT_ONCE).collect();
         (!tasks.is_empty() || !back_offs.is_empty())
             .then_some(TaskEvent::Forgot { tasks, back_offs })

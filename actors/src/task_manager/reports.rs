@@ -58,10 +58,12 @@ impl Deciding<'_> {
             }
             Said::Done { size, hash } => {
                 let (size, hash) = (Some(*size), Some(*hash));
+                heard.events.extend(self.found_at_its_end(task));
                 heard.events.push(TaskEvent::Completed { id, size, hash });
             }
             Said::DoneUnverified { size, hash } => {
                 let (size, hash) = (*size, *hash);
+                heard.events.extend(self.found_at_its_end(task));
                 heard.events.push(TaskEvent::CompletedUnverified { id, size, hash });
             }
             Said::Failed { blame, reason } => {
@@ -76,6 +78,15 @@ impl Deciding<'_> {
         }
     }
 
+    /// The copy of a task whose end is under way: if that comes first, the task cannot be completed
+    /// any more, and the copy is there all the same.
+    fn found_at_its_end(&self, task: &Task) -> Option<TaskEvent> {
+        let ends =
+            |event: &TaskEvent| matches!(event, TaskEvent::Ended { id, .. } if *id == task.id);
+        let (host, name) = (task.destination, task.name.clone());
+        self.in_flight.events().any(ends).then_some(TaskEvent::Placed { host, name })
+    }
+
     /// A copy of a task that is not open any more, or not known: it is there all the same.
     fn stray_copy(&self, host: HostAddr, report: &Report) -> Option<TaskEvent> {
         let file = self.book.file(&report.name);
@@ -88,6 +99,7 @@ impl Deciding<'_> {
 mod tests {
     use super::*;
     use crate::clock::Millis;
+    use crate::event::RequestId;
     use crate::host::HostRole;
     use crate::journal::{InFlight, Piece};
     use crate::task_manager::back_off::Blamed;
@@ -142,6 +154,42 @@ mod tests {
         assert_eq!(heard.events, [TaskEvent::Placed { host: host(21), name: name("z.mpg") }]);
         book.apply(Millis(1), &heard.events[0]).unwrap();
         assert_eq!(hear(&book, host(21), 99, "z.mpg", done), Heard::default());
+    }
+
+    #[test]
+    fn a_done_that_meets_an_end_under_way_is_on_record_whichever_comes_first() {
+        let decide = |in_flight: &InFlight<TaskEvent>, book: &TaskBook| {
+            let (hosts, signs) = (HostTable::default(), Signs::default());
+            let settings = TaskSettings::default();
+            let now = Millis(5000);
+            let deciding = Deciding {
+                book,
+                in_flight,
+                hosts: &hosts,
+                signs: &signs,
+                settings: &settings,
+                now,
+            };
+            let said = Said::Done { size: 5, hash: ContentHash([1; 32]) };
+            let report = Report { task: TaskId(1), name: name("a.mpg"), at: now, said };
+            (deciding.cancel(TaskId(1), "somebody").unwrap(), deciding.hear(host(21), &[report]))
+        };
+        for cancelled_first in [true, false] {
+            let mut book = book();
+            let (cancel, _) = decide(&InFlight::default(), &book);
+            let mut in_flight = InFlight::default();
+            in_flight.begin(RequestId(1), cancel.clone());
+            let (_, heard) = decide(&in_flight, &book);
+            let both = match cancelled_first {
+                true => [cancel, heard.events],
+                false => [heard.events, cancel],
+            };
+            for event in both.concat() {
+                let _ = book.apply(Millis(5000), &event);
+            }
+            let file = book.file(&name("a.mpg"));
+            assert!(book.placement(host(21)).unwrap().files.contains(file.0));
+        }
     }
 
     #[test]

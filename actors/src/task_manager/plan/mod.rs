@@ -378,8 +378,13 @@ impl Occupied {
         let book = yard.book;
         let open = book.open().values().map(|task| book.file(&task.name));
         let in_flight = yard.created_in_flight().map(|task| book.file(&task.name));
+        // A copy that was found is about to be on record: the file wants no other.
+        let found = yard.in_flight.events().filter_map(|event| match event {
+            TaskEvent::Placed { name, .. } => Some(book.file(name)),
+            _ => None,
+        });
         let mut occupied = Occupied {
-            files: open.chain(in_flight).collect(),
+            files: open.chain(in_flight).chain(found).collect(),
             held_files: HashSet::new(),
             held_pairs: HashMap::new(),
         };

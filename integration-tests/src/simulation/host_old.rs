@@ -1,0 +1,184 @@
+//! An old Go cfw (spec 4.9): it polls, copies one file at a time without checking it, and says
+//! `done` whatever came of it (D1, D2). What it says once it says once (D18); its downloader may hang
+//! for ever (D17). It keeps nothing over a restart.
+
+use std::collections::BTreeMap;
+
+use reelyard_actors::task_manager::OldState;
+use reelyard_actors::wire::cfm::CfmTask;
+use reelyard_actors::wire::worker::TaskId;
+
+use super::context::Context;
+use super::disk::{Copy, joined};
+use super::host::{Host, Program, read_told};
+use super::letters::{Answer, Call};
+use super::parties::Timer;
+use crate::tell;
+
+/// Between two polls, in milliseconds.
+const POLL: u64 = 5000;
+/// How long its calls wait, in milliseconds.
+const PATIENCE: u64 = 10_000;
+/// How much of a master is read at once.
+const STEP: u64 = 10_000_000;
+
+enum Asking {
+    Tasks,
+    Working,
+    Done,
+    Read,
+}
+
+/// The copy under way.
+struct Download {
+    task: CfmTask,
+    size: Option<u64>,
+    got: u64,
+    pieces: Vec<u64>,
+}
+
+/// A cfw.
+pub struct Old {
+    download: Option<Download>,
+    calls: BTreeMap<u64, Asking>,
+    /// What its downloader does now and then, in cases of a hundred: fails, hangs, cuts short.
+    pub faults: [u32; 3],
+}
+
+impl Default for Old {
+    /// A cfw that was never started.
+    fn default() -> Self {
+        Old { download: None, calls: BTreeMap::new(), faults: [8, 4, 4] }
+    }
+}
+
+impl Old {
+    pub(super) fn restart(&mut self) {
+        *self = Old { faults: self.faults, ..Old::default() };
+    }
+}
+
+impl Host {
+    #[allow(clippy::panic, reason = "callers have looked at what runs here")]
+    fn old(&mut self) -> &mut Old {
+        match &mut self.program {
+            Program::Old(old) => old,
+            Program::Ours(_) => panic!("one of our workers runs here"),
+        }
+    }
+
+    pub(super) fn ring_old(&mut self, context: &mut Context, timer: Timer) {
+        match timer {
+            Timer::Ask => {
+                if self.disk.figures().used_percent > 90 {
+                    return context.after(POLL, self.party(), self.life, Timer::Ask);
+                }
+                self.say(context, Call::Tasks, Asking::Tasks);
+            }
+            Timer::CallIsOver(id) => self.answered_old(context, id, None),
+            Timer::Read(_) => self.download_on(context),
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, context: &mut Context, call: Call, asking: Asking) {
+        let to = context.service();
+        let id = context.call(self.party(), self.life, to, call, PATIENCE);
+        self.old().calls.insert(id, asking);
+    }
+
+    fn patch(&mut self, context: &mut Context, task: i64, status: &str, asking: Asking) {
+        let body = format!("{{\"status\":\"{status}\"}}").into_bytes();
+        self.say(context, Call::Patch { id: task.to_string(), body }, asking);
+    }
+
+    pub(super) fn answered_old(&mut self, context: &mut Context, id: u64, answer: Option<Answer>) {
+        let Some(asking) = self.old().calls.remove(&id) else { return };
+        match asking {
+            Asking::Tasks => self.polled(context, answer),
+            // A refusal is only logged: it goes on.
+            Asking::Working => self.begin(context),
+            Asking::Done => {
+                context.after(1, self.party(), self.life, Timer::Ask);
+            }
+            Asking::Read => self.downloaded(context, answer),
+        }
+    }
+
+    fn polled(&mut self, context: &mut Context, answer: Option<Answer>) {
+        let own = self.addr.to_string();
+        let tasks: Vec<CfmTask> =
+            answer.and_then(|answer| serde_json::from_slice(&answer.body).ok()).unwrap_or_default();
+        let mine = |task: &CfmTask| task.dst_addr == own && task.status == OldState::Ready;
+        let Some(task) = tasks.into_iter().find(mine) else {
+            return context.after(POLL, self.party(), self.life, Timer::Ask);
+        };
+        let id = task.id;
+        tell!(context, "{} takes {id} {}", self.party(), task.file_name);
+        self.old().download = Some(Download { task, size: None, got: 0, pieces: Vec::new() });
+        self.patch(context, id, "working", Asking::Working);
+    }
+
+    fn begin(&mut self, context: &mut Context) {
+        let [fails, hangs, _] = self.old().faults;
+        let draw = context.rng.u32(0..100);
+        if draw < fails {
+            self.end(context, "fails");
+        } else if draw < fails + hangs {
+            tell!(context, "{}: the downloader hangs", self.party());
+        } else {
+            self.download_on(context);
+        }
+    }
+
+    fn download_on(&mut self, context: &mut Context) {
+        let Some(download) = &self.old().download else { return };
+        let source = download.task.src_addr.parse().ok();
+        let Some(source) = source.and_then(|source| context.judge.party_at(source)) else { return };
+        let name = download.task.file_name.clone();
+        let Ok(name) = reelyard_actors::names::FileName::new(name) else { return };
+        let call = Call::Read { name, offset: download.got, length: STEP };
+        let id = context.call(self.party(), self.life, source, call, 3000);
+        self.old().calls.insert(id, Asking::Read);
+    }
+
+    fn downloaded(&mut self, context: &mut Context, answer: Option<Answer>) {
+        let cuts = self.old().faults[2];
+        let told =
+            answer.filter(|answer| answer.status == 200).and_then(|answer| read_told(&answer));
+        let Some((content, size, bytes)) = told else {
+            return self.end(context, "breaks off");
+        };
+        let cut_short = context.chance(cuts);
+        let Some(download) = &mut self.old().download else { return };
+        let whole = *download.size.get_or_insert(size);
+        download.got += bytes;
+        download.pieces.push(content);
+        let (got, task) = (download.got, TaskId(download.task.id));
+        if !self.disk.write(task, bytes) {
+            return self.end(context, "finds the disk full");
+        }
+        if got < whole && bytes > 0 && !cut_short {
+            let after = context.rng.u64(200..2500);
+            return context.after(after, self.party(), self.life, Timer::Read(task));
+        }
+        // Renamed into place without a look at it.
+        self.disk.partial.remove(&task);
+        let Some(download) = &self.old().download else { return };
+        let content = if got < whole { 1 << 63 } else { joined(&download.pieces) };
+        if let Ok(name) = reelyard_actors::names::FileName::new(download.task.file_name.clone()) {
+            context.judge.published(self.addr, &name, content, Some(task), false);
+            self.disk.files.insert(name, Copy { content, size: got, task: Some(task) });
+        }
+        self.end(context, "ends");
+    }
+
+    /// `done`, whatever came of it.
+    fn end(&mut self, context: &mut Context, how: &str) {
+        let Some(download) = self.old().download.take() else { return };
+        let task = download.task.id;
+        tell!(context, "{}: the download of {task} {how}; it says done", self.party());
+        self.disk.partial.remove(&TaskId(task));
+        self.patch(context, task, "done", Asking::Done);
+    }
+}

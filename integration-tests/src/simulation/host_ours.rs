@@ -1,0 +1,437 @@
+//! A Reelyard worker: its transfers, its outbox and its epoch guard are the code under test. How a
+//! copy is read, compared and put in place is a model of the fetcher, which blocks on real disks.
+
+use std::collections::BTreeMap;
+
+use reelyard_actors::clock::Millis;
+use reelyard_actors::downloader::epoch_guard::Deposed;
+use reelyard_actors::downloader::order::CopyOrder;
+use reelyard_actors::downloader::transfers::{Act, Transfers};
+use reelyard_actors::event::Epoch;
+use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::wire::worker::{
+    Blame, Report, Reports, ReportsTaken, Said, TaskId, TaskOrders, WorkerInfo,
+};
+
+use super::context::Context;
+use super::disk::{Copy, hash_of, joined};
+use super::host::{Host, Program, read_told};
+use super::letters::{Answer, Call};
+use super::parties::{Party, Timer};
+use crate::tell;
+
+/// How long the node holds a long poll, in milliseconds.
+const WAIT: u64 = 8000;
+/// How long any call waits beyond that, in milliseconds.
+const PATIENCE: u64 = 4000;
+/// How much of a master is read at once.
+const STEP: u64 = 8_000_000;
+/// How many reports go into one call.
+const MOST_REPORTS: usize = 256;
+
+/// What a worker has asked.
+enum Asking {
+    Orders,
+    Reports(Vec<Report>),
+    Read(TaskId),
+    Hash(TaskId),
+}
+
+/// A copy under way.
+struct Fetch {
+    order: CopyOrder,
+    /// Content and size of the master when its first byte came.
+    master: Option<(u64, u64)>,
+    got: u64,
+    pieces: Vec<u64>,
+    cancelled: bool,
+    /// What it ends with, once it is to end.
+    said: Option<Said>,
+}
+
+/// What survives the end of the process.
+#[derive(Default)]
+struct Store {
+    reports: BTreeMap<TaskId, Report>,
+    epoch: Epoch,
+}
+
+/// A worker.
+pub struct Ours {
+    at_once: usize,
+    fetches_from_old: bool,
+    nodes: usize,
+    store: Store,
+    transfers: Transfers,
+    fetches: BTreeMap<TaskId, Fetch>,
+    calls: BTreeMap<u64, Asking>,
+    /// The node that is asked.
+    node: usize,
+    failures: u32,
+    delivering: bool,
+    known_last: Option<Vec<TaskId>>,
+}
+
+impl Ours {
+    /// A worker that was never started.
+    pub fn new(at_once: usize, fetches_from_old: bool, nodes: usize) -> Self {
+        Ours {
+            at_once,
+            fetches_from_old,
+            nodes,
+            store: Store::default(),
+            transfers: Transfers::new(at_once, Vec::new()),
+            fetches: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            node: 0,
+            failures: 0,
+            delivering: false,
+            known_last: None,
+        }
+    }
+
+    pub(super) fn restart(&mut self) {
+        let (store, node) = (std::mem::take(&mut self.store), self.node);
+        let kept = store.reports.values().cloned().collect();
+        let transfers = Transfers::new(self.at_once, kept);
+        *self = Ours {
+            store,
+            transfers,
+            node,
+            ..Ours::new(self.at_once, self.fetches_from_old, self.nodes)
+        };
+    }
+
+    pub(super) fn info(&self, host: HostAddr, role: HostRole) -> Answer {
+        let mut data_listen = host.socket();
+        data_listen.set_port(data_listen.port() + 1);
+        let info = WorkerInfo {
+            program: "reelyard".to_owned(),
+            version: "0.1.0".to_owned(),
+            host,
+            data_listen,
+            epoch: self.store.epoch,
+            source: role.is_source(),
+            destination: role.is_destination(),
+            fetches_from_old: self.fetches_from_old,
+            managers: Vec::new(),
+        };
+        Answer::ok(serde_json::to_vec(&info).unwrap_or_default())
+    }
+
+    /// Ends that no node has taken yet.
+    pub fn unacknowledged(&self) -> impl Iterator<Item = &Report> {
+        self.transfers.reports().iter().filter(|report| report.is_end())
+    }
+
+    /// Whether it can fetch from old cfws too.
+    pub fn fetches_from_old(&self) -> bool {
+        self.fetches_from_old
+    }
+
+    /// The highest epoch it has obeyed.
+    pub fn epoch(&self) -> Epoch {
+        self.store.epoch
+    }
+
+    /// A leader of `epoch` has spoken.
+    fn hear(&mut self, epoch: Epoch) -> bool {
+        match Deposed::unless_heard(epoch, self.store.epoch) {
+            Ok(true) => self.store.epoch = epoch,
+            Ok(false) => {}
+            Err(_) => return false,
+        }
+        true
+    }
+
+    /// The call came to nothing: the next node is asked, after a while, in milliseconds.
+    fn failed(&mut self, draw: u64) -> u64 {
+        self.node = (self.node + 1) % self.nodes;
+        self.failures += 1;
+        (100 << self.failures.min(5)) + draw
+    }
+}
+
+impl Host {
+    #[allow(clippy::panic, reason = "callers have looked at what runs here")]
+    fn ours(&mut self) -> &mut Ours {
+        match &mut self.program {
+            Program::Ours(ours) => ours,
+            Program::Old(_) => panic!("an old cfw runs here"),
+        }
+    }
+
+    pub(super) fn ring_ours(&mut self, context: &mut Context, timer: Timer) {
+        match timer {
+            Timer::Ask => self.ask_for_orders(context),
+            Timer::Deliver => self.deliver(context),
+            Timer::CallIsOver(id) => self.answered_ours(context, id, None),
+            Timer::Read(task) => self.read_on(context, task),
+            Timer::Publish(task) => self.publish(context, task),
+            Timer::Keep(task) => self.keep(context, task),
+            Timer::GivenUp(task) => self.given_up(context, task),
+            _ => {}
+        }
+    }
+
+    pub(super) fn answered_ours(&mut self, context: &mut Context, id: u64, answer: Option<Answer>) {
+        let Some(asking) = self.ours().calls.remove(&id) else { return };
+        match asking {
+            Asking::Orders => self.ordered(context, answer),
+            Asking::Reports(sent) => self.delivered(context, sent, answer),
+            Asking::Read(task) => self.bytes_came(context, task, answer),
+            Asking::Hash(task) => self.hash_came(context, task, answer),
+        }
+    }
+
+    fn call_out(
+        &mut self,
+        context: &mut Context,
+        to: Party,
+        call: Call,
+        patience: u64,
+        asking: Asking,
+    ) {
+        let id = context.call(self.party(), self.life, to, call, patience);
+        self.ours().calls.insert(id, asking);
+    }
+
+    // The line to the node.
+
+    fn ask_for_orders(&mut self, context: &mut Context) {
+        let host = self.addr;
+        let ours = self.ours();
+        let (known, to) = (ours.transfers.known(), Party::Node(ours.node));
+        // Whoever has just changed nodes wants to know at once who is there.
+        let wait = if ours.failures > 0 { 0 } else { WAIT };
+        let call = Call::Orders { host, known, wait };
+        self.call_out(context, to, call, wait + PATIENCE, Asking::Orders);
+    }
+
+    fn ordered(&mut self, context: &mut Context, answer: Option<Answer>) {
+        let (now, draw) = (self.clock(context), context.rng.u64(0..100));
+        let orders = answer
+            .filter(|answer| answer.status == 200)
+            .and_then(|answer| serde_json::from_slice::<TaskOrders>(&answer.body).ok());
+        let ours = self.ours();
+        let Some(orders) = orders.filter(|orders| ours.hear(orders.epoch)) else {
+            let after = ours.failed(draw);
+            return context.after(after, self.party(), self.life, Timer::Ask);
+        };
+        ours.failures = 0;
+        let orders: Vec<CopyOrder> = orders.tasks.into_iter().map(CopyOrder::from).collect();
+        let acts = ours.transfers.order(orders, now);
+        // A node that answers the same at once mostly waits for a report that is on its way.
+        let known = ours.transfers.known();
+        let after = if ours.known_last.as_ref() == Some(&known) { 100 } else { 1 };
+        ours.known_last = Some(known);
+        self.carry_out(context, acts);
+        context.after(after, self.party(), self.life, Timer::Ask);
+    }
+
+    fn deliver(&mut self, context: &mut Context) {
+        let host = self.addr;
+        let ours = self.ours();
+        if ours.delivering || ours.transfers.reports().is_empty() {
+            return;
+        }
+        ours.delivering = true;
+        let sent: Vec<Report> =
+            ours.transfers.reports().iter().take(MOST_REPORTS).cloned().collect();
+        let to = Party::Node(ours.node);
+        let body = serde_json::to_vec(&Reports { reports: sent.clone() }).unwrap_or_default();
+        self.call_out(
+            context,
+            to,
+            Call::Reports { host, body },
+            PATIENCE + 5000,
+            Asking::Reports(sent),
+        );
+    }
+
+    fn delivered(&mut self, context: &mut Context, sent: Vec<Report>, answer: Option<Answer>) {
+        let (now, draw) = (self.clock(context), context.rng.u64(0..100));
+        let host = self.addr;
+        let taken = answer
+            .filter(|answer| answer.status == 200)
+            .and_then(|answer| serde_json::from_slice::<ReportsTaken>(&answer.body).ok());
+        let ours = self.ours();
+        ours.delivering = false;
+        let Some(taken) = taken.filter(|taken| ours.hear(taken.epoch)) else {
+            let after = ours.failed(draw);
+            return context.after(after, self.party(), self.life, Timer::Deliver);
+        };
+        ours.failures = 0;
+        let (settled, acts) = ours.transfers.taken(&sent, &taken.cancelled, now);
+        for task in settled {
+            if let Some(report) = ours.store.reports.remove(&task) {
+                context.judge.forgotten(host, &report);
+            }
+        }
+        self.carry_out(context, acts);
+        self.news(context);
+    }
+
+    /// Something is to be told.
+    fn news(&mut self, context: &mut Context) {
+        if !self.ours().delivering {
+            context.after(1, self.party(), self.life, Timer::Deliver);
+        }
+    }
+
+    fn carry_out(&mut self, context: &mut Context, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::Begin(order) => {
+                    let task = order.id;
+                    tell!(context, "{} begins {task} {:?}", self.party(), order.name);
+                    let fetch = Fetch {
+                        order,
+                        master: None,
+                        got: 0,
+                        pieces: Vec::new(),
+                        cancelled: false,
+                        said: None,
+                    };
+                    self.ours().fetches.insert(task, fetch);
+                    context.after(1, self.party(), self.life, Timer::Read(task));
+                }
+                Act::GiveUp(task) => {
+                    if let Some(fetch) = self.ours().fetches.get_mut(&task) {
+                        fetch.cancelled = true;
+                    }
+                    let after = context.rng.u64(1..300);
+                    context.after(after, self.party(), self.life, Timer::GivenUp(task));
+                }
+            }
+        }
+        self.news(context);
+    }
+
+    // A copy, from its first byte to its report.
+
+    fn read_on(&mut self, context: &mut Context, task: TaskId) {
+        let used = self.disk.figures().used_percent;
+        let Some(fetch) = self.ours().fetches.get(&task).filter(|fetch| !fetch.cancelled) else {
+            return;
+        };
+        if fetch.got == 0 && used > 90 {
+            return self.fail(context, task, Blame::Destination, "the disk is over its limit");
+        }
+        let Some(source) = context.judge.party_at(fetch.order.source) else { return };
+        let (name, offset) = (fetch.order.name.clone(), fetch.got);
+        let call = Call::Read { name, offset, length: STEP };
+        self.call_out(context, source, call, 3000, Asking::Read(task));
+    }
+
+    fn bytes_came(&mut self, context: &mut Context, task: TaskId, answer: Option<Answer>) {
+        let now = self.clock(context);
+        let Some(answer) = answer else {
+            return self.fail(context, task, Blame::Source, "the source does not answer");
+        };
+        let told = read_told(&answer).filter(|_| answer.status == 200);
+        let Some((content, size, bytes)) = told else {
+            return self.fail(context, task, Blame::File, "the source cannot read it");
+        };
+        let Some(fetch) = self.ours().fetches.get_mut(&task).filter(|fetch| !fetch.cancelled)
+        else {
+            return;
+        };
+        let (_, whole) = *fetch.master.get_or_insert((content, size));
+        if bytes == 0 {
+            return self.fail(context, task, Blame::File, "it became shorter");
+        }
+        fetch.pieces.push(content);
+        fetch.got += bytes;
+        let got = fetch.got;
+        if !self.disk.write(task, bytes) {
+            return self.fail(context, task, Blame::Destination, "the disk is full");
+        }
+        self.ours().transfers.moved(task, got, now);
+        self.news(context);
+        if got < whole {
+            let after = context.rng.u64(100..1500);
+            return context.after(after, self.party(), self.life, Timer::Read(task));
+        }
+        let Some(fetch) = self.ours().fetches.get(&task) else { return };
+        let (source, name) = (fetch.order.source, fetch.order.name.clone());
+        if !context.judge.is_ours(source) {
+            // An old cfw tells no hash: what came is all there is to go by.
+            let after = context.rng.u64(5..200);
+            return context.after(after, self.party(), self.life, Timer::Publish(task));
+        }
+        let Some(source) = context.judge.party_at(source) else { return };
+        self.call_out(context, source, Call::Hash { name }, 3000, Asking::Hash(task));
+    }
+
+    fn hash_came(&mut self, context: &mut Context, task: TaskId, answer: Option<Answer>) {
+        let Some(answer) = answer.filter(|answer| answer.status == 200) else {
+            return self.fail(context, task, Blame::Source, "the source tells no hash");
+        };
+        let there: Option<u64> = serde_json::from_slice(&answer.body).ok();
+        let Some(fetch) = self.ours().fetches.get(&task) else { return };
+        let first = fetch.master.map(|(content, _)| content);
+        if there != first || there != Some(joined(&fetch.pieces)) {
+            return self.fail(context, task, Blame::File, "the master changed meanwhile");
+        }
+        let after = context.rng.u64(5..200);
+        context.after(after, self.party(), self.life, Timer::Publish(task));
+    }
+
+    /// The copy is synced: it gets its name.
+    fn publish(&mut self, context: &mut Context, task: TaskId) {
+        let Some(fetch) = self.ours().fetches.get_mut(&task).filter(|fetch| !fetch.cancelled)
+        else {
+            return;
+        };
+        let (content, size) = (joined(&fetch.pieces), fetch.got);
+        let name = fetch.order.name.clone();
+        let (hash, verified) = (hash_of(content), context.judge.is_ours(fetch.order.source));
+        fetch.said = Some(match verified {
+            true => Said::Done { size, hash },
+            false => Said::DoneUnverified { size, hash },
+        });
+        self.disk.partial.remove(&task);
+        tell!(context, "{} has {name:?} of {task}", self.party());
+        context.judge.published(self.addr, &name, content, Some(task), verified);
+        self.disk.files.insert(name, Copy { content, size, task: Some(task) });
+        let after = context.rng.u64(1..30);
+        context.after(after, self.party(), self.life, Timer::Keep(task));
+    }
+
+    fn fail(&mut self, context: &mut Context, task: TaskId, blame: Blame, reason: &str) {
+        let Some(fetch) = self.ours().fetches.get_mut(&task).filter(|fetch| !fetch.cancelled)
+        else {
+            return;
+        };
+        fetch.said = Some(Said::Failed { blame, reason: reason.to_owned() });
+        tell!(context, "{}: {task} fails: {reason}", self.party());
+        self.disk.partial.remove(&task);
+        context.after(1, self.party(), self.life, Timer::Keep(task));
+    }
+
+    /// The end is made durable, and then told.
+    fn keep(&mut self, context: &mut Context, task: TaskId) {
+        let at: Millis = self.clock(context);
+        let ours = self.ours();
+        let Some(fetch) = ours.fetches.remove(&task) else { return };
+        let Some(said) = fetch.said else { return };
+        let report = Report { task, name: fetch.order.name, at, said };
+        ours.store.reports.insert(task, report.clone());
+        let acts = ours.transfers.ended(task, Some(report), at);
+        self.carry_out(context, acts);
+    }
+
+    /// A copy that was taken back has ended, unless it had its end already.
+    fn given_up(&mut self, context: &mut Context, task: TaskId) {
+        let now = self.clock(context);
+        let ours = self.ours();
+        if ours.fetches.get(&task).is_none_or(|fetch| fetch.said.is_some()) {
+            return;
+        }
+        ours.fetches.remove(&task);
+        self.disk.partial.remove(&task);
+        let acts = self.ours().transfers.ended(task, None, now);
+        self.carry_out(context, acts);
+    }
+}

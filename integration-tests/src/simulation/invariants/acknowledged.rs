@@ -1,0 +1,53 @@
+//! "The caller is answered only after that": no acknowledged commit is ever lost or half-applied, and
+//! repeating a request is safe.
+
+use reelyard_actors::event::RequestId;
+use reelyard_actors::journal::CommitAnswer;
+
+use super::Verdict;
+use crate::simulation::judge::Record;
+use crate::simulation::replica::Replica;
+
+/// Its name.
+pub const NAME: &str = "acknowledged";
+
+/// A commit that was acknowledged with so many outcomes stands in the history, whole. Answers
+/// where: index and term.
+///
+/// # Errors
+/// What is wrong.
+pub fn check(record: &Record, request: RequestId, outcomes: usize) -> Result<(u64, u64), String> {
+    let Some(&(index, events)) = record.requests.get(&request) else {
+        return Err(format!("{request} was acknowledged but never applied"));
+    };
+    if events != outcomes {
+        return Err(format!("{request} has {events} events and {outcomes} outcomes"));
+    }
+    let term = record.history.get(index as usize - 1).map_or(0, |entry| entry.term);
+    Ok((index, term))
+}
+
+/// What was acknowledged is durable on a majority.
+pub fn check_durable<'a>(
+    at: (u64, u64),
+    replicas: impl ExactSizeIterator<Item = &'a Replica>,
+) -> Verdict {
+    let all = replicas.len();
+    let having = replicas.filter(|replica| replica.holds(at.0, at.1)).count();
+    let verdict = if having * 2 > all {
+        Ok(())
+    } else {
+        Err(format!("entry {} was acknowledged and is on {having} of {all} nodes", at.0))
+    };
+    (NAME, verdict)
+}
+
+/// A request that is repeated is answered as before.
+pub fn check_repeated(request: RequestId, before: &CommitAnswer, now: &CommitAnswer) -> Verdict {
+    let verdict = if before == now {
+        Ok(())
+    } else {
+        Err(format!("{request} was answered {before:?} and then {now:?}"))
+    };
+    (NAME, verdict)
+}

@@ -1,0 +1,18 @@
+//! "An ignored name goes nowhere."
+
+use reelyard_actors::task_manager::NewTask;
+
+use super::Verdict;
+use crate::simulation::scene::IGNORED;
+
+/// Its name.
+pub const NAME: &str = "ignored";
+
+/// A task was created.
+pub fn check(task: &NewTask) -> Verdict {
+    let verdict = match task.name.as_bytes().starts_with(IGNORED) {
+        true => Err(format!("{} copies {:?}", task.id, task.name)),
+        false => Ok(()),
+    };
+    (NAME, verdict)
+}

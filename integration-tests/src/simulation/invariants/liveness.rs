@@ -1,0 +1,82 @@
+//! Once everything works again and time passes: every file that can have a copy gets one, nobody waits
+//! for it for ever, every end is told, all nodes agree. "A failure ends the task ... the rest goes on":
+//! files that cannot be read may fail for ever, and must hold back nobody.
+
+use std::collections::BTreeSet;
+
+use reelyard_actors::host::HostRole;
+use reelyard_actors::names::FileName;
+use reelyard_actors::wire::cfm::carries;
+
+use crate::simulation::host::Program;
+use crate::simulation::scene::IGNORED;
+use crate::simulation::world::World;
+
+/// Its name.
+pub const NAME: &str = "liveness";
+
+/// What is still to come.
+pub fn missing(world: &World) -> Vec<String> {
+    let mut missing = Vec::new();
+    let end = world.context.judge.record.history.len() as u64;
+    for node in &world.nodes {
+        if node.applied() != end || node.replica.last() != end {
+            missing.push(format!("{} has applied {} of {end}", node.party(), node.applied()));
+        }
+    }
+    if !world.nodes.iter().any(|node| node.own.epoch().is_some()) {
+        missing.push("nobody leads".to_owned());
+    }
+    let unreadable =
+        |name: &FileName| world.yard.masters.get(name).is_none_or(|master| !master.readable);
+    let record = &world.context.judge.record;
+    for task in record.open.values().filter(|task| !unreadable(&task.name)) {
+        missing.push(format!("{} of {:?} is open", task.id, task.name));
+    }
+    for name in placeable(world) {
+        let held = record.holders.get(&name).is_some_and(|holders| {
+            let on_disk = world.context.judge.on_disk.get(&name);
+            holders.iter().any(|host| on_disk.is_some_and(|on_disk| on_disk.contains(host)))
+        });
+        if !held {
+            missing.push(format!("{name:?} has no copy"));
+        }
+    }
+    for host in &world.hosts {
+        if let Program::Ours(ours) = &host.program
+            && ours.unacknowledged().next().is_some()
+        {
+            missing.push(format!("{} has reports that nobody took", host.party()));
+        }
+    }
+    missing
+}
+
+/// The files that must get a copy.
+fn placeable(world: &World) -> BTreeSet<FileName> {
+    let yard = &world.yard;
+    let hot = world.scene.settings.ungraded_hot.then_some(&yard.hot);
+    let wanted = yard.ranking.iter().chain(hot.into_iter().flat_map(|hot| hot.keys()));
+    wanted
+        .filter(|name| !name.as_bytes().starts_with(IGNORED))
+        .filter(|name| yard.masters.get(*name).is_some_and(|master| master.readable))
+        .filter(|name| has_a_pair(world, name))
+        .cloned()
+        .collect()
+}
+
+fn has_a_pair(world: &World, name: &FileName) -> bool {
+    let is_ours = |host: &crate::simulation::host::Host| matches!(host.program, Program::Ours(_));
+    let from_old = |host: &crate::simulation::host::Host| match &host.program {
+        Program::Ours(ours) => ours.fetches_from_old(),
+        Program::Old(_) => true,
+    };
+    world.hosts.iter().filter(|to| to.role.is_destination()).any(|to| {
+        let wire = is_ours(to) || carries(name);
+        let is_source = |role: HostRole| role.is_source();
+        let source = world.hosts.iter().any(|from| {
+            is_source(from.role) && from.id != to.id && (is_ours(from) || from_old(to))
+        });
+        wire && source
+    })
+}

@@ -1,0 +1,16 @@
+//! "No two open tasks copy one file."
+
+use reelyard_actors::task_manager::NewTask;
+
+use super::Verdict;
+use crate::simulation::judge::Record;
+
+/// Its name.
+pub const NAME: &str = "one task a file";
+
+/// A task was created.
+pub fn check(record: &Record, task: &NewTask) -> Verdict {
+    let other = record.open.values().find(|open| open.name == task.name);
+    let told = other.map(|other| format!("{} and {} copy {:?}", other.id, task.id, task.name));
+    (NAME, told.map_or(Ok(()), Err))
+}

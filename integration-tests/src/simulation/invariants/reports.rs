@@ -1,0 +1,25 @@
+//! "`Done` and `Failed` are kept by the worker until they were taken": what a worker forgets is on
+//! record.
+
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::wire::worker::{Report, Said};
+
+use super::Verdict;
+use crate::simulation::judge::Record;
+
+/// Its name.
+pub const NAME: &str = "reports arrive";
+
+/// A worker forgot a report.
+pub fn check(record: &Record, host: HostAddr, report: &Report) -> Verdict {
+    let (task, name) = (report.task, &report.name);
+    let lost = match report.said {
+        Said::Done { .. } | Said::DoneUnverified { .. } => {
+            !record.ever_held.contains(&(host, name.clone()))
+        }
+        Said::Failed { .. } => record.open.contains_key(&task),
+        Said::Working | Said::Progress { .. } => false,
+    };
+    let what = || format!("{host} forgot how {task} of {name:?} ended, and nobody knows");
+    (NAME, if lost { Err(what()) } else { Ok(()) })
+}

@@ -1,0 +1,48 @@
+//! "Never onto a full disk": a copy is planned only where it fits, by what the planner knew: the disk
+//! as last told, what arrived since, and everything on its way there, decided but not yet applied
+//! copies included.
+
+use std::collections::BTreeMap;
+
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::journal::Ownership;
+use reelyard_actors::task_manager::plan::Round;
+use reelyard_actors::task_manager::{Dispatcher, TaskBook, TaskEvent};
+
+use super::Verdict;
+
+/// Its name.
+pub const NAME: &str = "room";
+
+/// A round was planned, and none of it handed in.
+pub fn check(round: &Round, desk: &Dispatcher, own: &Ownership<TaskBook>) -> Verdict {
+    let mut coming: BTreeMap<HostAddr, u64> = BTreeMap::new();
+    for task in own.piece().open().values() {
+        *coming.entry(task.destination).or_default() += task.size;
+    }
+    for event in own.in_flight().events() {
+        if let TaskEvent::Created(task) = event
+            && own.piece().task(task.id).is_none()
+        {
+            *coming.entry(task.destination).or_default() += task.size;
+        }
+    }
+    let percent = u128::from(desk.settings().storage_limit_percent);
+    for task in &round.tasks {
+        let coming = coming.entry(task.destination).or_default();
+        *coming += task.size;
+        let Some(host) = desk.hosts().get(task.destination) else {
+            return (NAME, Err(format!("{} goes to a stranger", task.id)));
+        };
+        let Some((disk, at)) = host.disk else {
+            return (NAME, Err(format!("{} goes to a disk that is not known", task.id)));
+        };
+        let landed = host.landed.values().filter(|copy| copy.at >= at).map(|copy| copy.size);
+        let full = u128::from(disk.used + *coming) + landed.map(u128::from).sum::<u128>();
+        if full * 100 > u128::from(disk.used + disk.avail) * percent {
+            let what = format!("{} does not fit {}: {full} bytes there", task.id, task.destination);
+            return (NAME, Err(what));
+        }
+    }
+    (NAME, Ok(()))
+}

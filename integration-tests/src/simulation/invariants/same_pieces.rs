@@ -1,0 +1,51 @@
+//! "`apply` ... is deterministic": the pieces of all nodes are equal at the same log index, however
+//! they came there.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use reelyard_actors::names::{FileId, FileName};
+use reelyard_actors::task_manager::TaskBook;
+
+use super::Verdict;
+use crate::simulation::judge::Committed;
+
+/// Its name.
+pub const NAME: &str = "same pieces";
+
+/// The same entry, applied by two nodes.
+pub fn check(index: u64, before: &Committed, now: &Committed) -> Verdict {
+    let pieces = before.piece.zip(now.piece).is_none_or(|(before, now)| before == now);
+    let verdict = if (before.term, before.payload) != (now.term, now.payload) {
+        Err(format!("entry {index} is another one on another node"))
+    } else if before.answers != now.answers {
+        Err(format!("entry {index} has other outcomes on another node"))
+    } else if !pieces {
+        Err(format!("the piece after entry {index} is another one on another node"))
+    } else {
+        Ok(())
+    };
+    (NAME, verdict)
+}
+
+/// A hash of everything in the piece, by names: numbers of names differ from process to process.
+pub fn digest(book: &TaskBook) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let mut add = |json: serde_json::Result<Vec<u8>>| hasher.write(&json.unwrap_or_default());
+    for host in book.hosts().iter() {
+        add(serde_json::to_vec(&host));
+    }
+    for task in book.open().values().chain(book.ended().values()) {
+        add(serde_json::to_vec(&**task));
+        add(serde_json::to_vec(&book.open_for(book.names().intern(&task.name))));
+    }
+    for (blamed, back_off) in book.back_offs().iter() {
+        add(serde_json::to_vec(&(blamed, back_off)));
+    }
+    for (host, placement) in book.placements() {
+        let mut names: Vec<FileName> =
+            placement.files.iter().map(|file| book.names().name(FileId(file))).collect();
+        names.sort_unstable();
+        add(serde_json::to_vec(&(host, placement.complete, placement.confirmed, names)));
+    }
+    hasher.finish()
+}

@@ -1,0 +1,44 @@
+//! "Our destinations need one of our workers as their source, for its data port", unless they can fetch
+//! from old cfws too; names that the old protocol cannot carry go only to our workers.
+
+use std::collections::BTreeMap;
+
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::task_manager::NewTask;
+use reelyard_actors::wire::cfm::carries;
+
+use super::Verdict;
+use crate::simulation::scene::HostPlan;
+
+/// Its name.
+pub const NAME: &str = "wires";
+
+/// What a host's program can do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Speaks {
+    /// Whether it is a Reelyard worker.
+    pub ours: bool,
+    /// Whether it fetches from old cfws.
+    pub from_old: bool,
+}
+
+impl Speaks {
+    /// The program of a host.
+    pub fn of(host: &HostPlan) -> Self {
+        Speaks { ours: host.ours, from_old: !host.ours || host.fetches_from_old }
+    }
+}
+
+/// A task was created.
+pub fn check(programs: &BTreeMap<HostAddr, Speaks>, task: &NewTask) -> Verdict {
+    let program = |host| programs.get(&host).copied().unwrap_or_default();
+    let (from, to) = (program(task.source), program(task.destination));
+    let verdict = if !from.ours && !to.from_old {
+        Err(format!("{} asks {} for a data port", task.id, task.source))
+    } else if !to.ours && !carries(&task.name) {
+        Err(format!("{} sends {:?} to an old cfw", task.id, task.name))
+    } else {
+        Ok(())
+    };
+    (NAME, verdict)
+}

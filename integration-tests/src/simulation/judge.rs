@@ -1,0 +1,401 @@
+//! Watches everything that happens and knows what must never happen. It keeps a record of its own,
+//! made from the committed events as they are first applied anywhere, and from what is truly on the
+//! disks; it asks no code under test what is right.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
+
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::{Commit, RequestId};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::journal::{AppliedEntry, AppliedEvent, CommitAnswer, Ownership};
+use reelyard_actors::names::FileName;
+use reelyard_actors::task_manager::plan::Round;
+use reelyard_actors::task_manager::{
+    Dispatcher, NewTask, TaskBook, TaskEvent, TaskOutcome, TaskSettings,
+};
+use reelyard_actors::wire::worker::{Report, TaskId};
+
+use super::invariants::{
+    Exceptions, acknowledged, back_off, deposed, ignored, one_copy, one_task, reports, right_bytes,
+    room, same_pieces, signs, sources, wires,
+};
+use super::parties::Party;
+use super::scene::Scene;
+
+/// What went wrong.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// The invariant.
+    pub invariant: &'static str,
+    /// What was seen.
+    pub what: String,
+}
+
+/// One committed entry, as it was first applied.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// Its term.
+    pub term: u64,
+    /// A hash of its bytes.
+    pub payload: u64,
+    /// A hash of what its commits were answered.
+    pub answers: u64,
+    /// A hash of the piece after it, where one was made.
+    pub piece: Option<u64>,
+}
+
+/// What is on record: the committed events, followed by simpler means than the piece's own.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Every entry, from index 1 on.
+    pub history: Vec<Committed>,
+    /// Where each request was committed, and how many events it had.
+    pub requests: BTreeMap<RequestId, (u64, usize)>,
+    /// What remembered requests were answered.
+    pub answers: BTreeMap<RequestId, CommitAnswer>,
+    /// Open tasks.
+    pub open: BTreeMap<TaskId, NewTask>,
+    /// Which hosts hold a file, as last confirmed.
+    pub holders: BTreeMap<FileName, BTreeSet<HostAddr>>,
+    /// Every copy that was ever confirmed.
+    pub ever_held: BTreeSet<(HostAddr, FileName)>,
+}
+
+/// The judge of one run.
+pub struct Judge {
+    /// The first thing that went wrong.
+    pub broken: Option<Broken>,
+    /// What is on record.
+    pub record: Record,
+    /// Exceptions to "one copy", counted.
+    pub exceptions: Exceptions,
+    /// Commits that were acknowledged since the last look: index and term.
+    pub acknowledged: Vec<(u64, u64)>,
+    /// How many commits were acknowledged, and how many tasks were done.
+    pub commits: u64,
+    /// How many copies were published.
+    pub copies: u64,
+    /// How many commits of deposed leaders were refused at apply.
+    pub deposed: u64,
+    /// Every whole content that a master ever had.
+    pub versions: BTreeSet<(FileName, u64)>,
+    /// Who truly holds a file.
+    pub on_disk: BTreeMap<FileName, BTreeSet<HostAddr>>,
+    parties: BTreeMap<HostAddr, Party>,
+    programs: BTreeMap<HostAddr, wires::Speaks>,
+    settings: TaskSettings,
+    signs: BTreeMap<TaskId, Vec<(usize, Millis)>>,
+    leaders: BTreeMap<u64, usize>,
+}
+
+impl Judge {
+    /// A judge of this scene.
+    pub fn new(scene: &Scene) -> Self {
+        let parties = scene.hosts.iter().enumerate();
+        Judge {
+            broken: None,
+            record: Record::default(),
+            exceptions: Exceptions::default(),
+            acknowledged: Vec::new(),
+            commits: 0,
+            copies: 0,
+            deposed: 0,
+            versions: BTreeSet::new(),
+            on_disk: BTreeMap::new(),
+            parties: parties.map(|(number, host)| (host.addr, Party::Host(number))).collect(),
+            programs: scene.hosts.iter().map(|host| (host.addr, wires::Speaks::of(host))).collect(),
+            settings: scene.settings.clone(),
+            signs: BTreeMap::new(),
+            leaders: BTreeMap::new(),
+        }
+    }
+
+    /// Who answers at an address.
+    pub fn party_at(&self, host: HostAddr) -> Option<Party> {
+        self.parties.get(&host).copied()
+    }
+
+    /// Whether a Reelyard worker answers at an address.
+    pub fn is_ours(&self, host: HostAddr) -> bool {
+        self.programs.get(&host).is_some_and(|program| program.ours)
+    }
+
+    /// Something must not be so. Only the first is kept.
+    pub fn fail(&mut self, invariant: &'static str, what: String) {
+        self.broken.get_or_insert(Broken { invariant, what });
+    }
+
+    fn check(&mut self, (invariant, verdict): (&'static str, Result<(), String>)) {
+        if let Err(what) = verdict {
+            self.fail(invariant, what);
+        }
+    }
+
+    /// A node leads in an epoch.
+    pub fn leads(&mut self, node: usize, epoch: u64) {
+        let before = *self.leaders.entry(epoch).or_insert(node);
+        if before != node {
+            self.fail("log", format!("node{node} and node{before} lead in epoch {epoch}"));
+        }
+    }
+
+    /// A leader's own entry was applied.
+    pub fn passed(&mut self, index: u64, term: u64) {
+        self.enter(index, Committed { term, payload: 0, answers: 0, piece: None });
+    }
+
+    /// Enters an entry; whether it is the first time that it was applied anywhere.
+    fn enter(&mut self, index: u64, entry: Committed) -> bool {
+        let position = usize::try_from(index - 1).unwrap_or(usize::MAX);
+        let known = self.record.history.len();
+        match self.record.history.get_mut(position) {
+            Some(before) => {
+                let verdict = same_pieces::check(index, before, &entry);
+                before.piece = before.piece.or(entry.piece);
+                self.check(verdict);
+                false
+            }
+            None if position == known => {
+                self.record.history.push(entry);
+                true
+            }
+            None => {
+                self.fail("log", format!("entry {index} was applied before the one before it"));
+                false
+            }
+        }
+    }
+
+    /// A node applied an entry; whether it is the first one to.
+    pub fn applied(
+        &mut self,
+        node: usize,
+        index: u64,
+        (term, payload): (u64, &[u8]),
+        commits: &[Arc<Commit>],
+        applied: &AppliedEntry<TaskBook>,
+        book: &TaskBook,
+    ) -> bool {
+        let entry = Committed {
+            term,
+            payload: hash(payload),
+            answers: hash_answers(&applied.answers),
+            piece: (index % 32 == 0).then(|| same_pieces::digest(book)),
+        };
+        self.check(deposed::check(index, term, commits, applied));
+        if !self.enter(index, entry) {
+            return false;
+        }
+        let _ = node;
+        let mut events = applied.events.iter();
+        for (commit, answer) in commits.iter().zip(&applied.answers) {
+            self.enter_commit(index, term, commit, answer);
+            let CommitAnswer::Applied(answers) = answer else {
+                self.deposed += 1;
+                continue;
+            };
+            if self.is_repeated(commit, answer) {
+                continue;
+            }
+            for event in events.by_ref().take(answers.len()) {
+                if matches!(event.result, Ok(TaskOutcome::Applied)) {
+                    self.happened(index, commit, event);
+                }
+            }
+        }
+        true
+    }
+
+    fn enter_commit(&mut self, index: u64, term: u64, commit: &Commit, answer: &CommitAnswer) {
+        if commit.epoch.0 == term && matches!(answer, CommitAnswer::Applied(_)) {
+            self.record.requests.insert(commit.request, (index, commit.events.len()));
+        }
+    }
+
+    /// Whether a remembered request was applied before; it must then be answered as before.
+    fn is_repeated(&mut self, commit: &Commit, answer: &CommitAnswer) -> bool {
+        if !commit.remember {
+            return false;
+        }
+        match self.record.answers.get(&commit.request) {
+            None => {
+                self.record.answers.insert(commit.request, answer.clone());
+                false
+            }
+            Some(before) => {
+                let verdict = acknowledged::check_repeated(commit.request, before, answer);
+                self.check(verdict);
+                true
+            }
+        }
+    }
+
+    /// An event took effect, for the first time anywhere.
+    fn happened(&mut self, index: u64, commit: &Commit, applied: &AppliedEvent<TaskBook>) {
+        let record = &self.record;
+        match &applied.event {
+            TaskEvent::Created(task) => {
+                for verdict in [
+                    one_task::check(record, task),
+                    sources::check(record, task, self.settings.copies_per_source),
+                    ignored::check(task),
+                    one_copy::check(record, task),
+                    wires::check(&self.programs, task),
+                ] {
+                    self.check(verdict);
+                }
+                self.record.open.insert(task.id, task.clone());
+            }
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
+                if let Some(task) = self.record.open.remove(id) {
+                    self.confirm(task.destination, &task.name);
+                } else {
+                    self.late_completion(*id, index);
+                }
+            }
+            TaskEvent::Ended { id, ending, back_off } => {
+                let leader = self.leaders.get(&commit.epoch.0).copied();
+                let open = self.record.open.get(id);
+                if let Some(task) = open.filter(|task| self.is_ours(task.destination)) {
+                    let signs = self.signs.get(id).map_or(&[][..], Vec::as_slice);
+                    let timeout = self.settings.timeout;
+                    let verdict = signs::check(task, ending, leader, applied.at, signs, timeout);
+                    self.check(verdict);
+                }
+                if let Some(back_off) = back_off {
+                    let cap = self.settings.back_off.cap;
+                    self.check(back_off::check(back_off, applied.at, cap));
+                }
+                self.record.open.remove(id);
+            }
+            TaskEvent::Placed { host, name } => self.confirm(*host, name),
+            TaskEvent::InventoryDiffered { host, added, removed, .. } => {
+                for name in added {
+                    self.confirm(*host, name);
+                }
+                for name in removed {
+                    if let Some(holders) = self.record.holders.get_mut(name) {
+                        holders.remove(host);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A task that was given up is done after all: where it went was told when it was created.
+    fn late_completion(&mut self, id: TaskId, _index: u64) {
+        if let Some((host, name)) = self.exceptions.given_up.get(&id).cloned() {
+            self.confirm(host, &name);
+        }
+    }
+
+    fn confirm(&mut self, host: HostAddr, name: &FileName) {
+        self.record.holders.entry(name.clone()).or_default().insert(host);
+        self.record.ever_held.insert((host, name.clone()));
+    }
+
+    /// A piece was made from a snapshot at `index`.
+    pub fn installed(&mut self, node: usize, index: u64, book: &TaskBook) {
+        let position = usize::try_from(index).ok().and_then(|index| index.checked_sub(1));
+        let Some(before) = position.and_then(|at| self.record.history.get_mut(at)) else { return };
+        let digest = same_pieces::digest(book);
+        let same = before.piece.is_none_or(|piece| piece == digest);
+        before.piece = Some(digest);
+        if !same {
+            self.fail(
+                same_pieces::NAME,
+                format!("node{node}'s piece from the snapshot at {index} is another"),
+            );
+        }
+    }
+
+    /// Somebody was told that a commit is done.
+    pub fn acknowledged(&mut self, request: RequestId, outcomes: usize) {
+        self.commits += 1;
+        match acknowledged::check(&self.record, request, outcomes) {
+            Ok(at) => self.acknowledged.push(at),
+            Err(what) => self.fail(acknowledged::NAME, what),
+        }
+    }
+
+    /// A round was planned.
+    pub fn planned(&mut self, round: &Round, desk: &Dispatcher, own: &Ownership<TaskBook>) {
+        if !round.tasks.is_empty() {
+            self.check(room::check(round, desk, own));
+            for task in &round.tasks {
+                self.exceptions.planned(task);
+            }
+        }
+    }
+
+    /// A leader heard of a task, at its clock.
+    pub fn sign_of_life(&mut self, node: usize, task: TaskId, at: Millis) {
+        self.signs.entry(task).or_default().push((node, at));
+    }
+
+    /// A worker forgets a report, because a node took it.
+    pub fn forgotten(&mut self, host: HostAddr, report: &Report) {
+        self.check(reports::check(&self.record, host, report));
+    }
+
+    /// A copy got its name on a disk.
+    pub fn published(
+        &mut self,
+        host: HostAddr,
+        name: &FileName,
+        content: u64,
+        task: Option<TaskId>,
+        verified: bool,
+    ) {
+        self.copies += 1;
+        self.check(right_bytes::check(&self.versions, host, name, content, verified));
+        let others = self.on_disk.entry(name.clone()).or_default();
+        let doubled = others.iter().any(|other| *other != host);
+        others.insert(host);
+        if doubled {
+            let is_open = task.is_some_and(|task| self.record.open.contains_key(&task));
+            self.exceptions.doubled(is_open);
+        }
+    }
+
+    /// A file was put on a disk, or taken from it, by hand.
+    pub fn by_hand(&mut self, host: HostAddr, name: &FileName, put: bool) {
+        let holders = self.on_disk.entry(name.clone()).or_default();
+        if put {
+            holders.insert(host);
+        } else {
+            holders.remove(&host);
+        }
+    }
+}
+
+/// A hash that is the same in every run.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+fn hash_answers(answers: &[CommitAnswer]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for answer in answers {
+        match answer {
+            CommitAnswer::Deposed => hasher.write_u8(0),
+            CommitAnswer::Applied(answers) => {
+                hasher.write_usize(answers.len());
+                for answer in answers {
+                    let (kind, bytes) = match answer {
+                        Ok(bytes) => (1, bytes),
+                        Err(bytes) => (2, bytes),
+                    };
+                    hasher.write_u8(kind);
+                    hasher.write(bytes);
+                }
+            }
+        }
+    }
+    hasher.finish()
+}

@@ -1,0 +1,118 @@
+#![doc = include_str!("README.md")]
+
+mod context;
+mod disk;
+mod host;
+mod host_old;
+mod host_ours;
+pub mod invariants;
+mod judge;
+mod letters;
+mod network;
+mod node;
+mod node_watch;
+mod operator;
+mod parties;
+mod proposer;
+mod queue;
+mod replica;
+mod scene;
+mod trace;
+mod world;
+
+use std::fmt;
+
+pub use judge::Broken;
+use world::World;
+
+/// What a run of one seed came to.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The seed.
+    pub seed: u64,
+    /// What went wrong, if anything did.
+    pub broken: Option<Broken>,
+    /// A hash of everything that happened.
+    pub trace: u64,
+    /// The last lines of the trace.
+    pub tail: Vec<String>,
+    /// Counts.
+    pub figures: Figures,
+}
+
+/// What there was in one run, or in many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Entries of the log.
+    pub entries: u64,
+    /// Commits that were acknowledged.
+    pub commits: u64,
+    /// Commits that were refused because their leader had been deposed.
+    pub deposed: u64,
+    /// Copies that got their name on a disk.
+    pub copies: u64,
+    /// Second copies whose task had been given up.
+    pub late: u64,
+    /// Second copies of files on hosts that had not told of them.
+    pub untold: u64,
+    /// Virtual seconds.
+    pub seconds: u64,
+}
+
+/// Runs one seed.
+pub fn run(seed: u64) -> Verdict {
+    // Whatever draws from the thread's own generator draws the same in each run.
+    fastrand::seed(seed);
+    let mut world = World::new(seed);
+    world.run();
+    let seconds = world.context.now() / 1000;
+    let judge = world.context.judge;
+    Verdict {
+        seed,
+        broken: judge.broken,
+        trace: world.context.trace.hash(),
+        tail: world.context.trace.tail().map(str::to_owned).collect(),
+        figures: Figures {
+            entries: judge.record.history.len() as u64,
+            commits: judge.commits,
+            deposed: judge.deposed,
+            copies: judge.copies,
+            late: judge.exceptions.late,
+            untold: judge.exceptions.untold,
+            seconds,
+        },
+    }
+}
+
+impl Figures {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: Figures) {
+        self.entries += other.entries;
+        self.commits += other.commits;
+        self.deposed += other.deposed;
+        self.copies += other.copies;
+        self.late += other.late;
+        self.untold += other.untold;
+        self.seconds += other.seconds;
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.tail {
+            writeln!(f, "{line}")?;
+        }
+        let seed = self.seed;
+        match &self.broken {
+            Some(Broken { invariant, what }) => {
+                writeln!(f, "seed {seed} breaks \"{invariant}\": {what}")?;
+            }
+            None => writeln!(f, "seed {seed} holds: {:?}", self.figures)?,
+        }
+        writeln!(
+            f,
+            "again: REELYARD_SEED={seed} cargo nextest run -p reelyard-integration-tests \
+             --test simulation --no-capture one_seed"
+        )
+    }
+}

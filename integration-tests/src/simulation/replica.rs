@@ -1,0 +1,444 @@
+//! The replicated log below the journal, as a small model of Raft: terms, elections, entries that
+//! are overwritten, snapshots. What it holds is taken to be synced. It is not what is under test:
+//! the journal's own tests run the real one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A leader's heartbeats come so often, in milliseconds.
+pub const HEARTBEAT: u64 = 1000;
+/// A follower that hears nothing for so long stands for election, in milliseconds.
+const ELECTION: std::ops::Range<u64> = 3000..5000;
+/// A leader that no quorum has answered for so long leads no more, in milliseconds.
+const PATIENCE: u64 = ELECTION.end;
+/// How many entries a replica keeps behind a snapshot.
+const KEPT_BEHIND: usize = 8;
+
+/// One entry; a leader's first one is empty.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The term of the leader that wrote it.
+    pub term: u64,
+    /// The commits, as the journal joins them.
+    pub payload: Arc<[u8]>,
+}
+
+/// All pieces at one index.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The last entry in it.
+    pub index: u64,
+    /// That entry's term.
+    pub term: u64,
+    /// What the piece wrote.
+    pub rows: Arc<Vec<Vec<u8>>>,
+}
+
+/// What replicas say to each other.
+#[derive(Clone, Debug)]
+pub enum Rpc {
+    /// Asks for a vote.
+    Vote {
+        /// The candidate's term.
+        term: u64,
+        /// Term and index of its last entry.
+        last: (u64, u64),
+    },
+    /// Answers that.
+    Voted {
+        /// The voter's term.
+        term: u64,
+        /// Its vote.
+        granted: bool,
+    },
+    /// Entries behind `prev`.
+    Append {
+        /// The leader's term.
+        term: u64,
+        /// Index and term of the entry before.
+        prev: (u64, u64),
+        /// The entries.
+        entries: Vec<Entry>,
+        /// How far the log is committed.
+        commit: u64,
+    },
+    /// Answers that, or a snapshot.
+    Appended {
+        /// The follower's term.
+        term: u64,
+        /// How far its log is the leader's; none when `prev` was not there.
+        matched: Option<u64>,
+        /// Its last index.
+        last: u64,
+    },
+    /// A snapshot, for a follower that is behind what the leader keeps.
+    Install {
+        /// The leader's term.
+        term: u64,
+        /// The snapshot.
+        snapshot: Snapshot,
+    },
+}
+
+/// Letters to other replicas.
+pub type Outgoing = Vec<(usize, Rpc)>;
+
+#[derive(Debug)]
+enum Role {
+    Follower,
+    Candidate {
+        votes: BTreeSet<usize>,
+    },
+    Leader {
+        next: BTreeMap<usize, u64>,
+        matched: BTreeMap<usize, u64>,
+        heard: BTreeMap<usize, u64>,
+    },
+}
+
+/// One node's replica of the log.
+#[derive(Debug)]
+pub struct Replica {
+    id: usize,
+    members: usize,
+    // Kept over a restart.
+    term: u64,
+    voted: Option<usize>,
+    /// The entry before the first one kept: index and term.
+    base: (u64, u64),
+    log: Vec<Entry>,
+    snapshot: Option<Snapshot>,
+    // Not kept.
+    role: Role,
+    commit: u64,
+    leader_heard: Option<u64>,
+    stands_at: u64,
+    beats_at: u64,
+}
+
+impl Replica {
+    /// An empty one, among `members`.
+    pub fn new(id: usize, members: usize) -> Self {
+        Replica {
+            id,
+            members,
+            term: 0,
+            voted: None,
+            base: (0, 0),
+            log: Vec::new(),
+            snapshot: None,
+            role: Role::Follower,
+            commit: 0,
+            leader_heard: None,
+            stands_at: 0,
+            beats_at: 0,
+        }
+    }
+
+    /// As it is after a restart at `now`.
+    pub fn restart(&mut self, now: u64, rng: &mut fastrand::Rng) {
+        self.role = Role::Follower;
+        self.commit = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.index);
+        self.leader_heard = None;
+        self.stands_at = if self.members == 1 { now } else { now + rng.u64(ELECTION) };
+    }
+
+    /// How far the log is known to be committed.
+    pub fn commit(&self) -> u64 {
+        self.commit
+    }
+
+    /// The current snapshot.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    /// How many entries are kept.
+    pub fn kept(&self) -> usize {
+        self.log.len()
+    }
+
+    /// The last index of the log.
+    pub fn last(&self) -> u64 {
+        self.base.0 + self.log.len() as u64
+    }
+
+    /// An entry that is still kept.
+    pub fn entry(&self, index: u64) -> Option<&Entry> {
+        let position = index.checked_sub(self.base.0 + 1)?;
+        self.log.get(usize::try_from(position).ok()?)
+    }
+
+    /// The term of an entry; none when it is not here any more, or not yet.
+    fn term_of(&self, index: u64) -> Option<u64> {
+        if index == self.base.0 { Some(self.base.1) } else { Some(self.entry(index)?.term) }
+    }
+
+    /// Whether the entry of `term` at `index` is in this log, or behind its snapshot.
+    pub fn holds(&self, index: u64, term: u64) -> bool {
+        index < self.base.0 || self.term_of(index) == Some(term)
+    }
+
+    /// The term in which it leads.
+    pub fn leads(&self) -> Option<u64> {
+        matches!(self.role, Role::Leader { .. }).then_some(self.term)
+    }
+
+    /// The term in which it leads and a quorum has answered lately.
+    pub fn leads_a_quorum(&self, now: u64) -> Option<u64> {
+        let Role::Leader { heard, .. } = &self.role else { return None };
+        let answering = heard.values().filter(|&&at| now < at + PATIENCE).count();
+        ((answering + 1) * 2 > self.members).then_some(self.term)
+    }
+
+    /// Adds an entry, if it leads: its index and term.
+    pub fn append(&mut self, payload: Arc<[u8]>) -> Option<(u64, u64)> {
+        self.leads()?;
+        self.log.push(Entry { term: self.term, payload });
+        self.count();
+        Some((self.last(), self.term))
+    }
+
+    /// Keeps a snapshot of everything up to `index`.
+    pub fn keep_snapshot(&mut self, index: u64, rows: Vec<Vec<u8>>) {
+        let Some(term) = self.term_of(index) else { return };
+        self.snapshot = Some(Snapshot { index, term, rows: Arc::new(rows) });
+        let position = usize::try_from(index - self.base.0).unwrap_or(0);
+        let surplus = position.saturating_sub(KEPT_BEHIND);
+        if surplus > 0 {
+            let base = self.base.0 + surplus as u64;
+            self.base = (base, self.log[surplus - 1].term);
+            self.log.drain(..surplus);
+        }
+    }
+
+    /// What is due at `now`: heartbeats, or an election.
+    pub fn tick(&mut self, now: u64, rng: &mut fastrand::Rng) -> Outgoing {
+        if self.leads().is_some() {
+            if now < self.beats_at {
+                return Outgoing::new();
+            }
+            return self.beat(now);
+        }
+        if now < self.stands_at {
+            return Outgoing::new();
+        }
+        self.term += 1;
+        self.voted = Some(self.id);
+        self.role = Role::Candidate { votes: BTreeSet::from([self.id]) };
+        self.stands_at = now + rng.u64(ELECTION);
+        let (last, term) = (self.last(), self.term);
+        let last = (self.term_of(last).unwrap_or(0), last);
+        if self.members == 1 {
+            return self.win(now);
+        }
+        self.others().map(|other| (other, Rpc::Vote { term, last })).collect()
+    }
+
+    /// When to call [`Replica::tick`] next.
+    pub fn next_tick(&self, now: u64) -> u64 {
+        let at = if self.leads().is_some() { self.beats_at } else { self.stands_at };
+        at.max(now + 1)
+    }
+
+    /// Sends what the others lack.
+    pub fn beat(&mut self, now: u64) -> Outgoing {
+        self.beats_at = now + HEARTBEAT;
+        let others: Vec<usize> = self.others().collect();
+        others.into_iter().filter_map(|other| Some((other, self.append_for(other)?))).collect()
+    }
+
+    /// Takes a letter. The answers, and whether a snapshot replaced everything.
+    pub fn receive(
+        &mut self,
+        from: usize,
+        rpc: Rpc,
+        now: u64,
+        rng: &mut fastrand::Rng,
+    ) -> (Outgoing, bool) {
+        let mut out = Outgoing::new();
+        match rpc {
+            Rpc::Vote { term, last } => {
+                // A leader that was heard of lately is not unseated.
+                let has_leader = self.leads_a_quorum(now).is_some()
+                    || self.leader_heard.is_some_and(|at| now < at + ELECTION.start);
+                if has_leader {
+                    return (out, false);
+                }
+                self.follow(term);
+                let mine = (self.term_of(self.last()).unwrap_or(0), self.last());
+                let granted = term == self.term
+                    && last >= mine
+                    && self.voted.is_none_or(|voted| voted == from);
+                if granted {
+                    self.voted = Some(from);
+                    self.stands_at = now + rng.u64(ELECTION);
+                }
+                out.push((from, Rpc::Voted { term: self.term, granted }));
+            }
+            Rpc::Voted { term, granted } => {
+                self.follow(term);
+                if let Role::Candidate { votes } = &mut self.role
+                    && granted
+                    && term == self.term
+                {
+                    votes.insert(from);
+                    if votes.len() * 2 > self.members {
+                        out = self.win(now);
+                    }
+                }
+            }
+            Rpc::Append { term, prev, entries, commit } => {
+                if self.hear_leader(term, now, rng) {
+                    let matched = self.take(prev, entries);
+                    if let Some(matched) = matched {
+                        self.commit = self.commit.max(commit.min(matched));
+                    }
+                    out.push((from, self.appended(matched)));
+                } else {
+                    out.push((from, self.appended(None)));
+                }
+            }
+            Rpc::Install { term, snapshot } => {
+                if self.hear_leader(term, now, rng) {
+                    let index = snapshot.index;
+                    let is_new = index > self.commit;
+                    if is_new {
+                        self.base = (index, snapshot.term);
+                        self.log.clear();
+                        self.commit = index;
+                        self.snapshot = Some(snapshot);
+                    }
+                    out.push((from, self.appended(Some(index.min(self.last())))));
+                    return (out, is_new);
+                }
+                out.push((from, self.appended(None)));
+            }
+            Rpc::Appended { term, matched, last } => {
+                self.follow(term);
+                out = self.answered(from, term, matched, last, now);
+            }
+        }
+        (out, false)
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let id = self.id;
+        (0..self.members).filter(move |&other| other != id)
+    }
+
+    fn appended(&self, matched: Option<u64>) -> Rpc {
+        Rpc::Appended { term: self.term, matched, last: self.last() }
+    }
+
+    /// A higher term makes a follower of everybody.
+    fn follow(&mut self, term: u64) {
+        if term > self.term {
+            self.term = term;
+            self.voted = None;
+            self.role = Role::Follower;
+        }
+    }
+
+    fn hear_leader(&mut self, term: u64, now: u64, rng: &mut fastrand::Rng) -> bool {
+        self.follow(term);
+        if term < self.term {
+            return false;
+        }
+        self.role = Role::Follower;
+        self.leader_heard = Some(now);
+        self.stands_at = now + rng.u64(ELECTION);
+        true
+    }
+
+    /// Takes a leader's entries behind `prev`; how far the log is then the leader's.
+    fn take(&mut self, prev: (u64, u64), entries: Vec<Entry>) -> Option<u64> {
+        // What lies before the snapshot is committed, and so the leader's.
+        let skipped = usize::try_from(self.base.0.saturating_sub(prev.0)).unwrap_or(usize::MAX);
+        if skipped == 0 && self.term_of(prev.0) != Some(prev.1) {
+            return None;
+        }
+        let matched = prev.0 + entries.len() as u64;
+        let first = prev.0.max(self.base.0) + 1;
+        for (index, entry) in (first..).zip(entries.into_iter().skip(skipped)) {
+            match self.term_of(index) {
+                Some(term) if term == entry.term => continue,
+                Some(_) => self.log.truncate((index - self.base.0 - 1) as usize),
+                None => {}
+            }
+            self.log.push(entry);
+        }
+        Some(matched.max(self.base.0))
+    }
+
+    fn win(&mut self, now: u64) -> Outgoing {
+        let next = self.last() + 1;
+        self.role = Role::Leader {
+            next: self.others().map(|other| (other, next)).collect(),
+            matched: self.others().map(|other| (other, 0)).collect(),
+            heard: BTreeMap::new(),
+        };
+        self.leader_heard = None;
+        self.append(Arc::from([]));
+        self.beat(now)
+    }
+
+    fn append_for(&self, other: usize) -> Option<Rpc> {
+        let Role::Leader { next, .. } = &self.role else { return None };
+        let prev = next.get(&other)? - 1;
+        let term = self.term;
+        if prev < self.base.0 {
+            let snapshot = self.snapshot.clone()?;
+            return Some(Rpc::Install { term, snapshot });
+        }
+        let entries = self.log[(prev - self.base.0) as usize..].to_vec();
+        let prev = (prev, self.term_of(prev)?);
+        Some(Rpc::Append { term, prev, entries, commit: self.commit })
+    }
+
+    fn answered(
+        &mut self,
+        from: usize,
+        term: u64,
+        answer: Option<u64>,
+        last: u64,
+        now: u64,
+    ) -> Outgoing {
+        let end = self.last();
+        let Role::Leader { next, matched, heard } = &mut self.role else {
+            return Outgoing::new();
+        };
+        if term != self.term {
+            return Outgoing::new();
+        }
+        heard.insert(from, now);
+        let next = next.entry(from).or_insert(1);
+        match answer {
+            Some(index) => {
+                let index = index.min(end);
+                let matched = matched.entry(from).or_default();
+                *matched = index.max(*matched);
+                *next = *matched + 1;
+                let behind = *matched < end;
+                self.count();
+                if !behind {
+                    return Outgoing::new();
+                }
+            }
+            None => *next = (*next - 1).min(last + 1).max(1),
+        }
+        self.append_for(from).map(|rpc| (from, rpc)).into_iter().collect()
+    }
+
+    /// Commits what a majority has of this term.
+    fn count(&mut self) {
+        let end = self.last();
+        let Role::Leader { matched, .. } = &self.role else { return };
+        let mut ends: Vec<u64> = matched.values().copied().chain([end]).collect();
+        ends.sort_unstable();
+        let majority = ends[(ends.len() - 1) / 2];
+        if majority > self.commit && self.term_of(majority) == Some(self.term) {
+            self.commit = majority;
+        }
+    }
+}

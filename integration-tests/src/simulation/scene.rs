@@ -1,0 +1,187 @@
+//! The yard of one seed: how many nodes and hosts, which programs, which files, which settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use reelyard_actors::back_off::CoolDown;
+use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::names::FileName;
+use reelyard_actors::task_manager::{HostSetting, Spread, TaskSettings};
+
+/// The prefix of names that are never placed.
+pub const IGNORED: &[u8] = b"AD";
+
+/// The directory of all masters.
+pub const MASTERS: &str = "/san";
+
+/// What a host is at the beginning.
+#[derive(Clone, Debug)]
+pub struct HostPlan {
+    /// Its address.
+    pub addr: HostAddr,
+    /// What it is for.
+    pub role: HostRole,
+    /// Whether a Reelyard worker runs there, or an old cfw.
+    pub ours: bool,
+    /// Whether it is ours and can fetch from old cfws too.
+    pub fetches_from_old: bool,
+    /// The size of its disk, in bytes.
+    pub capacity: u64,
+    /// Files that it holds already.
+    pub holds: Vec<FileName>,
+    /// Copies that it makes at once, if it is ours.
+    pub at_once: usize,
+}
+
+/// A master, as all sources see it.
+#[derive(Clone, Debug)]
+pub struct Master {
+    /// What it holds: one number for each version of each file.
+    pub content: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Whether it can be read to its end.
+    pub readable: bool,
+}
+
+/// What the inputs say, and the masters.
+#[derive(Clone, Debug, Default)]
+pub struct Yard {
+    /// Graded files, best first.
+    pub ranking: Vec<FileName>,
+    /// Hot files and their hits.
+    pub hot: BTreeMap<FileName, u32>,
+    /// What the source directories hold.
+    pub masters: BTreeMap<FileName, Master>,
+    /// Every content that a name ever had, whole.
+    pub versions: BTreeSet<(FileName, u64)>,
+    /// Counts the changes of the ranking, of the hot files and of the listing.
+    pub changes: [u64; 3],
+    contents: u64,
+}
+
+/// The seed's yard.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// How many nodes.
+    pub nodes: usize,
+    /// The hosts.
+    pub hosts: Vec<HostPlan>,
+    /// The inputs at the beginning.
+    pub yard: Yard,
+    /// The settings of every TaskManager.
+    pub settings: TaskSettings,
+    /// How many letters of a thousand are lost until everything is healed.
+    pub lost_of_1000: u32,
+    /// How long trouble lasts, in virtual milliseconds.
+    pub trouble: u64,
+}
+
+impl Yard {
+    /// Writes a master anew.
+    pub fn write(&mut self, name: &FileName, size: u64, readable: bool) {
+        self.contents += 1;
+        let content = self.contents;
+        self.versions.insert((name.clone(), content));
+        self.masters.insert(name.clone(), Master { content, size, readable });
+    }
+}
+
+impl Scene {
+    /// Draws a yard.
+    pub fn draw(rng: &mut fastrand::Rng) -> Self {
+        let files = rng.usize(5..22);
+        let names: Vec<FileName> = (0..files).map(|number| name(rng, number)).collect();
+        let mut yard = Yard::default();
+        for file in &names {
+            let size = rng.u64(1..=40) * 1_000_000;
+            yard.write(file, size, rng.u32(0..100) >= 5);
+        }
+        yard.ranking = names.clone();
+        rng.shuffle(&mut yard.ranking);
+        yard.ranking.truncate(files - files / 5);
+        Scene {
+            nodes: [1, 1, 1, 3, 3, 3, 5][rng.usize(0..7)],
+            hosts: draw_hosts(rng, &names, &yard),
+            yard,
+            settings: draw_settings(rng),
+            lost_of_1000: [0, 2, 10, 30][rng.usize(0..4)],
+            trouble: rng.u64(20_000..65_000),
+        }
+    }
+
+    /// The hosts as every node is configured with them.
+    pub fn host_settings(&self) -> Vec<HostSetting> {
+        self.hosts.iter().map(|host| HostSetting { addr: host.addr, role: host.role }).collect()
+    }
+}
+
+/// A name; some are advertisements, some cannot be carried by the old protocol.
+#[allow(clippy::expect_used, reason = "no drawn name is empty, too long or has a slash")]
+fn name(rng: &mut fastrand::Rng, number: usize) -> FileName {
+    let text = match rng.u32(0..100) {
+        0..8 => format!("AD{number:02}.mpg").into_bytes(),
+        8..12 => format!("f{number:02}\n.mpg").into_bytes(),
+        12..15 => [format!("f{number:02}").as_bytes(), &[0xff, 0xfe]].concat(),
+        15..20 => format!("f{number:02} #%41?.mpg").into_bytes(),
+        _ => format!("f{number:02}.mpg").into_bytes(),
+    };
+    FileName::new(text).expect("a name")
+}
+
+fn draw_hosts(rng: &mut fastrand::Rng, names: &[FileName], yard: &Yard) -> Vec<HostPlan> {
+    let all: u64 = yard.masters.values().map(|master| master.size).sum();
+    let ours_of_100 = [0, 50, 70, 100][rng.usize(0..4)];
+    let sources = rng.usize(1..4);
+    let destinations = rng.usize(2..6);
+    let mut hosts = Vec::new();
+    for number in 0..sources + destinations {
+        let role = match number {
+            0 if rng.u32(0..100) < 15 => HostRole::Both,
+            number if number < sources => HostRole::Source,
+            _ => HostRole::Destination,
+        };
+        let holds = if role.is_destination() && rng.u32(0..100) < 30 {
+            (0..rng.usize(1..4)).map(|_| names[rng.usize(0..names.len())].clone()).collect()
+        } else {
+            Vec::new()
+        };
+        let ours = rng.u32(0..100) < ours_of_100;
+        hosts.push(HostPlan {
+            addr: address(number),
+            role,
+            ours,
+            fetches_from_old: ours && rng.u32(0..100) < 40,
+            capacity: all * rng.u64(30..120) / 100 / destinations as u64 + 60_000_000,
+            holds,
+            at_once: rng.usize(1..4),
+        });
+    }
+    hosts
+}
+
+/// The address of host `number`; some share an IP.
+#[allow(clippy::expect_used, reason = "the text is an address by its form")]
+fn address(number: usize) -> HostAddr {
+    format!("10.0.0.{}:{}", 1 + number / 2, 8888 + 2 * (number % 2)).parse().expect("an address")
+}
+
+fn draw_settings(rng: &mut fastrand::Rng) -> TaskSettings {
+    let seconds = Duration::from_secs;
+    TaskSettings {
+        copies_per_source: rng.usize(1..4),
+        placement: if rng.bool() { Spread::Room } else { Spread::Ring },
+        timeout: seconds(rng.u64(20..60)),
+        pickup_timeout: seconds(rng.u64(15..40)),
+        back_off: CoolDown { base: seconds(rng.u64(2..8)), cap: seconds(60) },
+        keep_ended: seconds(rng.u64(10..60)),
+        keep_ended_count: rng.usize(3..20),
+        ignore_prefixes: vec![IGNORED.to_vec()],
+        ungraded_hot: rng.bool(),
+        storage_limit_percent: [90, 80, 100][rng.usize(0..3)],
+        first_look: seconds(rng.u64(5..30)),
+        look_fresh_for: seconds(rng.u64(5..60)),
+        ask_again_after: seconds(3),
+        ..TaskSettings::default()
+    }
+}

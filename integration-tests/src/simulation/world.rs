@@ -1,0 +1,282 @@
+//! The world of one seed: everybody in it, and what happens to them one thing after the other.
+
+use std::sync::Arc;
+
+use reelyard_actors::catalog::MasterLook;
+use reelyard_actors::clock::Millis;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::names::FileName;
+
+use super::context::Context;
+use super::disk::Copy;
+use super::host::{Host, Program};
+use super::invariants::{acknowledged, liveness, same_pieces};
+use super::judge::Judge;
+use super::letters::Envelope;
+use super::node::Node;
+use super::operator::{self, Deed};
+use super::parties::{Party, Timer};
+use super::queue::Happening;
+use super::scene::{MASTERS, Scene, Yard};
+use crate::tell;
+
+/// How long everything may take to come to rest once it works again, in virtual milliseconds.
+const PATIENCE: u64 = 20 * 60 * 1000;
+/// How often it is looked whether it has.
+const LOOK_EVERY: u64 = 1000;
+
+/// Everybody and everything.
+pub struct World {
+    /// The queue, chance, the network, the trace, the judge.
+    pub context: Context,
+    /// The seed's yard at the beginning.
+    pub scene: Arc<Scene>,
+    /// Masters and inputs.
+    pub yard: Yard,
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The hosts.
+    pub hosts: Vec<Host>,
+}
+
+impl World {
+    /// The world of a seed, everybody started.
+    pub fn new(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let scene = Arc::new(Scene::draw(&mut rng));
+        let deeds = operator::draw(&scene, &mut rng);
+        let mut context = Context::new(rng.u64(..), scene.nodes, Judge::new(&scene));
+        context.network.lost_of_1000 = scene.lost_of_1000;
+        let yard = scene.yard.clone();
+        context.judge.versions = yard.versions.clone();
+        let plans = scene.hosts.iter().enumerate();
+        let hosts: Vec<Host> =
+            plans.map(|(id, plan)| Host::new(id, plan, scene.nodes, &yard)).collect();
+        let nodes = (0..scene.nodes).map(|id| Node::new(id, &scene)).collect();
+        for host in &hosts {
+            let program = if matches!(host.program, Program::Ours(_)) { "ours" } else { "cfw" };
+            tell!(context, "host{} is {} {:?} {program}", host.id, host.addr, host.role);
+            for name in host.disk.files.keys() {
+                context.judge.by_hand(host.addr, name, true);
+            }
+        }
+        for (at, deed) in deeds {
+            context.queue.push(at, Happening::Done(deed));
+        }
+        let mut world = World { context, scene, yard, nodes, hosts };
+        for node in &mut world.nodes {
+            node.start(&mut world.context);
+        }
+        for host in &mut world.hosts {
+            host.start(&mut world.context);
+        }
+        world
+    }
+
+    /// Lets trouble run its course, then lets everything come to rest.
+    pub fn run(&mut self) {
+        let end = self.scene.trouble;
+        while self.is_right() && self.step(end) {}
+        if !self.is_right() {
+            return;
+        }
+        self.heal();
+        let limit = self.context.now() + PATIENCE;
+        while self.is_right() && self.context.now() < limit {
+            let until = self.context.now() + LOOK_EVERY;
+            while self.is_right() && self.step(until) {}
+            if self.is_right() && liveness::missing(self).is_empty() {
+                return self.compare_pieces();
+            }
+        }
+        if self.is_right() {
+            let missing = liveness::missing(self).join("; ");
+            self.context.judge.fail(liveness::NAME, missing);
+        }
+    }
+
+    fn is_right(&self) -> bool {
+        self.context.judge.broken.is_none()
+    }
+
+    /// The next thing happens; false when nothing is left until `until`.
+    pub fn step(&mut self, until: u64) -> bool {
+        let Some(happening) = self.context.queue.next(until) else { return false };
+        self.context.trace.mix(self.context.queue.now());
+        let World { context, yard, nodes, hosts, .. } = self;
+        match happening {
+            Happening::Arrives(Envelope { from, to, letter }) => {
+                // What was under way when a link was cut, or its end went, does not arrive.
+                if context.network.is_cut(from, to) {
+                    return true;
+                }
+                match to {
+                    Party::Node(id) => nodes[id].receive(context, from, letter),
+                    Party::Host(id) => hosts[id].receive(context, yard, from, letter),
+                }
+            }
+            Happening::Rings { party, life, timer } => match party {
+                Party::Node(id) if nodes[id].life == life => nodes[id].ring(context, yard, timer),
+                Party::Host(id) if hosts[id].life == life => hosts[id].ring(context, timer),
+                _ => {}
+            },
+            Happening::Done(deed) => self.do_deed(deed),
+        }
+        self.check_acknowledged();
+        true
+    }
+
+    fn check_acknowledged(&mut self) {
+        for at in std::mem::take(&mut self.context.judge.acknowledged) {
+            let replicas = self.nodes.iter().map(|node| &node.replica);
+            if let (invariant, Err(what)) = acknowledged::check_durable(at, replicas) {
+                self.context.judge.fail(invariant, what);
+            }
+        }
+    }
+
+    fn do_deed(&mut self, deed: Deed) {
+        if !deed.lasts() {
+            tell!(self.context, "{deed:?}");
+        }
+        let World { context, yard, nodes, hosts, .. } = self;
+        match deed {
+            Deed::Kill(Party::Node(id)) if nodes[id].up => nodes[id].crash(context),
+            Deed::Kill(Party::Host(id)) if hosts[id].up => hosts[id].crash(context),
+            Deed::Start(Party::Node(id)) if !nodes[id].up => nodes[id].start(context),
+            Deed::Start(Party::Host(id)) if !hosts[id].up => hosts[id].start(context),
+            Deed::Kill(_) | Deed::Start(_) => {}
+            Deed::OwnerPanics(id) if nodes[id].up => nodes[id].owner_panics(context, yard),
+            Deed::OwnerPanics(_) => {}
+            Deed::Cut(a, b, both) => {
+                context.network.cut(a, b);
+                if both {
+                    context.network.cut(b, a);
+                }
+            }
+            Deed::Join(a, b, both) => {
+                context.network.join(a, b);
+                if both {
+                    context.network.join(b, a);
+                }
+            }
+            Deed::Slow(a, b, most) => context.network.slow(a, b, most),
+            Deed::Jump(Party::Node(id), by) => nodes[id].clock_off += by,
+            Deed::Jump(Party::Host(id), by) => hosts[id].clock_off += by,
+            Deed::Cancel { task, request } => self.cancel(task, request),
+            Deed::LookUp { node, life, names } => self.look_up(node, life, names),
+            Deed::Heat(name, hits) => {
+                yard.hot.insert(name, hits);
+                yard.changes[1] += 1;
+            }
+            Deed::Cool(name) => {
+                yard.hot.remove(&name);
+                yard.changes[1] += 1;
+            }
+            Deed::Rank(fewer) => {
+                let mut names: Vec<FileName> = yard.masters.keys().cloned().collect();
+                context.rng.shuffle(&mut names);
+                names.truncate(names.len() - names.len() / 8 * fewer);
+                yard.ranking = names;
+                yard.changes[0] += 1;
+            }
+            Deed::Write(name) => {
+                let size = context.rng.u64(1..=40) * 1_000_000;
+                yard.write(&name, size, true);
+                yard.changes[2] += 1;
+                context.judge.versions = yard.versions.clone();
+            }
+            Deed::Remove(name) => {
+                yard.masters.remove(&name);
+                yard.changes[2] += 1;
+            }
+            Deed::Fill(id, bytes) => {
+                let disk = &mut hosts[id].disk;
+                disk.other = disk.other.saturating_add_signed(bytes);
+            }
+            Deed::Put(id, name) => {
+                let host = &mut hosts[id];
+                if host.role.is_destination() {
+                    let copy = Copy { content: 0, size: 1_000_000, task: None };
+                    host.disk.files.insert(name.clone(), copy);
+                    context.judge.by_hand(host.addr, &name, true);
+                }
+            }
+            Deed::Delete(id, name) => {
+                let host = &mut hosts[id];
+                if host.disk.files.remove(&name).is_some() {
+                    context.judge.by_hand(host.addr, &name, false);
+                }
+            }
+        }
+    }
+
+    /// The operator asks whichever node leads; if none does, again after a while.
+    fn cancel(
+        &mut self,
+        task: Option<reelyard_actors::wire::worker::TaskId>,
+        request: reelyard_actors::event::RequestId,
+    ) {
+        let leading = |node: &&mut Node| node.up && node.own.epoch().is_some();
+        match self.nodes.iter_mut().find(leading) {
+            Some(node) => node.cancel(&mut self.context, task, request),
+            None => self.context.queue.push(3000, Happening::Done(Deed::Cancel { task, request })),
+        }
+    }
+
+    /// The Catalog of a node looks at masters, for good or in vain.
+    fn look_up(&mut self, node: Party, life: u32, names: Vec<FileName>) {
+        let in_vain = self.context.chance(3);
+        let look = |name: &FileName| match self.yard.masters.get(name) {
+            Some(master) => MasterLook::Found {
+                dir: Arc::from(MASTERS),
+                size: master.size,
+                modified: Millis(0),
+            },
+            None => MasterLook::Absent,
+        };
+        let seen = names.iter().map(|name| (name.clone(), look(name))).collect();
+        let seen = (!in_vain).then_some(seen);
+        let after = if in_vain { 5000 } else { 1 };
+        self.context.after(after, node, life, Timer::LookedUp { asked: names, seen });
+    }
+
+    /// Everything works from now on: links, clocks, disks; everybody is started anew.
+    fn heal(&mut self) {
+        tell!(self.context, "-- everything is healed --");
+        self.context.queue.drop_deeds();
+        self.context.network.heal();
+        self.context.astray = 0;
+        let all: u64 = self.yard.masters.values().map(|master| master.size).sum();
+        for node in &mut self.nodes {
+            node.crash(&mut self.context);
+            node.clock_off = 0;
+            node.start(&mut self.context);
+        }
+        for host in &mut self.hosts {
+            host.crash(&mut self.context);
+            host.clock_off = 0;
+            host.disk.other = 0;
+            host.disk.capacity = host.disk.capacity.max(10 * (host.disk.used() + all));
+            if let Program::Old(old) = &mut host.program {
+                old.faults = [0; 3];
+            }
+            host.start(&mut self.context);
+        }
+    }
+
+    /// At rest, all nodes hold the same.
+    fn compare_pieces(&mut self) {
+        let digests: Vec<u64> =
+            self.nodes.iter().map(|node| same_pieces::digest(node.own.piece())).collect();
+        if digests.windows(2).any(|pair| pair[0] != pair[1]) {
+            let what = "the pieces differ when everything is at rest".to_owned();
+            self.context.judge.fail(same_pieces::NAME, what);
+        }
+    }
+
+    /// The host at an address.
+    pub fn host(&self, addr: HostAddr) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.addr == addr)
+    }
+}
