@@ -171,7 +171,6 @@ impl Judge {
     /// A node applied an entry; whether it is the first one to.
     pub fn applied(
         &mut self,
-        node: usize,
         index: u64,
         (term, payload): (u64, &[u8]),
         commits: &[Arc<Commit>],
@@ -182,13 +181,12 @@ impl Judge {
             term,
             payload: hash(payload),
             answers: hash_answers(&applied.answers),
-            piece: (index % 32 == 0).then(|| same_pieces::digest(book)),
+            piece: index.is_multiple_of(32).then(|| same_pieces::digest(book)),
         };
         self.check(deposed::check(index, term, commits, applied));
         if !self.enter(index, entry) {
             return false;
         }
-        let _ = node;
         let mut events = applied.events.iter();
         for (commit, answer) in commits.iter().zip(&applied.answers) {
             self.enter_commit(index, term, commit, answer);

@@ -240,11 +240,9 @@ impl Node {
                 self.proposer.is_over(proposal, &mut back);
                 self.settle_all(context, back);
             }
-            Timer::Turn { at } => {
-                if self.wake == Some(at) {
-                    self.wake = None;
-                    self.turn(context);
-                }
+            Timer::Turn { at } if self.wake == Some(at) => {
+                self.wake = None;
+                self.turn(context);
             }
             Timer::Watch(host) => self.watch(context, host),
             Timer::CallIsOver(id) => self.answered(context, id, None),
@@ -361,7 +359,6 @@ impl Node {
             Err(error) => return context.judge.fail("log", format!("entry {index}: {error}")),
         };
         let first = context.judge.applied(
-            self.id,
             index,
             (entry.term, &entry.payload),
             &commits,
