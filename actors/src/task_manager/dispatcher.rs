@@ -242,7 +242,7 @@ impl Dispatcher {
     /// The hosts to look at now because they claim to be done with something.
     pub fn claims_to_check(&self, standing: Standing<'_>) -> Vec<HostAddr> {
         let mut hosts = self.deciding(standing).claims_to_check();
-        hosts.retain(|host| !self.ask_again.get(host).is_some_and(|at| standing.now < *at));
+        hosts.retain(|host| self.ask_again.get(host).is_none_or(|at| standing.now >= *at));
         hosts.into_iter().collect()
     }
 
