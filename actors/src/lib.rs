@@ -17,6 +17,7 @@ pub mod event;
 pub mod heartbeat;
 pub mod host;
 pub mod journal;
+pub mod mounts;
 pub mod names;
 pub mod supervision;
 pub mod task_manager;

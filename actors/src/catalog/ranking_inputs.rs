@@ -9,8 +9,9 @@ use super::hitcount_history::{History, HistoryReader};
 use super::lane::Bench;
 use super::ranking::Ranking;
 use super::settings::CatalogSettings;
-use super::view::{InputState, InputView};
-use super::watched_file::WatchedFile;
+use super::view::InputView;
+use super::watch::{Following, Sought, Stir, Watch};
+use super::watched_file::{Asked, Settle, WatchedFile};
 use crate::clock::Millis;
 use crate::names::NameTable;
 
@@ -27,6 +28,7 @@ pub struct RankingInputs {
     /// The last good history, read against `grades`; none before the first.
     history: Option<History>,
     ungraded_history_rows: u64,
+    watch: Watch,
 }
 
 /// What a look at the two files found.
@@ -40,14 +42,13 @@ pub struct RankingLook {
     pub hitcount_history: Option<InputView>,
     /// Rows of hitcount.history whose names are not graded.
     pub ungraded_history_rows: u64,
+    /// When to look again at a file that is being written.
+    pub next_look: Option<Millis>,
+    /// How often more had changed at once than the kernel tells.
+    pub overflows: u64,
 }
 
 impl RankingLook {
-    /// Whether a file is being written.
-    pub fn is_settling(&self) -> bool {
-        self.inputs().any(|input| input.state == InputState::Changing)
-    }
-
     /// Rows of both files that are bad.
     pub fn bad_rows(&self) -> u64 {
         self.inputs().map(|input| input.tally.bad()).sum()
@@ -61,7 +62,8 @@ impl RankingLook {
 impl RankingInputs {
     /// The files of `settings`, not read yet.
     pub fn new(settings: &CatalogSettings, names: NameTable) -> Self {
-        let watched = |path: &std::path::PathBuf| WatchedFile::new(path.clone(), settings.settle);
+        let settle = Settle { quiet: settings.settle, limit: settings.settle_limit };
+        let watched = |path: &std::path::PathBuf| WatchedFile::new(path.clone(), settle);
         RankingInputs {
             names,
             destinations: settings.destination_ips.clone(),
@@ -70,15 +72,31 @@ impl RankingInputs {
             grades: None,
             history: None,
             ungraded_history_rows: 0,
+            watch: Watch::default(),
         }
     }
 
-    fn look_at_grades(&mut self, now: Millis) -> bool {
+    /// Looks out for changes of both files. Answers whether each was put into place as a whole.
+    fn follow(&mut self) -> (bool, bool) {
+        let files = [self.grade_info.as_mut(), self.hitcount_history.as_mut()];
+        let mut configured: Vec<&mut WatchedFile> = files.into_iter().flatten().collect();
+        let sought: Vec<Sought<'_>> =
+            configured.iter().map(|file| Sought::File(file.path())).collect();
+        let Following { noticed_by, replaced } = self.watch.follow(&sought);
+        for (file, by) in configured.iter_mut().zip(noticed_by) {
+            file.view_mut().noticed_by = Some(by);
+        }
+        // There is no history without grades.
+        let replaced = |index: usize| replaced.get(index).copied().unwrap_or(false);
+        (replaced(0), replaced(1))
+    }
+
+    fn look_at_grades(&mut self, now: Millis, asked: Asked) -> bool {
         let Some(file) = &mut self.grade_info else {
             return self.grades.replace(Arc::default()).is_none();
         };
         let start = || GradeInfoReader::new(self.names.clone());
-        let Some(reader) = file.look(now, false, start, GradeInfoReader::feed) else {
+        let Some(reader) = file.look(now, asked, start, GradeInfoReader::feed) else {
             return false;
         };
         let (grades, tally) = reader.finish();
@@ -91,14 +109,14 @@ impl RankingInputs {
     }
 
     /// The history is kept by graded file, so it is read anew for new grades.
-    fn look_at_history(&mut self, now: Millis, anew: bool) -> bool {
+    fn look_at_history(&mut self, now: Millis, asked: Asked) -> bool {
         let (Some(grades), Some(file)) = (&self.grades, &mut self.hitcount_history) else {
             return false;
         };
         let start = || {
             HistoryReader::new(self.names.clone(), Arc::clone(grades), self.destinations.clone())
         };
-        let Some(reader) = file.look(now, anew, start, HistoryReader::feed) else {
+        let Some(reader) = file.look(now, asked, start, HistoryReader::feed) else {
             return false;
         };
         let read = reader.finish();
@@ -122,9 +140,18 @@ impl RankingInputs {
 impl Bench for RankingInputs {
     type Found = RankingLook;
 
+    fn watch(&mut self, stir: Stir) {
+        self.watch = Watch::on(stir);
+    }
+
     fn look(&mut self, now: Millis) -> RankingLook {
-        let new_grades = self.look_at_grades(now);
-        let new_history = self.look_at_history(now, new_grades);
+        let (grades_replaced, history_replaced) = self.follow();
+        let asked = Asked { anew: false, replaced: grades_replaced };
+        let new_grades = self.look_at_grades(now, asked);
+        let asked = Asked { anew: new_grades, replaced: history_replaced };
+        let new_history = self.look_at_history(now, asked);
+        let files = [&self.grade_info, &self.hitcount_history];
+        let next_look = files.into_iter().flatten().filter_map(WatchedFile::next_look).min();
         let view = |file: &Option<WatchedFile>| file.as_ref().map(|file| file.view().clone());
         let changed = if new_grades || new_history { self.ranking() } else { None };
         RankingLook {
@@ -132,6 +159,8 @@ impl Bench for RankingInputs {
             grade_info: view(&self.grade_info),
             hitcount_history: view(&self.hitcount_history),
             ungraded_history_rows: self.ungraded_history_rows,
+            next_look,
+            overflows: self.watch.overflows(),
         }
     }
 }
