@@ -16,6 +16,7 @@ use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, Shelf};
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::hash_desk::HashDesk;
+use reelyard_actors::downloader::inventory::InventoryDesk;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
 use reelyard_actors::downloader::ticket::TicketKey;
@@ -90,6 +91,7 @@ struct Opened {
     store: Arc<StateStore>,
     epochs: EpochGuard,
     base: Option<Arc<BaseDir>>,
+    inventory: Option<Arc<InventoryDesk>>,
 }
 
 impl Worker {
@@ -97,11 +99,12 @@ impl Worker {
     /// actix system.
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let (settings, opened) = blocking(move || open(settings)).await??;
-        let Opened { store, epochs, base } = opened;
+        let Opened { store, epochs, base, inventory } = opened;
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
         let http = Arc::new(http::worker::WorkerHttp {
             base: base.clone(),
+            inventory,
             epochs: epochs.clone(),
             token: settings.token.clone(),
             info: info(&settings, data_port.addr()),
@@ -176,7 +179,8 @@ fn open(settings: WorkerSettings) -> Result<(WorkerSettings, Opened), WorkerErro
     let epochs = EpochGuard::open(Arc::clone(&store))?;
     let base = settings.base_dir.as_deref().map(BaseDir::open).transpose();
     let base = base.map_err(WorkerError::BaseDir)?.map(Arc::new);
-    Ok((settings, Opened { store, epochs, base }))
+    let inventory = base.clone().map(InventoryDesk::new).map(Arc::new);
+    Ok((settings, Opened { store, epochs, base, inventory }))
 }
 
 fn start_data_port(

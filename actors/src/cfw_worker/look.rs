@@ -6,8 +6,7 @@ use actix::prelude::*;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use super::client::{HostClient, Program};
-use super::listing::Listed;
+use super::client::{Answered, Before, Extent, HostClient, Program};
 use super::{AskFailure, CfwWorker, DiskFigures, Inventory, Refresh};
 use crate::clock::Millis;
 use crate::host::{HostKind, HostRole};
@@ -26,12 +25,19 @@ struct Looked {
 
 /// What a destination told of its copies.
 struct Copies {
-    listed: Result<Listed, AskFailure>,
+    answered: Result<Answered, AskFailure>,
     disk: Result<DiskFigures, AskFailure>,
 }
 
 /// One look: first what the host is, then what it holds and its disk at the same time.
-async fn look_at(client: HostClient, role: HostRole, names: NameTable, asked: Millis) -> Looked {
+async fn look_at(
+    client: HostClient,
+    role: HostRole,
+    names: NameTable,
+    asked: Millis,
+    known: Program,
+    before: Before,
+) -> Looked {
     let program = match client.program().await {
         Ok(program) => program,
         Err(failure) => return Looked::failed(asked, failure),
@@ -39,8 +45,10 @@ async fn look_at(client: HostClient, role: HostRole, names: NameTable, asked: Mi
     if !role.is_destination() {
         return Looked { asked, program: Ok(program), copies: None };
     }
-    let (listed, disk) = tokio::join!(client.list(program.kind, names), client.disk());
-    Looked { asked, program: Ok(program), copies: Some(Copies { listed, disk }) }
+    // Another program has other files.
+    let before = if program == known { before } else { Before::default() };
+    let (answered, disk) = tokio::join!(client.list(program.kind, names, before), client.disk());
+    Looked { asked, program: Ok(program), copies: Some(Copies { answered, disk }) }
 }
 
 impl Looked {
@@ -65,9 +73,11 @@ impl CfwWorker {
         debug_assert!(self.looking_for.is_none(), "two looks at one host at the same time");
         self.looks += 1;
         self.looking_for = Some(replies);
-        self.holdings.asked();
         let asked = self.clock.now();
-        let look = look_at(self.client.clone(), self.role, self.names.clone(), asked);
+        let before = self.holdings.asked(asked, self.settings.full_inventory_interval);
+        let (client, names, known) =
+            (self.client.clone(), self.names.clone(), self.program.clone());
+        let look = look_at(client, self.role, names, asked, known, before);
         // Spawned by itself, so that reading a long list does not run inside the actor.
         let looking = fut::wrap_future::<_, Self>(tokio::spawn(look));
         ctx.spawn(looking.map(move |looked, worker, ctx| {
@@ -96,7 +106,11 @@ impl CfwWorker {
             }
         };
         if matches!(answer, Ok(_) | Err(AskFailure::NotAsked(_))) {
-            self.look_schedule.answered(asked, fastrand::f64());
+            let interval = match self.holdings.follows_changes() {
+                true => self.settings.changes_interval,
+                false => self.settings.inventory_interval,
+            };
+            self.look_schedule.answered(asked, interval, fastrand::f64());
             self.tell();
         } else {
             self.failed_looks += 1;
@@ -125,18 +139,25 @@ impl CfwWorker {
 
     fn take_copies(
         &mut self,
-        Copies { listed, disk }: Copies,
+        Copies { answered, disk }: Copies,
         asked: Millis,
     ) -> Result<Arc<Inventory>, AskFailure> {
         self.take_disk(disk, asked);
-        match listed {
-            Ok(listed) => Ok(self.holdings.answered(listed, asked)),
+        match answered {
+            Ok(answered) => {
+                let is_whole = matches!(answered.extent, Extent::Whole(_));
+                self.whole_lists += u64::from(is_whole);
+                Ok(self.holdings.answered(answered, asked))
+            }
             Err(failure) => {
                 let call = match self.program.kind {
                     HostKind::Reelyard { .. } => "GET /inventory",
                     _ => "GET /files",
                 };
                 self.note(call, &failure);
+                if matches!(failure, AskFailure::Garbled(_)) {
+                    self.holdings.doubt();
+                }
                 Err(failure)
             }
         }
@@ -165,7 +186,8 @@ impl CfwWorker {
         match disk {
             Ok(disk) => {
                 self.disk = Some((disk, asked));
-                self.disk_schedule.answered(asked, fastrand::f64());
+                let interval = self.settings.disk_interval;
+                self.disk_schedule.answered(asked, interval, fastrand::f64());
                 true
             }
             Err(failure) => {

@@ -15,6 +15,7 @@ pub mod fault;
 pub mod fetch;
 pub mod file_identity;
 pub mod hash_desk;
+pub mod inventory;
 mod messages;
 pub mod node_link;
 pub mod order;
