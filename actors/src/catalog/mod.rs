@@ -3,10 +3,12 @@
 //! its inputs again and again, tells its subscribers what changed, and keeps the last good state
 //! of an input that cannot be read.
 
+mod address_lists;
 pub mod event_log;
 pub mod event_row;
 mod followed_day;
 mod grade_info;
+mod history_rows;
 mod hitcount_history;
 pub mod lane;
 pub mod lines;

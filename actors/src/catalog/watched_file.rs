@@ -48,6 +48,8 @@ pub struct WatchedFile {
     read: Option<LastRead>,
     /// A change that was seen and not read yet.
     unread: Option<Unread>,
+    /// Whether the contents differ between the last two readings.
+    is_new: bool,
     view: InputView,
 }
 
@@ -101,7 +103,7 @@ impl WatchedFile {
     /// A file that was not read yet.
     pub fn new(path: PathBuf, settle: Settle) -> Self {
         let view = InputView::of(&path);
-        WatchedFile { path, settle, read: None, unread: None, view }
+        WatchedFile { path, settle, read: None, unread: None, is_new: false, view }
     }
 
     /// Where it is.
@@ -126,6 +128,17 @@ impl WatchedFile {
         let limit = unread.changing.after(self.settle.limit);
         // A limit that has passed was of no use: not even a torn reading could be had.
         Some(if limit > unread.still { settled.min(limit) } else { settled })
+    }
+
+    /// Whether the last reading found other contents than the one before it.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Whether a look that asks for this would read the file, as far as its stamp tells.
+    pub fn would_read(&mut self, now: Millis, asked: Asked) -> bool {
+        let due = stamp_of(&self.path).map(|stamp| self.due(stamp, now, asked));
+        matches!(due, Ok(Due::Reading | Due::ReadingDisturbed))
     }
 
     /// Looks at the file at `now` and reads it if it changed, or if it is asked for, by feeding
@@ -172,7 +185,8 @@ impl WatchedFile {
         self.view.state = InputState::Changing;
         let is_still = now.since(still) >= self.settle.quiet;
         // Nobody can have seen it change before the first look.
-        let was_still = self.read.is_none() && before.is_none() && stamp.is_old(self.settle.quiet);
+        let is_unseen = before.is_none_or(|seen| seen.stamp == stamp && seen.changing == now);
+        let was_still = self.read.is_none() && is_unseen && stamp.is_old(self.settle.quiet);
         match () {
             () if asked.replaced || is_still || was_still => Due::Reading,
             () if now.since(changing) >= self.settle.limit => Due::ReadingDisturbed,
@@ -217,7 +231,8 @@ impl WatchedFile {
 
     /// Takes note of a reading; whether its contents are new or were asked for.
     fn take(&mut self, reading: Reading, now: Millis, anew: bool) -> bool {
-        let is_new = self.read.as_ref().is_none_or(|read| read.contents != reading.last.contents);
+        let before = self.read.as_ref().map(|read| read.contents);
+        self.is_new = before != Some(reading.last.contents);
         self.read = Some(reading.last);
         self.view.read_at = Some(now);
         self.view.modified = Some(reading.modified);
@@ -227,7 +242,7 @@ impl WatchedFile {
             changing: now,
         });
         self.view.state = if reading.disturbed { InputState::Changing } else { InputState::Ok };
-        is_new || anew
+        self.is_new || anew
     }
 }
 
