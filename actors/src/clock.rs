@@ -79,8 +79,16 @@ enum Face {
 }
 
 /// The latest time told, so that a small backward step of the system clock is held back.
-struct Held {
+#[derive(Debug)]
+pub struct Held {
     latest: AtomicI64,
+}
+
+impl Default for Held {
+    /// Nothing was told yet.
+    fn default() -> Self {
+        Held { latest: AtomicI64::new(i64::MIN) }
+    }
 }
 
 /// Backward steps up to this long are held back: time stands still until the system has caught up.
@@ -90,7 +98,7 @@ pub const LARGEST_HELD_STEP: Duration = Duration::from_secs(5 * 60);
 impl Clock {
     /// The system's clock, with small backward steps held back.
     pub fn system() -> Self {
-        Clock(Face::System(Arc::new(Held { latest: AtomicI64::new(i64::MIN) })))
+        Clock(Face::System(Arc::default()))
     }
 
     /// A clock that stands still at `start` until it is moved by [`Clock::advance`].
@@ -125,7 +133,8 @@ impl fmt::Debug for Clock {
 }
 
 impl Held {
-    fn tell(&self, system: Millis) -> Millis {
+    /// The time to tell when the system's clock shows `system`.
+    pub fn tell(&self, system: Millis) -> Millis {
         let latest = Millis(self.latest.fetch_max(system.0, Ordering::SeqCst));
         if latest <= system {
             return system;
@@ -145,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_small_backward_step_is_held_back_and_a_large_one_followed() {
-        let held = Held { latest: AtomicI64::new(i64::MIN) };
+        let held = Held::default();
         let noon = Millis(1_000_000_000);
         assert_eq!(held.tell(noon), noon);
         assert_eq!(held.tell(noon.before(Duration::from_secs(60))), noon);

@@ -106,6 +106,9 @@ pub enum HostKind {
     Reelyard {
         /// Where its data port listens.
         data_addr: SocketAddr,
+        /// Whether it can also fetch from old cfws, which have none.
+        #[serde(default)]
+        fetches_from_old: bool,
     },
 }
 
@@ -114,6 +117,10 @@ pub enum HostKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BitsPerSecond(pub u64);
+
+/// The rate that old programs are told when none is set: they have no word for "unlimited", and
+/// this is cfm's default (spec 3.1).
+pub const OLD_COPY_SPEED: BitsPerSecond = BitsPerSecond(10_000_000);
 
 impl BitsPerSecond {
     /// How long `bytes` take at this rate.

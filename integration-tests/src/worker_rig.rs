@@ -196,6 +196,11 @@ impl FakeNode {
         });
     }
 
+    /// How many copies were reported to have ended.
+    pub fn ends(&self) -> usize {
+        locked(&self.state.reports).iter().filter(|report| report.is_end()).count()
+    }
+
     /// Takes an order back.
     pub fn withdraw(&self, id: i64) {
         self.state.orders.send_modify(|orders| {

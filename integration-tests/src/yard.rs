@@ -75,6 +75,11 @@ impl Role {
         }
     }
 
+    /// Its process; none when it was ended.
+    pub fn process(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
     /// Whether it was started and ended without being told to.
     pub fn has_ended(&self) -> bool {
         let pid = self.child.as_ref().map(rustix::process::Pid::from_child);

@@ -152,8 +152,8 @@ fn a_complete_cfw_yml_loads_as_a_worker() {
     let base_dir = base.path().to_str().unwrap();
     let text = format!(
         "listen_addr: 127.0.0.21:28888\ncfm_addr: cfm.example.net:7888\nbase_dir: {base_dir}\n\
-         downloader_bin: /usr/bin/SampleNetIODownloader\ndownloader_sleep_sec: 7\n\
-         storage_usage_limit_percent: 101\ndownloader_download_success_match_string: Successfully\n\
+         downloader_bin: /bin/sh\ndownloader_sleep_sec: 7\n\
+         storage_usage_limit_percent: 101\ndownloader_download_success_match_string: Succ.*ly\n\
          log_dir: log\nlog_level: critical\nenable_coredump: false\nif_name: eth0\n"
     );
     let imported = import("cfw.yml", &text);
@@ -167,13 +167,27 @@ fn a_complete_cfw_yml_loads_as_a_worker() {
             &format!("base_dir = \"{base_dir}\""),
             r#"poll_interval = "7s""#,
             "storage.limit_percent = 100",
+            r#"external_downloader.program = "/bin/sh""#,
+            r#"external_downloader.success_pattern = "Succ.*ly""#,
             r#"log.level = "error""#,
         ],
     );
     let told = imported.ended.err;
-    for key in ["downloader_bin", "downloader_download_success_match_string", "log_dir", "if_name"]
-    {
+    for key in ["log_dir", "if_name"] {
         assert!(told.contains(&format!(": {key}: no meaning any more: ")), "{key}:\n{told}");
+    }
+}
+
+#[test]
+fn a_downloader_that_cannot_be_kept_is_told() {
+    let text = "downloader_bin: ./SampleNetIODownloader\n\
+                downloader_download_success_match_string: '(Success'\n";
+    let Imported { ended, .. } = import("cfw.yml", text);
+    assert_eq!(ended.code, Some(1));
+    assert!(!ended.out.contains("external_downloader"), "{}", ended.out);
+    for bad in ["cfw.yml:1: downloader_bin: bad value: an absolute", "cfw.yml:2: downloader_downl"]
+    {
+        assert!(ended.err.contains(bad), "{bad}:\n{}", ended.err);
     }
 }
 

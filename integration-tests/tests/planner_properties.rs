@@ -24,6 +24,7 @@ proptest! {
         let round = world.round();
         prop_assert!(round.to_look_up.is_empty(), "every master was looked at");
         let mut oracle = Oracle::new(&case);
+        oracle.last_turn = world.last_planned_to();
         for task in &round.tasks {
             let file = number_of(&case, task);
             // The best eligible file goes next: hot before graded, never an ignored or placed
@@ -36,11 +37,9 @@ proptest! {
                 .unwrap();
             let pairs = oracle.pairs(file);
             prop_assert!(pairs.contains(&(source, destination)), "{:?}", task);
-            // A busy destination only when no idle one can take it, and then the least busy;
-            // among equals the one with the most room.
-            let rank = |d: usize| (oracle.load[d], std::cmp::Reverse(oracle.room[d]));
-            let best = pairs.iter().map(|&(_, d)| rank(d)).min();
-            prop_assert_eq!(Some(rank(destination)), best);
+            let best = pairs.iter().map(|&(_, destination)| oracle.rank(destination)).min();
+            prop_assert_eq!(Some(oracle.rank(destination)), best, "{:?}", task);
+            oracle.last_turn = Some(task.destination);
             oracle.occupy(source, destination, task.size);
             oracle.planned.insert(file);
         }
@@ -83,5 +82,39 @@ proptest! {
         let anew = world.with_fresh_planner(&case).round();
         prop_assert_eq!(followed.tasks, anew.tasks);
         prop_assert_eq!(followed.waiting, anew.waiting);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_ring_spreads_evenly_over_rounds_of_any_length(
+        sources in 1..5usize,
+        destinations in 1..6usize,
+        files in 0..40usize,
+        forgetful in any::<bool>(),
+    ) {
+        let case = Case::plain(sources, destinations, files, true);
+        let mut world = World::of(&case);
+        let mut taken = vec![0usize; destinations];
+        loop {
+            let round = world.round();
+            if round.tasks.is_empty() {
+                break;
+            }
+            for task in &round.tasks {
+                let to = (0..destinations).find(|&d| case.destination(d) == task.destination);
+                taken[to.unwrap()] += 1;
+            }
+            world.complete(&round.tasks);
+            if forgetful {
+                // Where the ring stopped does not depend on tasks that are still in the list.
+                world.forget_ended();
+            }
+            let (least, most) = (taken.iter().min().unwrap(), taken.iter().max().unwrap());
+            prop_assert!(most - least <= 1, "{:?}", taken);
+        }
+        prop_assert_eq!(taken.iter().sum::<usize>(), files);
     }
 }

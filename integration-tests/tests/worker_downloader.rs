@@ -40,6 +40,7 @@ impl Bench {
             token: None,
             timeouts: SourceTimeouts::default(),
             clock: clock.clone(),
+            external: None,
         };
         let supervision = Supervision::of("downloader");
         let downloads = Downloads::start(supervision, fetcher, Arc::clone(&store), clock, 1);

@@ -1,12 +1,14 @@
 //! `reelyard worker`.
 
+use std::path::PathBuf;
+
 use anyhow::Context;
 use reelyard_actors::clock::Clock;
 
 use super::failure::Failure;
 use super::layers::RunArgs;
 use crate::config::{NodeAddr, WorkerConfig, load_worker};
-use crate::worker::{Worker, WorkerSettings};
+use crate::worker::{ExternalSettings, Worker, WorkerSettings};
 use crate::{logging, role};
 
 /// Runs a worker until it is told to stop.
@@ -26,6 +28,13 @@ pub fn run(args: RunArgs) -> Result<(), Failure> {
 
 /// From what is configured to what a worker is run with.
 fn settings(config: &WorkerConfig) -> Result<WorkerSettings, Failure> {
+    let external = &config.external_downloader;
+    let with_program = |program: &PathBuf| ExternalSettings {
+        program: program.clone(),
+        success: external.success_pattern.regex().clone(),
+        timeout: external.timeout,
+        grace: external.stop_grace,
+    };
     let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
     Ok(WorkerSettings {
         nodes: config.node.iter().map(node).collect::<Result<_, _>>()?,
@@ -35,6 +44,7 @@ fn settings(config: &WorkerConfig) -> Result<WorkerSettings, Failure> {
         storage_limit_percent: config.storage.limit_percent.get(),
         copies_at_once: config.copies_at_once.get() as usize,
         poll_interval: config.poll_interval,
+        external: external.program.as_ref().map(with_program),
         ..WorkerSettings::new(config.listen, config.data_addr(), config.state_dir.clone())
     })
 }

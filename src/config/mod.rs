@@ -15,6 +15,7 @@ mod file;
 pub mod import;
 mod layers;
 mod node;
+mod pattern;
 pub(crate) mod reader;
 mod secret;
 mod units;
@@ -32,9 +33,10 @@ pub use node::{
     CallSettings, CatalogSettings, EventLogSettings, HeartbeatSettings, HostSettings, HttpSettings,
     IgnoreSettings, JournalSettings, NodeConfig, StorageSettings, TaskSettings,
 };
+pub use pattern::Pattern;
 pub use reader::Effective;
 pub use units::{Fraction, NamePrefix, Percent};
-pub use worker::WorkerConfig;
+pub use worker::{ExternalDownloaderSettings, WorkerConfig};
 pub use zone::LogZone;
 
 use declare::Group;

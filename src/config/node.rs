@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use reelyard_actors::catalog::WatchMode;
 use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
+use reelyard_actors::task_manager::Spread;
 use reelyard_actors::token::SharedToken;
 
 use super::declare::settings;
@@ -170,6 +171,9 @@ settings! {
     pub struct TaskSettings {
         /// How many copies one source serves at a time.
         copies_per_source: NonZeroU32 = Default "1",
+        /// Which destination a copy goes to, among those that are free and have room for it: "room",
+        /// the one with the most room, or "ring", each in its turn, as cfm does it.
+        placement: Spread = Default "room",
         /// How long a copy may give no sign of life. Our workers give one every few seconds; an
         /// old cfw gives none, so for it this is the least time a copy is given.
         timeout: Duration = Default "1h",

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use reelyard_actors::host::BitsPerSecond;
+use reelyard_actors::task_manager::Spread;
 use toml::Value;
 
 use super::value::{Read, SettingValue, quoted, text, wrong};
@@ -89,6 +90,24 @@ impl SettingValue for NamePrefix {
 
     fn to_toml(&self) -> Option<Value> {
         Some(Value::String(self.0.clone()))
+    }
+}
+
+impl SettingValue for Spread {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match value.as_str() {
+            Some("room") => Ok(Spread::Room),
+            Some("ring") => Ok(Spread::Ring),
+            _ => wrong(format!("\"room\" or \"ring\" is wanted, not {}", quoted(value))),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        let word = match self {
+            Spread::Room => "room",
+            Spread::Ring => "ring",
+        };
+        Some(Value::String(word.to_owned()))
     }
 }
 

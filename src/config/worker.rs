@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use reelyard_actors::token::SharedToken;
 use super::address::NodeAddr;
 use super::declare::settings;
 use super::node::{StorageSettings, check_source_dirs, settle_token};
+use super::pattern::Pattern;
 use super::reader::Reader;
 use super::{LogSettings, Role};
 
@@ -46,8 +48,29 @@ settings! {
     groups {
         /// The disk of the copies.
         storage: StorageSettings,
+        /// Sources that are old cfws.
+        external_downloader: ExternalDownloaderSettings,
         /// Logging.
         log: LogSettings,
+    }
+}
+
+settings! {
+    /// The program that fetches from sources that are still old cfws: they have no data port. It is
+    /// called as cfw calls its downloader_bin, `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`, and ended
+    /// with everything it started when it takes too long or its copy is no longer wanted. What it
+    /// fetched has its size checked and is hashed, but there is no hash of the source to compare with.
+    pub struct ExternalDownloaderSettings {
+        /// Its absolute path. Without one nothing is fetched from old cfws.
+        program: Option<PathBuf> = Optional "/opt/cfw/SampleNetIODownloader",
+        /// A regular expression for what it says on stderr (in the last 64 KiB) when it succeeded,
+        /// besides ending with 0.
+        success_pattern: Pattern = Default "Successfully",
+        /// How long it may take for a copy. A large file gets more: at least twice the time it
+        /// needs at its rate.
+        timeout: Duration = Default "1h",
+        /// How long it may take to end when it is asked to (SIGTERM), before it is killed.
+        stop_grace: Duration = Default "5s",
     }
 }
 
@@ -83,6 +106,7 @@ impl Role for WorkerConfig {
         }
         check_source_dirs(&self.source_dirs, reader);
         self.check_base_dir(reader);
+        self.check_external_downloader(reader);
         if self.state_dir.exists() && !self.state_dir.is_dir() {
             reader.fault("state_dir", format!("{} is not a directory", self.state_dir.display()));
         }
@@ -90,6 +114,26 @@ impl Role for WorkerConfig {
 }
 
 impl WorkerConfig {
+    fn check_external_downloader(&self, reader: &mut Reader) {
+        let Some(program) = &self.external_downloader.program else { return };
+        let key = "external_downloader.program";
+        let shown = program.display();
+        if self.base_dir.is_none() {
+            reader.fault(key, "means nothing without base_dir: only a destination fetches");
+        }
+        if !program.is_absolute() {
+            return reader.fault(key, format!("{shown} is not an absolute path"));
+        }
+        match std::fs::metadata(program) {
+            Ok(file) if !file.is_file() => reader.fault(key, format!("{shown} is not a file")),
+            Ok(file) if file.permissions().mode() & 0o111 == 0 => {
+                reader.fault(key, format!("{shown} is not executable"));
+            }
+            Ok(_) => {}
+            Err(error) => reader.fault(key, format!("{shown} cannot be used: {error}")),
+        }
+    }
+
     fn check_base_dir(&self, reader: &mut Reader) {
         let Some(base_dir) = &self.base_dir else { return };
         if self.node.is_none() {
@@ -131,6 +175,36 @@ mod tests {
         assert_eq!(load(&set).unwrap().data_addr().to_string(), "10.0.0.1:8889");
         let last = ["listen=10.0.0.1:65535".to_owned(), "source_dirs=/masters".to_owned()];
         assert!(load(&last).unwrap_err()[0].contains("data_listen"));
+    }
+
+    #[test]
+    fn an_external_downloader_must_be_a_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let plain = dir.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        let told = |program: &str, more: &[String]| {
+            let mut set = vec![
+                "listen=10.0.0.1:8888".to_owned(),
+                format!("base_dir={}", dir.path().display()),
+                "node=cfm:7888".to_owned(),
+                format!("external_downloader.program={program}"),
+            ];
+            set.extend(more.iter().cloned());
+            load(&set)
+        };
+        assert!(told("/bin/sh", &[]).is_ok());
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        for (program, why) in [
+            ("sh".to_owned(), "not an absolute path"),
+            (at("gone"), "cannot be used"),
+            (at(""), "not a file"),
+            (at("plain"), "not executable"),
+        ] {
+            let faults = told(&program, &[]).unwrap_err();
+            assert!(faults[0].contains(why), "{program}: {faults:?}");
+        }
+        let bad = "external_downloader.success_pattern=(".to_owned();
+        assert!(told("/bin/sh", &[bad]).unwrap_err()[0].contains("regular expression"));
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
     let task = &config.task;
     TaskSettings {
         copies_per_source: task.copies_per_source.get() as usize,
+        placement: task.placement,
         timeout: task.timeout,
         pickup_timeout: task.pickup_timeout,
         copy_speed: task.copy_speed,

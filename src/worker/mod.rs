@@ -3,17 +3,19 @@
 
 mod settings;
 
-pub use settings::WorkerSettings;
+pub use settings::{ExternalSettings, WorkerSettings};
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use actix_web::dev::ServerHandle;
 use reelyard_actors::clock::Clock;
-use reelyard_actors::downloader::base_dir::BaseDir;
+use reelyard_actors::downloader::base_dir::{BaseDir, TEMP_DIR};
 use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, Shelf};
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
+use reelyard_actors::downloader::external::{ExternalProgram, LEFTOVER_GRACE, end_leftovers};
 use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::hash_desk::HashDesk;
 use reelyard_actors::downloader::inventory::InventoryDesk;
@@ -24,7 +26,7 @@ use reelyard_actors::downloader::{DownloaderView, Downloads};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::supervision::Supervision;
-use reelyard_actors::wire::worker::WorkerInfo;
+use reelyard_actors::wire::worker::{TaskId, WorkerInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::http;
@@ -92,6 +94,8 @@ struct Opened {
     epochs: EpochGuard,
     base: Option<Arc<BaseDir>>,
     inventory: Option<Arc<InventoryDesk>>,
+    /// The directory of temporary files, as other programs find it.
+    temp_dir: Option<PathBuf>,
 }
 
 impl Worker {
@@ -99,7 +103,7 @@ impl Worker {
     /// actix system.
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let (settings, opened) = blocking(move || open(settings)).await??;
-        let Opened { store, epochs, base, inventory } = opened;
+        let Opened { store, epochs, base, inventory, temp_dir } = opened;
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
         let http = Arc::new(http::worker::WorkerHttp {
@@ -110,7 +114,9 @@ impl Worker {
             info: info(&settings, data_port.addr()),
             unlistable_names: AtomicU64::new(0),
         });
-        let mut destination = base.map(|base| make_destination(&settings, base, &store, &clock));
+        let external = temp_dir.and_then(|temp_dir| external(&settings, temp_dir));
+        let mut destination =
+            base.map(|base| make_destination(&settings, base, external, &store, &clock));
         let listen = settings.listen.socket();
         let server = http::worker::start(listen, Arc::clone(&http))
             .map_err(|error| WorkerError::Listen(listen, error))?;
@@ -177,10 +183,23 @@ async fn blocking<T: Send + 'static>(
 fn open(settings: WorkerSettings) -> Result<(WorkerSettings, Opened), WorkerError> {
     let store = Arc::new(StateStore::open(&settings.state_dir)?);
     let epochs = EpochGuard::open(Arc::clone(&store))?;
-    let base = settings.base_dir.as_deref().map(BaseDir::open).transpose();
-    let base = base.map_err(WorkerError::BaseDir)?.map(Arc::new);
+    let base = settings.base_dir.as_deref().map(open_base).transpose();
+    let (base, temp_dir) = base.map_err(WorkerError::BaseDir)?.unzip();
+    let base = base.map(Arc::new);
     let inventory = base.clone().map(InventoryDesk::new).map(Arc::new);
-    Ok((settings, Opened { store, epochs, base, inventory }))
+    Ok((settings, Opened { store, epochs, base, inventory, temp_dir }))
+}
+
+/// Opens the base directory, and ends what an earlier run may have left at work in it.
+fn open_base(path: &Path) -> std::io::Result<(BaseDir, PathBuf)> {
+    let base = BaseDir::open(path)?;
+    let temp_dir = path.canonicalize()?.join(TEMP_DIR);
+    for file in end_leftovers(&temp_dir, LEFTOVER_GRACE) {
+        if let Some(task) = file.to_str().and_then(|task| task.parse().ok()) {
+            base.remove_temp(TaskId(task))?;
+        }
+    }
+    Ok((base, temp_dir))
 }
 
 fn start_data_port(
@@ -208,12 +227,19 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
         epoch: Epoch::default(),
         source: !settings.source_dirs.is_empty(),
         destination: settings.base_dir.is_some(),
+        fetches_from_old: settings.base_dir.is_some() && settings.external.is_some(),
     }
+}
+
+fn external(settings: &WorkerSettings, temp_dir: PathBuf) -> Option<ExternalProgram> {
+    let ExternalSettings { program, success, timeout, grace } = settings.external.clone()?;
+    Some(ExternalProgram { program, success, timeout, grace, temp_dir })
 }
 
 fn make_destination(
     settings: &WorkerSettings,
     base: Arc<BaseDir>,
+    external: Option<ExternalProgram>,
     store: &Arc<StateStore>,
     clock: &Clock,
 ) -> Destination {
@@ -223,6 +249,7 @@ fn make_destination(
         token: settings.token.clone(),
         timeouts: settings.source_timeouts,
         clock: clock.clone(),
+        external,
     };
     let supervision = Supervision::of("downloader");
     let (store, copies) = (Arc::clone(store), settings.copies_at_once);

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_actors::downloader::data_port::DataPortLimits;
+use reelyard_actors::downloader::external::LEFTOVER_GRACE;
 use reelyard_actors::downloader::node_link::NodeUrl;
 use reelyard_actors::downloader::source_link::SourceTimeouts;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::token::SharedToken;
+use regex::bytes::Regex;
 
 /// What a worker is run with.
 #[derive(Clone, Debug)]
@@ -40,6 +42,29 @@ pub struct WorkerSettings {
     pub source_timeouts: SourceTimeouts,
     /// What clients of the data port may take.
     pub data_port: DataPortLimits,
+    /// What fetches from sources that are old cfws. None: nothing is fetched from them.
+    pub external: Option<ExternalSettings>,
+}
+
+/// The program that fetches from old cfws (spec 2.5).
+#[derive(Clone, Debug)]
+pub struct ExternalSettings {
+    /// Its path.
+    pub program: PathBuf,
+    /// What it says on stderr when it succeeded.
+    pub success: Regex,
+    /// How long it may take, if its file needs less than half of that at its rate.
+    pub timeout: Duration,
+    /// How long it may take to end after SIGTERM, before SIGKILL.
+    pub grace: Duration,
+}
+
+impl ExternalSettings {
+    /// The defaults for `program`, which says `success`.
+    pub fn new(program: PathBuf, success: Regex) -> Self {
+        let timeout = Duration::from_secs(60 * 60);
+        ExternalSettings { program, success, timeout, grace: LEFTOVER_GRACE }
+    }
 }
 
 impl WorkerSettings {
@@ -60,6 +85,7 @@ impl WorkerSettings {
             long_poll: Duration::from_secs(25),
             source_timeouts: SourceTimeouts::default(),
             data_port: DataPortLimits::default(),
+            external: None,
         }
     }
 }

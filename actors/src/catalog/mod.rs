@@ -14,6 +14,7 @@ pub mod lane;
 pub mod lines;
 mod log_days;
 mod log_reader;
+pub mod master_sizes;
 pub mod masters;
 mod messages;
 pub mod ranking;
@@ -404,11 +405,13 @@ impl Handler<LookUpMasters> for Catalog {
             return Box::pin(async move { asked.files.into_iter().map(unknown).collect() });
         };
         let (names, dirs) = (self.names.clone(), self.settings.source_dirs.clone());
-        let files = asked.files.clone();
+        let (files, sizes) = (asked.files.clone(), self.view.master_sizes.clone());
         let job = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             let look = |file| (file, look_up_master(&dirs, &names.name(file)));
-            asked.files.into_iter().map(look).collect()
+            let looks: Vec<_> = asked.files.into_iter().map(look).collect();
+            sizes.learn(&looks);
+            looks
         });
         Box::pin(
             async move { job.await.unwrap_or_else(|_| files.into_iter().map(unknown).collect()) },

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::master_sizes::MasterSizes;
 use super::masters::Masters;
 use super::ranking::Ranking;
 use super::rising::RisingHits;
@@ -198,6 +199,9 @@ pub struct CatalogView {
     /// The hot files.
     #[serde(skip)]
     pub rising: Arc<RisingHits>,
+    /// The sizes of masters that were looked up.
+    #[serde(skip)]
+    pub master_sizes: MasterSizes,
     /// The masters; none before the first listing.
     #[serde(skip)]
     pub masters: Option<Arc<Masters>>,

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, TRANSFER_ENCODING};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 
-use super::listing::{ListForm, ListReader, Listed};
+use super::holdings::{Answered, Before, Extent};
+use super::listing::{ListForm, ListReader};
 use super::old_list::KnownList;
 use super::settings::CfwWorkerSettings;
 use super::{AskFailure, Deleted, DiskFigures};
@@ -45,35 +46,6 @@ pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Erro
 pub(super) struct Program {
     pub kind: HostKind,
     pub version: Option<String>,
-}
-
-/// What a host answered when it was asked for what it holds.
-#[derive(Clone, Debug)]
-pub(super) struct Answered {
-    /// Everything, or only changes.
-    pub extent: Extent,
-    /// From where on changes can be asked for; none where the host cannot tell them.
-    pub cursor: Option<InventoryCursor>,
-    /// The files.
-    pub listed: Listed,
-}
-
-/// How much an answer tells.
-#[derive(Clone, Debug)]
-pub(super) enum Extent {
-    /// Everything. The list of an old cfw is kept, to be compared with its next one.
-    Whole(Option<Arc<KnownList>>),
-    /// What changed since the cursor that was asked with.
-    Changes,
-}
-
-/// What the last answer left behind, to ask for less now.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Before {
-    /// From where on to ask for changes.
-    pub cursor: Option<InventoryCursor>,
-    /// The last list of an old cfw.
-    pub list: Option<Arc<KnownList>>,
 }
 
 /// Calls one host.
@@ -130,7 +102,8 @@ impl HostClient {
         if data_addr.ip().is_unspecified() {
             data_addr = SocketAddr::new(self.host.ip(), data_addr.port());
         }
-        Ok(Program { kind: HostKind::Reelyard { data_addr }, version: Some(info.version) })
+        let kind = HostKind::Reelyard { data_addr, fetches_from_old: info.fetches_from_old };
+        Ok(Program { kind, version: Some(info.version) })
     }
 
     /// What the host holds: from a Reelyard worker its inventory, or what changed in it; from an

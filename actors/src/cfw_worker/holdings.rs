@@ -1,16 +1,43 @@
 //! What a host holds, kept right while a list of it is under way. Pure.
 
 use std::sync::Arc;
-
 use std::time::Duration;
 
 use super::Inventory;
-use super::client::{Answered, Before, Extent};
 use super::listing::Listed;
 use super::old_list::KnownList;
 use crate::clock::Millis;
 use crate::names::FileId;
 use crate::wire::worker::InventoryCursor;
+
+/// What a host answered when it was asked for what it holds.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// Everything, or only changes.
+    pub extent: Extent,
+    /// From where on changes can be asked for; none where the host cannot tell them.
+    pub cursor: Option<InventoryCursor>,
+    /// The files.
+    pub listed: Listed,
+}
+
+/// How much an answer tells.
+#[derive(Clone, Debug)]
+pub enum Extent {
+    /// Everything. The list of an old cfw is kept, to be compared with its next one.
+    Whole(Option<Arc<KnownList>>),
+    /// What changed since the cursor that was asked with.
+    Changes,
+}
+
+/// What the last answer left behind, to ask for less now.
+#[derive(Clone, Debug, Default)]
+pub struct Before {
+    /// From where on to ask for changes.
+    pub cursor: Option<InventoryCursor>,
+    /// The last list of an old cfw.
+    pub list: Option<Arc<KnownList>>,
+}
 
 /// What one host holds, as far as is known.
 ///
@@ -72,7 +99,7 @@ impl Holdings {
     }
 
     /// The answer to what was asked at `at` came.
-    pub(super) fn answered(&mut self, answered: Answered, at: Millis) -> Arc<Inventory> {
+    pub fn answered(&mut self, answered: Answered, at: Millis) -> Arc<Inventory> {
         let Answered { extent, cursor, listed } = answered;
         let Listed { files, gone, unreadable_names } = listed;
         let mut inventory = match (extent, &self.inventory) {

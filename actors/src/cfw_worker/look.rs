@@ -6,7 +6,8 @@ use actix::prelude::*;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use super::client::{Answered, Before, Extent, HostClient, Program};
+use super::client::{HostClient, Program};
+use super::holdings::{Answered, Before, Extent};
 use super::{AskFailure, CfwWorker, DiskFigures, Inventory, Refresh};
 use crate::clock::Millis;
 use crate::host::{HostKind, HostRole};

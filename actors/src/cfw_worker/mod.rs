@@ -6,12 +6,12 @@
 
 mod client;
 mod deletion;
-mod holdings;
+pub mod holdings;
 pub mod listing;
 mod look;
 mod messages;
-mod old_list;
-mod schedule;
+pub mod old_list;
+pub mod schedule;
 mod settings;
 
 use std::sync::Arc;

@@ -153,14 +153,26 @@ impl BaseDir {
     /// Makes the temporary file of `task`, empty; one that stands there from an earlier attempt is
     /// replaced.
     pub fn create_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
+        self.remove_temp(task)?;
         let name = task.to_string();
-        match unlinkat(&self.temp, &name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(error.into()),
-        }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.temp, &name, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o644))?;
         Ok(TempFile { base: self, file: File::from(file), name, published: false })
+    }
+
+    /// Removes the temporary file of `task`, if there is one.
+    pub fn remove_temp(&self, task: TaskId) -> io::Result<()> {
+        match unlinkat(&self.temp, task.to_string(), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes over what another program wrote as the temporary file of `task`, for reading.
+    pub fn adopt_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
+        let name = task.to_string();
+        let file = open_regular_at(&self.temp, name.as_bytes())?;
+        Ok(TempFile { base: self, file, name, published: false })
     }
 }
 
@@ -205,8 +217,12 @@ impl Drop for TempFile<'_> {
 /// Opens `name` in `dir` for reading, if it is a regular file. Symlinks are not followed, and a
 /// FIFO does not block.
 pub fn open_regular(dir: impl AsFd, name: &FileName) -> io::Result<File> {
+    open_regular_at(dir, name.as_bytes())
+}
+
+fn open_regular_at(dir: impl AsFd, name: &[u8]) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(openat(dir, name.as_bytes(), flags, Mode::empty())?);
+    let file = File::from(openat(dir, name, flags, Mode::empty())?);
     if file.metadata()?.is_file() {
         Ok(file)
     } else {

@@ -27,6 +27,17 @@ pub struct Deposed {
     pub highest: Epoch,
 }
 
+impl Deposed {
+    /// Whether what a leader of epoch `given` says is taken by a worker that has seen `highest`:
+    /// whether its epoch is higher than any before, and must be durable before anything else.
+    ///
+    /// # Errors
+    /// A later leader was heard.
+    pub fn unless_heard(given: Epoch, highest: Epoch) -> Result<bool, Deposed> {
+        if given < highest { Err(Deposed { given, highest }) } else { Ok(given > highest) }
+    }
+}
+
 impl EpochGuard {
     /// A guard that begins with what `store` remembers.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
@@ -53,11 +64,11 @@ impl EpochGuard {
         act: impl FnOnce() -> T,
     ) -> Result<Result<T, Deposed>, StateStoreError> {
         let _hearing = self.hearing.lock().unwrap_or_else(PoisonError::into_inner);
-        let highest = self.highest();
-        if epoch < highest {
-            return Ok(Err(Deposed { given: epoch, highest }));
-        }
-        if epoch > highest {
+        let is_new = match Deposed::unless_heard(epoch, self.highest()) {
+            Ok(is_new) => is_new,
+            Err(deposed) => return Ok(Err(deposed)),
+        };
+        if is_new {
             // Durable first: a restart must not forget whom this worker has obeyed.
             self.store.raise_epoch(epoch)?;
             self.highest.store(epoch.0, Ordering::Release);

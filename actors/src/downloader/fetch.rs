@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::downloader::base_dir::{BaseDir, TempFile};
 use crate::downloader::cancel::Cancel;
 use crate::downloader::data_port::master_path;
+use crate::downloader::external::ExternalProgram;
 use crate::downloader::fault::{Fault, changed, in_words, local, publishing, refused, remote};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::pacer::Pacer;
@@ -56,15 +57,19 @@ pub struct Fetcher {
     pub timeouts: SourceTimeouts,
     /// Tells the time that tickets expire by.
     pub clock: Clock,
+    /// What fetches from sources that are old cfws; none refuses such copies.
+    pub external: Option<ExternalProgram>,
 }
 
-/// A verified copy, durable and in its place.
+/// A copy, durable and in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// Its size in bytes.
     pub size: u64,
-    /// Its hash, which is also the source's.
+    /// Its hash.
     pub hash: ContentHash,
+    /// Whether that is also the hash that the source tells.
+    pub verified: bool,
 }
 
 impl Fetcher {
@@ -93,7 +98,10 @@ impl Fetcher {
         self.check_disk()?;
         let addr = match order.source_data {
             Some(addr) => addr,
-            None => self.ask_for_data_port(order, cancel)?,
+            None => match self.ask_for_data_port(order, cancel)? {
+                Some(addr) => addr,
+                None => return self.fetch_externally(order, cancel, progress),
+            },
         };
         let mut link = self.connect(addr, cancel)?;
         let path = master_path(&order.dir, &order.name, false);
@@ -110,7 +118,7 @@ impl Fetcher {
             Err(Broken::Fault(fault)) => return Err(fault),
             Ok(hash) => hash,
         };
-        let copied = Copied { size: head.length, hash };
+        let copied = Copied { size: head.length, hash, verified: true };
         self.compare(order, link, addr, &head, copied, cancel)?;
         if cancel.is_cancelled() {
             return Err(Fault::Cancelled);
@@ -152,8 +160,14 @@ impl Fetcher {
             .map_err(|error| remote(format_args!("the data port {addr} did not answer"), &error))
     }
 
-    /// Where the source's data port is: as its `/info` says, else the port after its own.
-    fn ask_for_data_port(&self, order: &CopyOrder, cancel: &Cancel) -> Result<SocketAddr, Fault> {
+    /// Where the source's data port is: as its `/info` says, else the port after its own. An old
+    /// cfw has none, and does not know that question. It may also be out of our reach: cfws of
+    /// different hosts have nothing to say to each other.
+    fn ask_for_data_port(
+        &self,
+        order: &CopyOrder,
+        cancel: &Cancel,
+    ) -> Result<Option<SocketAddr>, Fault> {
         let host = order.source.socket();
         let asked = self.ask_for_info(host, None, cancel).and_then(|(status, text)| {
             match &self.token {
@@ -162,12 +176,17 @@ impl Fetcher {
                 _ => Ok((status, text)),
             }
         });
-        let (status, text) = asked
-            .map_err(|error| remote(format_args!("the source {host} cannot be asked"), &error))?;
+        let (status, text) = match asked {
+            Ok((404, _)) => return Ok(None),
+            Err(_) if self.external.is_some() => return Ok(None),
+            asked => asked.map_err(|error| {
+                remote(format_args!("the source {host} cannot be asked"), &error)
+            })?,
+        };
         let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
         match (info, host.port().checked_add(1)) {
-            (Some(info), _) => Ok(info.data_listen),
-            (None, Some(port)) => Ok(SocketAddr::new(host.ip(), port)),
+            (Some(info), _) => Ok(Some(info.data_listen)),
+            (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),
             (None, None) => {
                 let reason = format!("the source {host} names no data port");
                 Err(Fault::Blamed(Blame::Source, reason))

@@ -11,6 +11,7 @@ pub mod base_dir;
 pub mod cancel;
 pub mod data_port;
 pub mod epoch_guard;
+pub mod external;
 pub mod fault;
 pub mod fetch;
 pub mod file_identity;
@@ -45,7 +46,7 @@ pub use messages::{
 use crate::clock::Clock;
 use crate::downloader::cancel::Cancel;
 use crate::downloader::fault::Fault;
-use crate::downloader::fetch::Fetcher;
+use crate::downloader::fetch::{Copied, Fetcher};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::state_store::StateStore;
 use crate::downloader::transfers::{Act, Transfers};
@@ -249,7 +250,7 @@ impl CopyThread {
         let lasting = &self.under_way.0;
         let fetching = || lasting.fetcher.fetch(&self.order, &self.cancel, &progress);
         let said = match catch_unwind(AssertUnwindSafe(fetching)) {
-            Ok(Ok(copied)) => Some(Said::Done { size: copied.size, hash: copied.hash }),
+            Ok(Ok(copied)) => Some(said_of(copied)),
             Ok(Err(Fault::Blamed(blame, reason))) => Some(failed(blame, reason)),
             Ok(Err(Fault::Cancelled)) => None,
             Err(_panic) => {
@@ -273,12 +274,19 @@ impl CopyThread {
             Said::Done { size, hash } => {
                 tracing::info!(%task, %file, %source, size, %hash, "copy verified and in place");
             }
+            Said::DoneUnverified { size, hash } => {
+                tracing::info!(%task, %file, %source, size, %hash, "copy in place; its source tells no hash to compare with");
+            }
             Said::Failed { blame, reason } => {
                 tracing::warn!(%task, %file, %source, ?blame, reason, "copy failed");
             }
             Said::Working | Said::Progress { .. } => {}
         }
     }
+}
+
+fn said_of(Copied { size, hash, verified }: Copied) -> Said {
+    if verified { Said::Done { size, hash } } else { Said::DoneUnverified { size, hash } }
 }
 
 fn failed(blame: Blame, reason: String) -> Said {

@@ -46,7 +46,7 @@ impl Outbox {
 impl Report {
     /// Whether the task is over for this worker.
     pub fn is_end(&self) -> bool {
-        matches!(self.said, Said::Done { .. } | Said::Failed { .. })
+        matches!(self.said, Said::Done { .. } | Said::DoneUnverified { .. } | Said::Failed { .. })
     }
 }
 

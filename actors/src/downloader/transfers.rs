@@ -131,7 +131,7 @@ impl Transfers {
         match report {
             Some(report) => {
                 match report.said {
-                    Said::Done { size, .. } => {
+                    Said::Done { size, .. } | Said::DoneUnverified { size, .. } => {
                         self.counters.done += 1;
                         self.counters.bytes += size;
                     }

@@ -22,14 +22,14 @@ const VERSION: u8 = 1;
 
 /// How full an entry is.
 #[derive(Debug, Default)]
-pub(crate) struct Fill {
+pub struct Fill {
     events: usize,
     bytes: usize,
 }
 
 impl Fill {
     /// Takes a commit in, if it fits beside what is there.
-    pub(crate) fn take(&mut self, events: usize, bytes: usize) -> bool {
+    pub fn take(&mut self, events: usize, bytes: usize) -> bool {
         // A commit without events still costs an answer.
         let events = events.max(1);
         let fits = self.events + events <= ENTRY_EVENTS && self.bytes + bytes <= ENTRY_BYTES;
@@ -67,17 +67,20 @@ pub(crate) fn event_bytes(body: usize) -> usize {
 
 /// An entry's commits that this program cannot read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum UnreadableEntry {
+pub enum UnreadableEntry {
+    /// An encoding that is not known here.
     #[error("its version {0} is not known to this version of reelyard")]
     Version(u8),
+    /// A piece that is not known here.
     #[error("it belongs to piece {0}, which is not known to this version of reelyard")]
     Piece(u8),
+    /// What the decoder says.
     #[error("it does not decode: {0}")]
     Body(String),
 }
 
 /// Joins commits, each already encoded by [`encode_commit`], into one entry.
-pub(crate) fn join<'a>(commits: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
+pub fn join<'a>(commits: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
     // The same bytes as a sequence of commits: its length as a varint, then one after the other.
     let mut count = [0; 10];
     let mut left = commits.len() as u64;
@@ -100,12 +103,12 @@ pub(crate) fn join<'a>(commits: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<
 }
 
 /// Encodes one commit for [`join`].
-pub(crate) fn encode_commit(commit: &Commit) -> Result<Vec<u8>, UnreadableEntry> {
+pub fn encode_commit(commit: &Commit) -> Result<Vec<u8>, UnreadableEntry> {
     postcard::to_stdvec(commit).map_err(|error| UnreadableEntry::Body(error.to_string()))
 }
 
 /// Reads an entry's commits.
-pub(crate) fn read(entry: &[u8]) -> Result<Vec<Commit>, UnreadableEntry> {
+pub fn read(entry: &[u8]) -> Result<Vec<Commit>, UnreadableEntry> {
     let (&version, body) =
         entry.split_first().ok_or_else(|| UnreadableEntry::Body("it is empty".to_owned()))?;
     if version != VERSION {

@@ -1,11 +1,12 @@
 #![doc = include_str!("README.md")]
 
-mod batch;
+pub mod batch;
 mod in_flight;
 mod leadership;
 mod messages;
 mod owner;
 mod owners;
+mod ownership;
 mod piece;
 mod proposer;
 mod raft;
@@ -29,9 +30,10 @@ pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
 pub use in_flight::InFlight;
 pub use leadership::Leadership;
 pub use messages::{Apply, CommitAnswer, CommitError, Order};
+pub use ownership::{AppliedEntry, AppliedEvent, Asked, Outcomes, Ownership, decode_answers};
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use requests::{REMEMBERED_FOR, RequestLedger};
-pub use seat::{AppliedEvent, Asked, Occasion, Outcomes, Seat, Settlement};
+pub use seat::{Occasion, Seat, Settlement};
 pub use settings::{JournalSettings, OpenError};
 pub use status::JournalStatus;
 pub use transport::{NoPeers, Transport, Unreachable};

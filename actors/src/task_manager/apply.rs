@@ -17,6 +17,9 @@ use crate::wire::worker::{ContentHash, TaskId};
 
 use TaskOutcome::{AlreadySo, Applied};
 
+/// What is said of a copy whose hash nobody can compare.
+const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";
+
 type Applying = Result<TaskOutcome, TaskRefusal>;
 
 impl Piece for TaskBook {
@@ -42,6 +45,9 @@ impl Piece for TaskBook {
                 self.differ(at, *host, added, removed, *complete)
             }
             TaskEvent::Forgot { tasks, back_offs } => self.forget(tasks, back_offs),
+            TaskEvent::CompletedUnverified { id, size, hash } => {
+                self.complete_unverified(at, *id, *size, *hash)
+            }
         }
     }
 
@@ -77,6 +83,7 @@ impl TaskBook {
 
     fn create(&mut self, at: Millis, task: &NewTask) -> Applying {
         self.check_new(task)?;
+        self.last_planned_to = Some(task.destination);
         self.put_open(task.clone().into_task(at));
         Ok(Applied)
     }
@@ -169,6 +176,20 @@ impl TaskBook {
         // The host may have left the yard meanwhile: then there is nothing to record.
         let _ = self.place(at, host, &name);
         Ok(Applied)
+    }
+
+    fn complete_unverified(
+        &mut self,
+        at: Millis,
+        id: TaskId,
+        size: u64,
+        hash: ContentHash,
+    ) -> Applying {
+        let outcome = self.complete(at, id, Some(size), Some(hash))?;
+        if outcome == Applied {
+            self.alter(id, |task| task.reason = Some(UNVERIFIED.to_owned()));
+        }
+        Ok(outcome)
     }
 
     fn end(
@@ -327,6 +348,20 @@ mod tests {
         assert!(book.placement(host(21)).unwrap().files.contains(file.0));
         assert!(!book.placement(host(21)).unwrap().complete);
         assert_eq!(book.back_offs().keys().collect::<Vec<_>>(), [&others]);
+    }
+
+    #[test]
+    fn a_copy_that_nobody_could_compare_says_so() {
+        let mut book = book();
+        create(&mut book, new_task(1, "a.mpg")).unwrap();
+        let hash = ContentHash([3; 32]);
+        let done = TaskEvent::CompletedUnverified { id: TaskId(1), size: 5, hash };
+        assert_eq!(book.apply(Millis(2), &done), Ok(Applied));
+        assert_eq!(book.apply(Millis(3), &done), Ok(AlreadySo));
+        let task = book.task(TaskId(1)).unwrap();
+        assert_eq!((task.state, task.size, task.hash), (TaskState::Done, 5, Some(hash)));
+        assert_eq!(task.reason.as_deref(), Some(UNVERIFIED));
+        assert!(book.placement(host(21)).is_some());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use super::decide::Deciding;
 use super::event::{Ending, GivenUp, TaskEvent, TaskRefusal};
 use super::messages::{ChangeRefused, OldState, Task, TaskState};
+use super::state::TaskBook;
+use crate::journal::Outcomes;
 use crate::wire::worker::TaskId;
 
 impl Task {
@@ -65,10 +67,25 @@ impl Deciding<'_> {
     }
 }
 
+/// What the outcomes of a change say of it as a whole.
+///
+/// # Errors
+/// What [`ChangeRefused::at_apply`] makes of the first refusal.
+pub fn change_answer(
+    outcomes: Outcomes<TaskBook>,
+    id: TaskId,
+    to: Option<OldState>,
+) -> Result<(), ChangeRefused> {
+    for outcome in outcomes {
+        outcome.map_err(|refusal| ChangeRefused::at_apply(refusal, id, to))?;
+    }
+    Ok(())
+}
+
 impl ChangeRefused {
     /// A change that was decided but refused when it came to be applied: something else happened
     /// to the task meanwhile.
-    pub(super) fn at_apply(refusal: TaskRefusal, id: TaskId, to: Option<OldState>) -> Self {
+    pub fn at_apply(refusal: TaskRefusal, id: TaskId, to: Option<OldState>) -> Self {
         match refusal {
             TaskRefusal::Transition { from, .. } => ChangeRefused::Transition { from, to },
             _ => ChangeRefused::NoSuchTask(id),
@@ -85,7 +102,6 @@ mod tests {
     use crate::task_manager::samples;
     use crate::task_manager::settings::TaskSettings;
     use crate::task_manager::signs::Signs;
-    use crate::task_manager::state::TaskBook;
 
     fn decide(
         book: &TaskBook,

@@ -36,7 +36,9 @@ impl Deciding<'_> {
         self.in_flight
             .events()
             .filter_map(|event| match event {
-                TaskEvent::Completed { id, .. } | TaskEvent::Ended { id, .. } => Some(*id),
+                TaskEvent::Completed { id, .. }
+                | TaskEvent::CompletedUnverified { id, .. }
+                | TaskEvent::Ended { id, .. } => Some(*id),
                 _ => None,
             })
             .collect()

@@ -1,7 +1,7 @@
 //! What has become due by itself: tasks whose host is gone, that were silent for too long or whose
 //! claim can be checked, and what was kept long enough. Pure.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::decide::Deciding;
 use super::event::{Ending, GivenUp, TaskEvent};
@@ -43,7 +43,7 @@ impl Deciding<'_> {
     }
 
     /// The hosts whose claims wait for a look at what they hold.
-    pub fn claims_to_check(&self) -> HashSet<HostAddr> {
+    pub fn claims_to_check(&self) -> BTreeSet<HostAddr> {
         let claims = self.book.open().values().chain(self.book.ended().values());
         claims
             .filter(|task| task.claimed_done)

@@ -77,6 +77,16 @@ pub enum TaskEvent {
         /// Back-offs that are long over.
         back_offs: Vec<super::back_off::Blamed>,
     },
+    /// As [`TaskEvent::Completed`], but nobody can tell whether the hash is the master's: the
+    /// source is an old cfw.
+    CompletedUnverified {
+        /// The task.
+        id: TaskId,
+        /// The copy's size in bytes.
+        size: u64,
+        /// The hash that the destination computed from what arrived.
+        hash: ContentHash,
+    },
 }
 
 /// A planned copy.

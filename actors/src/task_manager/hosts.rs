@@ -66,6 +66,11 @@ impl HostState {
         matches!(self.kind, HostKind::Reelyard { .. })
     }
 
+    /// Whether it can fetch from old cfws, which have no data port: they can among themselves.
+    pub fn fetches_from_old(&self) -> bool {
+        !matches!(self.kind, HostKind::Reelyard { fetches_from_old: false, .. })
+    }
+
     /// Bytes that may still be written under `limit_percent`, what arrived since the disk was read
     /// taken off. None while the disk is unknown.
     pub fn room(&self, limit_percent: u32) -> Option<u64> {

@@ -65,11 +65,11 @@ pub struct Task {
     pub changed: Millis,
     /// Whether an old cfw has said `done` and its inventory is still to confirm it.
     pub claimed_done: bool,
-    /// Why it ended without success.
+    /// Why it ended without success, or what is to be said of a success.
     pub reason: Option<String>,
     /// Who was blamed.
     pub blame: Option<Blame>,
-    /// The verified hash of the copy.
+    /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
     pub hash: Option<ContentHash>,
 }
 

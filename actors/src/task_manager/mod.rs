@@ -1,8 +1,9 @@
 //! The TaskManager: plans copies and follows them to their end. It owns the tasks, the back-offs
 //! and the placements (which host holds what, as last confirmed).
 //!
-//! Pure rooms: the piece (`state`, `apply`, `snapshot`), the planner ([`plan`]), and the decisions
-//! (`change`, `reports`, `due`, `inventory`). Rooms with a mailbox: this file, `orders` (the
+//! Pure rooms: the piece (`state`, `apply`, `snapshot`), the planner ([`plan`]), the decisions
+//! (`change`, `reports`, `due`, `inventory`), and what is kept in memory and made of everything that
+//! is told (`dispatcher`, `show`). Rooms with a mailbox: this file, `orders` (the
 //! journal's), `requests` (what others ask), `observations` (what others tell), `turn` (one look
 //! at everything that is due, and one round of planning).
 
@@ -10,6 +11,7 @@ mod apply;
 mod back_off;
 mod change;
 mod decide;
+mod dispatcher;
 mod due;
 mod entries;
 mod event;
@@ -32,22 +34,24 @@ mod time_out;
 mod turn;
 mod views;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Instant;
 
 use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
 pub use back_off::{BackOff, BackingOff, Blamed};
+pub use change::change_answer;
 pub use decide::Deciding;
+pub use dispatcher::{Arrival, Dispatcher, Followed, HealthTaken, Standing};
+pub use entries::split;
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
 pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
 pub use messages::*;
 pub use reports::Heard;
-pub use settings::{BackOffSettings, HostSetting, TaskSettings};
+pub use settings::{BackOffSettings, HostSetting, Spread, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
-pub use time_out::OLD_COPY_SPEED;
 pub use views::*;
 
 use crate::catalog::LookUpMasters;
@@ -57,7 +61,6 @@ use crate::host::HostAddr;
 use crate::journal::{Journal, Piece, Seat};
 use crate::names::NameTable;
 use crate::supervision::Route;
-use plan::Planner;
 
 /// Whom the TaskManager asks and tells.
 #[derive(Clone)]
@@ -77,24 +80,12 @@ pub struct Collaborators {
 pub struct TaskManager {
     seat: Seat<TaskBook>,
     journal: Journal,
-    settings: TaskSettings,
+    dispatcher: Dispatcher,
     clock: Clock,
     collaborators: Collaborators,
     board: TaskBoard,
-    planner: Planner,
-    hosts: HostTable,
-    /// Also says since when this node leads.
-    signs: Signs,
     /// When the next turn begins, and its timer.
     wake: Option<(Instant, SpawnHandle)>,
-    /// Whether masters are being looked at.
-    looking: bool,
-    /// Hosts that are being asked what they hold.
-    refreshing: HashSet<HostAddr>,
-    /// Hosts that could not be asked, and when asking again makes sense.
-    ask_again: HashMap<HostAddr, Millis>,
-    last_round: Option<show::LastRound>,
-    counters: TaskCounters,
 }
 
 impl TaskManager {
@@ -111,32 +102,18 @@ impl TaskManager {
         TaskManager {
             seat: Seat::new(TaskBook::new(names), journal.clone()),
             journal,
-            settings,
+            dispatcher: Dispatcher::new(settings, hosts),
             clock,
             collaborators,
             board,
-            planner: Planner::default(),
-            hosts: HostTable::new(hosts),
-            signs: Signs::default(),
             wake: None,
-            looking: false,
-            refreshing: HashSet::new(),
-            ask_again: HashMap::new(),
-            last_round: None,
-            counters: TaskCounters::default(),
         }
     }
 
-    /// Everything a decision may look at.
-    fn deciding(&self, now: Millis) -> Deciding<'_> {
-        Deciding {
-            book: self.seat.piece(),
-            in_flight: self.seat.in_flight(),
-            hosts: &self.hosts,
-            signs: &self.signs,
-            settings: &self.settings,
-            now,
-        }
+    /// The pure part, with where things stand for it.
+    fn at(&mut self, now: Millis) -> (&mut Dispatcher, Standing<'_>) {
+        let TaskManager { dispatcher, seat, .. } = self;
+        (dispatcher, Standing { book: seat.piece(), in_flight: seat.in_flight(), now })
     }
 }
 

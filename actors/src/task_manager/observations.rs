@@ -5,14 +5,13 @@ use actix::{Context, Handler};
 use super::TaskManager;
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
 use crate::cfw_worker::HostObserved;
-use crate::heartbeat::{Health, HealthChanged};
-use crate::names::FileId;
+use crate::heartbeat::HealthChanged;
 
 impl Handler<RankingChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: RankingChanged, ctx: &mut Context<Self>) {
-        self.planner.set_ranking(changed.0);
+        self.dispatcher.set_ranking(changed.0);
         self.soon(ctx);
     }
 }
@@ -21,7 +20,7 @@ impl Handler<RisingChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: RisingChanged, ctx: &mut Context<Self>) {
-        self.planner.set_rising(&changed.0);
+        self.dispatcher.set_rising(&changed.0);
         self.soon(ctx);
     }
 }
@@ -30,7 +29,7 @@ impl Handler<MastersChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: MastersChanged, ctx: &mut Context<Self>) {
-        self.planner.set_masters(changed.0);
+        self.dispatcher.set_masters(changed.0);
         self.soon(ctx);
     }
 }
@@ -39,11 +38,10 @@ impl Handler<HealthChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: HealthChanged, ctx: &mut Context<Self>) {
-        if !self.hosts.health_changed(&changed) {
+        let Some(taken) = self.dispatcher.health_changed(&changed) else {
             return;
-        }
-        let unseen = |host: &super::HostState| host.role.is_destination() && host.disk.is_none();
-        if changed.to == Health::Up && self.hosts.get(changed.host).is_some_and(unseen) {
+        };
+        if taken.look {
             self.refresh(changed.host, ctx);
         }
         self.soon(ctx);
@@ -54,9 +52,7 @@ impl Handler<HostObserved> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, seen: HostObserved, ctx: &mut Context<Self>) {
-        let (came, left) = self.hosts.observe(&seen);
-        self.planner.came(came.iter().map(FileId));
-        self.planner.left(left.iter().map(FileId), self.seat.piece(), &self.hosts);
+        self.dispatcher.observe(&seen, self.seat.piece());
         self.soon(ctx);
     }
 }

@@ -2,13 +2,9 @@
 
 use actix::{Context, Handler};
 
-use super::hosts::Landed;
-use super::{GivenUp, Signs, TaskEvent, TaskManager, TaskOutcome};
+use super::{Arrival, TaskEvent, TaskManager, TaskOutcome};
 use crate::cfw_worker::CopyArrived;
-use crate::clock::Millis;
-use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, Occasion, Order};
-use crate::names::{FileId, FileName};
 
 use super::TaskBook;
 
@@ -31,17 +27,16 @@ impl Handler<Order> for TaskManager {
                 }
             }
             Occasion::Installed => {
-                self.planner.set_stale();
-                self.hosts.all_differ();
+                self.dispatcher.installed();
                 self.show();
             }
             Occasion::LeaderStarted(epoch) => {
                 tracing::info!(%epoch, "planning copies");
-                self.signs = Signs::starting(self.clock.now());
+                self.dispatcher.lead(self.clock.now());
                 self.turn(ctx);
             }
             Occasion::LeaderStopped => {
-                self.last_round = None;
+                self.dispatcher.step_down();
                 self.show();
             }
             Occasion::Nothing => {}
@@ -50,65 +45,28 @@ impl Handler<Order> for TaskManager {
 }
 
 impl TaskManager {
-    /// Follows an applied event in what is kept in memory. Answers whether a host became free.
+    /// Follows an applied event and tells of it. Answers whether a host became free.
     fn applied(&mut self, applied: &AppliedEvent<TaskBook>) -> bool {
-        let at = applied.at;
+        let leads = self.seat.epoch().is_some();
+        let followed = self.dispatcher.follow(applied, self.seat.piece(), leads);
         match &applied.result {
-            Ok(TaskOutcome::Applied) => {}
-            Ok(TaskOutcome::AlreadySo) => return false,
+            // What a node applies before it leads is old: it is not told again.
+            Ok(TaskOutcome::Applied) if leads => self.tell(&applied.event),
+            Ok(_) => {}
             Err(refusal) => {
-                self.counters.refused += 1;
                 tracing::warn!(%refusal, "an event of tasks no longer held when it was applied");
-                return false;
             }
         }
-        // What a node applies before it leads is old: it is neither counted nor told again.
-        if self.seat.epoch().is_some() {
-            self.tell(&applied.event);
+        if let Some(arrival) = followed.arrived.filter(|_| leads) {
+            self.arrived(arrival);
         }
-        match &applied.event {
-            TaskEvent::Completed { id, .. } => {
-                if let Some(task) = self.seat.piece().task(*id).cloned() {
-                    self.signs.ended(&task, at);
-                    self.arrived(task.destination, &task.name, Some(task.size), at);
-                }
-                return true;
-            }
-            TaskEvent::Ended { id, .. } => {
-                if let Some(task) = self.seat.piece().task(*id) {
-                    self.signs.ended(task, at);
-                }
-                return true;
-            }
-            TaskEvent::Placed { host, name } => self.arrived(*host, name, None, at),
-            TaskEvent::InventoryDiffered { host, added, removed, .. } => {
-                let names = self.seat.piece().names();
-                let ids = |names_of: &[FileName]| -> Vec<FileId> {
-                    names_of.iter().map(|name| names.intern(name)).collect()
-                };
-                let (added, removed) = (ids(added), ids(removed));
-                self.planner.came(added);
-                self.planner.left(removed, self.seat.piece(), &self.hosts);
-                self.hosts.set_differs(*host, true);
-            }
-            TaskEvent::HostsConfigured { .. } => {
-                self.planner.set_stale();
-                self.hosts.all_differ();
-            }
-            TaskEvent::Created(_)
-            | TaskEvent::Began { .. }
-            | TaskEvent::Claimed { .. }
-            | TaskEvent::Forgot { .. } => {}
-        }
-        false
+        followed.freed
     }
 
-    /// Counts an event and tells the operator of it.
-    fn tell(&mut self, event: &TaskEvent) {
+    /// Tells the operator of an event.
+    fn tell(&self, event: &TaskEvent) {
         match event {
-            TaskEvent::Created(_) => self.counters.created += 1,
-            TaskEvent::Completed { id, .. } => {
-                self.counters.completed += 1;
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
                     let took = humantime::format_duration(task.changed.since(task.created));
@@ -117,11 +75,6 @@ impl TaskManager {
                 }
             }
             TaskEvent::Ended { id, ending, .. } => {
-                match ending.how {
-                    GivenUp::Failed => self.counters.failed += 1,
-                    GivenUp::Timeout => self.counters.timed_out += 1,
-                    GivenUp::Cancelled => self.counters.cancelled += 1,
-                }
                 let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
@@ -132,16 +85,9 @@ impl TaskManager {
         }
     }
 
-    /// A copy is on a host: it takes room until the disk is read again, and the host's CfwWorker
-    /// knows of it without asking. A node that is still catching up tells nobody: what it
-    /// applies is old.
-    fn arrived(&mut self, host: HostAddr, name: &FileName, size: Option<u64>, at: Millis) {
-        let file = self.seat.piece().names().intern(name);
-        self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
-        self.planner.came([file]);
-        if self.seat.epoch().is_some()
-            && let Some(worker) = self.collaborators.arrived.get(&host)
-        {
+    /// A copy is on a host: its CfwWorker knows of it without asking.
+    fn arrived(&self, Arrival { host, file, size }: Arrival) {
+        if let Some(worker) = self.collaborators.arrived.get(&host) {
             worker.recipient().do_send(CopyArrived { file, size });
         }
     }

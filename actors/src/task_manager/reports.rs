@@ -29,7 +29,9 @@ impl Deciding<'_> {
             let task = task.filter(|task| task.destination == host && task.name == report.name);
             match (task, &report.said) {
                 (Some(task), said) => self.hear_of(task, said, &mut heard),
-                (None, Said::Done { .. }) => heard.events.extend(self.stray_copy(host, report)),
+                (None, Said::Done { .. } | Said::DoneUnverified { .. }) => {
+                    heard.events.extend(self.stray_copy(host, report))
+                }
                 (None, Said::Failed { .. }) => {}
                 (None, Said::Working | Said::Progress { .. }) => {
                     if !heard.cancelled.contains(&report.task) {
@@ -57,6 +59,10 @@ impl Deciding<'_> {
             Said::Done { size, hash } => {
                 let (size, hash) = (Some(*size), Some(*hash));
                 heard.events.push(TaskEvent::Completed { id, size, hash });
+            }
+            Said::DoneUnverified { size, hash } => {
+                let (size, hash) = (*size, *hash);
+                heard.events.push(TaskEvent::CompletedUnverified { id, size, hash });
             }
             Said::Failed { blame, reason } => {
                 let reason = reason.chars().take(LONGEST_REASON).collect();

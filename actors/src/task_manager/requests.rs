@@ -5,13 +5,13 @@ use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
 
 use super::entries::split;
-use super::plan::{Skip, Yard};
+use super::plan::Skip;
 use super::{
-    CancelTask, ChangeRefused, ChangeTask, CheckNow, ExplainFile, OldState, PlanNow,
-    ReportsRefused, TakeReports, TaskBook, TaskEvent, TaskManager,
+    CancelTask, ChangeRefused, ChangeTask, CheckNow, Deciding, ExplainFile, OldState, PlanNow,
+    ReportsRefused, TakeReports, TaskBook, TaskEvent, TaskManager, change_answer,
 };
 use crate::event::Epoch;
-use crate::journal::{Asked, CommitError, Outcomes, Settlement};
+use crate::journal::{Asked, CommitError, Settlement};
 use crate::wire::worker::{ReportsTaken, TaskId};
 
 /// Who changes tasks over cfm's wire: it does not say who calls (spec D37).
@@ -25,7 +25,7 @@ impl Handler<ChangeTask> for TaskManager {
     fn handle(&mut self, change: ChangeTask, _: &mut Context<Self>) -> Self::Result {
         let ChangeTask { id, to, request } = change;
         let asked = Asked::by_request(OLD_WIRE, request);
-        self.answer(asked, id, to, |manager| manager.deciding(manager.clock.now()).change(id, to))
+        self.answer(asked, id, to, |deciding| deciding.change(id, to))
     }
 }
 
@@ -35,9 +35,7 @@ impl Handler<CancelTask> for TaskManager {
     fn handle(&mut self, cancel: CancelTask, _: &mut Context<Self>) -> Self::Result {
         let CancelTask { id, asked_by, request } = cancel;
         let asked = Asked::by_request(asked_by.clone(), request);
-        self.answer(asked, id, None, |manager| {
-            manager.deciding(manager.clock.now()).cancel(id, &asked_by)
-        })
+        self.answer(asked, id, None, |deciding| deciding.cancel(id, &asked_by))
     }
 }
 
@@ -53,17 +51,19 @@ impl TaskManager {
         asked: Asked,
         id: TaskId,
         to: Option<OldState>,
-        decide: impl FnOnce(&Self) -> Result<Vec<TaskEvent>, ChangeRefused>,
+        decide: impl FnOnce(Deciding<'_>) -> Result<Vec<TaskEvent>, ChangeRefused>,
     ) -> Answer<(), ChangeRefused> {
         if let Some(outcomes) = self.seat.recall(asked.request) {
             return Box::pin(ready(change_answer(outcomes, id, to)));
         }
-        let decided = self.leading().map_err(ChangeRefused::from).and_then(|_| decide(self));
-        let events = match decided {
+        let leading = self.leading().map_err(ChangeRefused::from);
+        let now = self.clock.now();
+        let (dispatcher, standing) = self.at(now);
+        let events = match leading.and_then(|_| decide(dispatcher.deciding(standing))) {
             Ok(events) => events,
             Err(refused) => return Box::pin(ready(Err(refused))),
         };
-        let committing = self.seat.commit(self.clock.now(), asked, events);
+        let committing = self.seat.commit(now, asked, events);
         let answering = wrap_future::<_, Self>(committing).map(
             move |settlement, manager, ctx: &mut Context<Self>| {
                 let outcomes = manager.settled(settlement, ctx)?;
@@ -74,24 +74,12 @@ impl TaskManager {
     }
 }
 
-/// What the outcomes of a change say of it as a whole.
-fn change_answer(
-    outcomes: Outcomes<TaskBook>,
-    id: TaskId,
-    to: Option<OldState>,
-) -> Result<(), ChangeRefused> {
-    for outcome in outcomes {
-        outcome.map_err(|refusal| ChangeRefused::at_apply(refusal, id, to))?;
-    }
-    Ok(())
-}
-
 impl Handler<TakeReports> for TaskManager {
     type Result = Answer<ReportsTaken, ReportsRefused>;
 
     fn handle(&mut self, message: TakeReports, ctx: &mut Context<Self>) -> Self::Result {
         let TakeReports { host, reports } = message;
-        if !self.hosts.get(host).is_some_and(|known| known.role.is_destination()) {
+        if !self.dispatcher.hosts().get(host).is_some_and(|known| known.role.is_destination()) {
             return Box::pin(ready(Err(ReportsRefused::UnknownHost(host))));
         }
         let epoch = match self.leading() {
@@ -99,11 +87,8 @@ impl Handler<TakeReports> for TaskManager {
             Err(error) => return Box::pin(ready(Err(error.into()))),
         };
         let now = self.clock.now();
-        let heard = self.deciding(now).hear(host, &reports);
-        self.counters.reports += reports.len() as u64;
-        for (task, bytes) in heard.signs {
-            self.signs.heard(task, now, bytes);
-        }
+        let (dispatcher, standing) = self.at(now);
+        let heard = dispatcher.hear(host, &reports, standing);
         self.soon(ctx);
         let mut commits: Vec<LocalBoxFuture<'static, Settlement<TaskBook>>> = Vec::new();
         for events in split(heard.events) {
@@ -146,15 +131,9 @@ impl Handler<ExplainFile> for TaskManager {
     type Result = MessageResult<ExplainFile>;
 
     fn handle(&mut self, explain: ExplainFile, _: &mut Context<Self>) -> Self::Result {
-        let yard = Yard {
-            book: self.seat.piece(),
-            in_flight: self.seat.in_flight(),
-            hosts: &self.hosts,
-            settings: &self.settings,
-            leading_since: self.signs.since(),
-            now: self.clock.now(),
-        };
-        let why: Option<Skip> = self.planner.explain(explain.file, &yard);
+        let now = self.clock.now();
+        let (dispatcher, standing) = self.at(now);
+        let why: Option<Skip> = dispatcher.explain(explain.file, standing);
         MessageResult(why)
     }
 }

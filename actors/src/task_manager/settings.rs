@@ -13,6 +13,17 @@ pub struct HostSetting {
     pub role: HostRole,
 }
 
+/// How copies are spread over the destinations that can take them. Either way an idle destination
+/// goes before a busy one, and none gets what does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    /// To the one with the most room.
+    #[default]
+    Room,
+    /// In turns, as cfm does it.
+    Ring,
+}
+
 /// How long whoever is blamed for a failure is left alone: `base` after the first one, doubled
 /// with each further one, never longer than `cap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +39,8 @@ pub struct BackOffSettings {
 pub struct TaskSettings {
     /// How many copies one source serves at a time; at least 1.
     pub copies_per_source: usize,
+    /// How copies are spread over the destinations.
+    pub placement: Spread,
     /// How long a working task of one of our workers may give no sign of life. For an old cfw,
     /// which gives none, it is the least that any copy is allowed.
     pub timeout: Duration,
@@ -60,6 +73,7 @@ impl Default for TaskSettings {
     fn default() -> Self {
         TaskSettings {
             copies_per_source: 1,
+            placement: Spread::Room,
             timeout: Duration::from_secs(30 * 60),
             pickup_timeout: Duration::from_secs(5 * 60),
             copy_speed: None,

@@ -1,16 +1,28 @@
-//! How the actor makes its view.
+//! How the view is made. Pure.
 
+use super::dispatcher::{Dispatcher, Standing};
 use super::plan::Part;
+use super::state::TaskBook;
 use super::{
     BackOffView, PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskManagerView,
 };
 use crate::clock::Millis;
+use crate::event::Epoch;
 
 impl TaskManager {
     /// Renews the view on the board.
-    pub(super) fn show(&self) {
-        let now = self.clock.now();
-        let book = self.seat.piece();
+    pub(super) fn show(&mut self) {
+        let (now, epoch) = (self.clock.now(), self.seat.epoch());
+        let (dispatcher, standing) = self.at(now);
+        let view = dispatcher.view(standing, epoch);
+        self.board.show(view);
+    }
+}
+
+impl Dispatcher {
+    /// What there is to see; `epoch` is the one that this node leads in.
+    pub fn view(&self, standing: Standing<'_>, epoch: Option<Epoch>) -> TaskManagerView {
+        let Standing { book, now, .. } = standing;
         let open = book.open();
         let progress = self.signs.all().filter(|(task, _)| open.contains_key(task));
         let back_offs = book.back_offs().iter().map(|(blamed, back_off)| BackOffView {
@@ -19,25 +31,25 @@ impl TaskManager {
             holds: back_off.holds(now),
         });
         let placements = book.placements().iter().map(|(host, held)| (*host, held.files.clone()));
-        self.board.show(TaskManagerView {
+        TaskManagerView {
             at: now,
-            epoch: self.seat.epoch(),
+            epoch,
             open: open.clone(),
             ended: book.ended().clone(),
             progress: progress.collect(),
             back_offs: back_offs.collect(),
-            hosts: self.planned_hosts(),
+            hosts: self.planned_hosts(book),
             placements: placements.collect(),
-            plan: self.plan_view(),
+            plan: self.plan_view(book),
             counters: self.counters,
-        });
+        }
     }
 
-    fn planned_hosts(&self) -> Vec<PlannedHost> {
+    fn planned_hosts(&self, book: &TaskBook) -> Vec<PlannedHost> {
         let parts = self.last_round.as_ref().map(|last| &last.round.parts);
         let part = |host| -> Option<&Part> { parts?.get(&host) };
         let hosts = self.hosts.iter().map(|(addr, host)| {
-            let placement = self.seat.piece().placement(addr).filter(|held| held.complete);
+            let placement = book.placement(addr).filter(|held| held.complete);
             PlannedHost {
                 host: addr,
                 role: host.role,
@@ -56,9 +68,9 @@ impl TaskManager {
         hosts.collect()
     }
 
-    fn plan_view(&self) -> PlanView {
+    fn plan_view(&self, book: &TaskBook) -> PlanView {
         let (graded, wanted, too_big) = self.planner.counts();
-        let names = self.seat.piece().names();
+        let names = book.names();
         let last = self.last_round.as_ref().map(|last| RoundView {
             at: last.at,
             took_us: u64::try_from(last.took.as_micros()).unwrap_or(u64::MAX),
@@ -78,6 +90,7 @@ impl TaskManager {
 }
 
 /// A round that was planned.
+#[derive(Debug)]
 pub(super) struct LastRound {
     pub(super) at: Millis,
     pub(super) took: std::time::Duration,

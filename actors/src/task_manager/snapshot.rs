@@ -34,6 +34,8 @@ enum Row {
         confirmed: Millis,
         names: Vec<FileName>,
     },
+    /// The destination of the task that was created last.
+    LastPlannedTo(HostAddr),
 }
 
 /// The piece at one index: shared shards.
@@ -44,6 +46,7 @@ pub(super) struct FrozenBook {
     ended: Arc<Tasks>,
     back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     placements: BTreeMap<HostAddr, Placement>,
+    last_planned_to: Option<HostAddr>,
 }
 
 impl FrozenBook {
@@ -55,6 +58,7 @@ impl FrozenBook {
             ended: Arc::clone(&book.ended),
             back_offs: Arc::clone(&book.back_offs),
             placements: book.placements.clone(),
+            last_planned_to: book.last_planned_to,
         }
     }
 }
@@ -74,6 +78,9 @@ impl FrozenPiece for FrozenBook {
         }
         for (host, placement) in &self.placements {
             self.write_placement(*host, placement, &mut put);
+        }
+        if let Some(host) = self.last_planned_to {
+            put(&Row::LastPlannedTo(host));
         }
     }
 }
@@ -127,6 +134,7 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
             placement.complete = complete;
             placement.confirmed = confirmed;
         }
+        Row::LastPlannedTo(host) => book.last_planned_to = Some(host),
     }
     Ok(())
 }
@@ -188,6 +196,7 @@ mod tests {
         assert_eq!(named(&thawed).len(), 5000);
         assert_eq!(named(&thawed), named(&book));
         assert!(thawed.placement(host(21)).unwrap().complete);
+        assert_eq!(thawed.last_planned_to(), Some(host(21)));
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub struct TaskBook {
     pub(super) by_file: HashMap<FileId, TaskId>,
     pub(super) back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     pub(super) placements: BTreeMap<HostAddr, Placement>,
+    pub(super) last_planned_to: Option<HostAddr>,
 }
 
 impl TaskBook {
@@ -100,6 +101,12 @@ impl TaskBook {
     /// Every host's placements.
     pub fn placements(&self) -> &BTreeMap<HostAddr, Placement> {
         &self.placements
+    }
+
+    /// The destination of the task that was created last, also when that is long forgotten: where
+    /// destinations take turns, the next one is behind it.
+    pub fn last_planned_to(&self) -> Option<HostAddr> {
+        self.last_planned_to
     }
 
     /// The number of a file's name.

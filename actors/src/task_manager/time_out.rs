@@ -6,11 +6,7 @@ use super::messages::{Task, TaskState};
 use super::settings::TaskSettings;
 use super::signs::Signs;
 use crate::clock::Millis;
-use crate::host::BitsPerSecond;
-
-/// The rate that a copy to an old cfw is told when none is set: its wire has no word for
-/// "unlimited", and this is cfm's default (spec 3.1).
-pub const OLD_COPY_SPEED: BitsPerSecond = BitsPerSecond(10_000_000);
+use crate::host::OLD_COPY_SPEED;
 
 /// What matters of a destination for the deadline of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +48,7 @@ fn old_allowance(task: &Task, settings: &TaskSettings) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::BitsPerSecond;
     use crate::task_manager::samples;
 
     const OURS: Recipient = Recipient { ours: true, at_work: false };

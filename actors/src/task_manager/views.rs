@@ -218,7 +218,7 @@ impl TaskManagerView {
     fn order(&self, task: &Task) -> TaskOrder {
         let source = self.hosts.iter().find(|host| host.host == task.source);
         let source_data = source.and_then(|host| match host.kind {
-            HostKind::Reelyard { data_addr } => Some(data_addr),
+            HostKind::Reelyard { data_addr, .. } => Some(data_addr),
             HostKind::Unknown | HostKind::Cfw => None,
         });
         TaskOrder {

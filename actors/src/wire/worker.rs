@@ -26,6 +26,7 @@
 //! `Authorization: Bearer <token>`, the data port's excepted. It is told only to a program known
 //! to be Reelyard: a first question goes without it, and a Reelyard program answers that with 401.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
@@ -156,6 +157,15 @@ pub struct TaskOrders {
     pub tasks: Vec<TaskOrder>,
 }
 
+impl TaskOrders {
+    /// Whether a worker that knows of these tasks learns anything from the list: a task that it
+    /// does not know, or that one it knows is no longer its to do.
+    pub fn is_news_for(&self, known: &HashSet<TaskId>) -> bool {
+        let ordered: HashSet<TaskId> = self.tasks.iter().map(|order| order.id).collect();
+        ordered != *known
+    }
+}
+
 /// Who is to blame for a failed copy: that one backs off, and nobody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -166,11 +176,13 @@ pub enum Blame {
     Destination,
     /// The file itself: its master is gone, is no regular file, or changes while it is copied.
     File,
-    /// These two together: the bytes arrived other than they were sent.
+    /// These two together: the bytes arrived other than they were sent, or the destination has no
+    /// way to fetch from that source.
     Pair,
 }
 
-/// What a worker has to say of a task.
+/// What a worker has to say of a task. Postcard numbers the variants in this order (reports are
+/// kept): new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Said {
@@ -195,9 +207,17 @@ pub enum Said {
         /// What went wrong, for people.
         reason: String,
     },
+    /// The copy is synced and in place, but its source tells no hash to compare with: it is an old
+    /// cfw.
+    DoneUnverified {
+        /// Its size in bytes.
+        size: u64,
+        /// Its hash, computed from what arrived.
+        hash: ContentHash,
+    },
 }
 
-/// One report. `Done` and `Failed` are kept by the worker until they were taken.
+/// One report. Those of an end are kept by the worker until they were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The task it is about.
@@ -244,6 +264,9 @@ pub struct WorkerInfo {
     pub source: bool,
     /// Whether it takes copies.
     pub destination: bool,
+    /// Whether it can fetch from old cfws too, which have no data port.
+    #[serde(default)]
+    pub fetches_from_old: bool,
 }
 
 /// Answer of `GET /hashes/..`.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{NewTask, TaskSettings};
+use reelyard_actors::task_manager::{NewTask, Spread, TaskSettings};
 use reelyard_actors::wire::worker::TaskId;
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub struct Host {
     pub up: bool,
     pub ours: bool,
     pub kind_known: bool,
+    /// Whether it can fetch from old cfws though it is ours.
+    pub fetches_from_old: bool,
     pub backs_off: bool,
     pub asked: bool,
     pub room: Option<u64>,
@@ -52,6 +54,7 @@ pub struct Case {
     pub held_pairs: Vec<(usize, usize)>,
     pub cap: usize,
     pub ungraded_hot: bool,
+    pub ring: bool,
 }
 
 fn likely(percent: u8) -> impl Strategy<Value = bool> {
@@ -86,10 +89,10 @@ fn file() -> impl Strategy<Value = File> {
 }
 
 fn host() -> impl Strategy<Value = Host> {
-    let flags = (likely(80), any::<bool>(), likely(90), likely(15), likely(85));
+    let flags = (likely(80), any::<bool>(), likely(30), likely(90), likely(15), likely(85));
     (flags, option::weighted(0.9, 0..150u64)).prop_map(|(flags, room)| {
-        let (up, ours, kind_known, backs_off, asked) = flags;
-        Host { up, ours, kind_known, backs_off, asked, room }
+        let (up, ours, fetches_from_old, kind_known, backs_off, asked) = flags;
+        Host { up, ours, fetches_from_old, kind_known, backs_off, asked, room }
     })
 }
 
@@ -103,8 +106,10 @@ prop_compose! {
         held_pairs in vec((0..4usize, 0..4usize), 0..3),
         cap in 1..3usize,
         ungraded_hot in any::<bool>(),
+        ring in any::<bool>(),
     ) -> Case {
-        let mut case = Case { files, sources, destinations, both, held_pairs, cap, ungraded_hot };
+        let mut case =
+            Case { files, sources, destinations, both, held_pairs, cap, ungraded_hot, ring };
         case.make_consistent();
         case
     }
@@ -118,7 +123,10 @@ fn addr(kind: &str, number: usize) -> HostAddr {
 pub fn kind_of(host: &Host) -> HostKind {
     match (host.kind_known, host.ours) {
         (false, _) => HostKind::Unknown,
-        (true, true) => HostKind::Reelyard { data_addr: "10.0.0.1:8889".parse().unwrap() },
+        (true, true) => HostKind::Reelyard {
+            data_addr: "10.0.0.1:8889".parse().unwrap(),
+            fetches_from_old: host.fetches_from_old,
+        },
         (true, false) => HostKind::Cfw,
     }
 }
@@ -128,10 +136,10 @@ impl Case {
     /// differ, a task from a host to itself, a source that serves more than it may.
     fn make_consistent(&mut self) {
         if self.both {
-            let (up, ours, known) =
-                (self.sources[0].up, self.sources[0].ours, self.sources[0].kind_known);
-            let destination = &mut self.destinations[0];
-            (destination.up, destination.ours, destination.kind_known) = (up, ours, known);
+            let (source, destination) = (&self.sources[0], &mut self.destinations[0]);
+            (destination.up, destination.ours) = (source.up, source.ours);
+            destination.fetches_from_old = source.fetches_from_old;
+            destination.kind_known = source.kind_known;
         }
         let (sources, destinations) = (self.sources.len(), self.destinations.len());
         let mut served = vec![0; sources];
@@ -159,6 +167,42 @@ impl Case {
         }
     }
 
+    /// A yard where nothing is wrong: so many hosts, all ours, and graded files of one size.
+    pub fn plain(sources: usize, destinations: usize, files: usize, ring: bool) -> Self {
+        let file = File {
+            graded: true,
+            hits: 0,
+            size: 1,
+            master: true,
+            master_found: true,
+            ignored: false,
+            uncarried: false,
+            backs_off: false,
+            placed_on: None,
+            listed_on: None,
+            under_way: None,
+        };
+        let host = Host {
+            up: true,
+            ours: true,
+            fetches_from_old: false,
+            kind_known: true,
+            backs_off: false,
+            asked: true,
+            room: Some(1000),
+        };
+        Case {
+            files: vec![file; files],
+            sources: vec![host.clone(); sources],
+            destinations: vec![host; destinations],
+            both: false,
+            held_pairs: Vec::new(),
+            cap: 1,
+            ungraded_hot: false,
+            ring,
+        }
+    }
+
     pub fn source(&self, number: usize) -> HostAddr {
         addr(if self.both && number == 0 { "destination" } else { "source" }, number)
     }
@@ -177,6 +221,7 @@ impl Case {
     pub fn settings(&self) -> TaskSettings {
         TaskSettings {
             copies_per_source: self.cap,
+            placement: if self.ring { Spread::Ring } else { Spread::Room },
             ungraded_hot: self.ungraded_hot,
             ignore_prefixes: vec![b"AD".to_vec()],
             storage_limit_percent: 100,

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use std::cmp::Reverse;
+
+use reelyard_actors::host::HostAddr;
+
 use super::Case;
 
 /// The rules once more: what is left of a yard as copies are planned one after the other.
@@ -11,6 +15,8 @@ pub struct Oracle<'a> {
     pub load: Vec<usize>,
     pub room: Vec<Option<u64>>,
     pub planned: BTreeSet<usize>,
+    /// Where destinations take turns: who had the last one.
+    pub last_turn: Option<HostAddr>,
 }
 
 impl<'a> Oracle<'a> {
@@ -21,6 +27,7 @@ impl<'a> Oracle<'a> {
             load: vec![0; case.destinations.len()],
             room: case.destinations.iter().map(|host| host.room).collect(),
             planned: BTreeSet::new(),
+            last_turn: None,
         };
         for file in &case.files {
             if let Some((source, destination, _)) = file.under_way {
@@ -35,6 +42,28 @@ impl<'a> Oracle<'a> {
         self.load[destination] += 1;
         let room = &mut self.room[destination];
         *room = room.map(|room| room.saturating_sub(size));
+    }
+
+    /// How good a destination is for the next copy; the less the better. A busy one only when no
+    /// idle one can take it; among equals the one with the most room, or the next in turn.
+    pub fn rank(&self, destination: usize) -> (usize, usize, Reverse<u64>) {
+        let load = self.load[destination];
+        if self.case.ring {
+            let mut ring: Vec<_> = (0..self.case.destinations.len())
+                .map(|number| (self.case.destination(number).to_string(), number))
+                .collect();
+            ring.sort();
+            ring.reverse();
+            let last = self.last_turn.map(|last| last.to_string());
+            // Those behind the last one, then the others up to it.
+            let (before, behind): (Vec<_>, Vec<_>) = ring
+                .into_iter()
+                .partition(|(text, _)| last.as_ref().is_some_and(|last| text >= last));
+            let turn = behind.iter().chain(&before).position(|(_, number)| *number == destination);
+            (load, turn.unwrap_or(usize::MAX), Reverse(0))
+        } else {
+            (load, 0, Reverse(self.room[destination].unwrap_or(0)))
+        }
     }
 
     fn wants_copy(&self, number: usize) -> bool {
@@ -66,7 +95,7 @@ impl<'a> Oracle<'a> {
             && to.asked
             && !to.backs_off
             && self.room[destination].is_some_and(|room| file.size <= room)
-            && (from_ours || !to_ours)
+            && (from_ours || !to_ours || to.fetches_from_old)
             && (to_ours || !file.uncarried)
     }
 

@@ -159,6 +159,22 @@ impl World {
         }
     }
 
+    /// Tasks that have ended go from the list.
+    pub fn forget_ended(&mut self) {
+        let tasks = self.book.ended().keys().copied().collect();
+        apply(&mut self.book, TaskEvent::Forgot { tasks, back_offs: Vec::new() });
+    }
+
+    /// The destination that was planned to last, applied or not.
+    pub fn last_planned_to(&self) -> Option<HostAddr> {
+        let created = self.in_flight.events().filter_map(|event| match event {
+            TaskEvent::Created(task) => Some(task),
+            _ => None,
+        });
+        let in_flight = created.max_by_key(|task| task.id).map(|task| task.destination);
+        in_flight.or(self.book.last_planned_to())
+    }
+
     /// Everything on this destination is gone, as it says itself.
     pub fn empty(&mut self, case: &Case, number: usize) {
         let (host, destination) = (case.destination(number), &case.destinations[number]);

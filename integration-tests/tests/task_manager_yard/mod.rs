@@ -143,7 +143,8 @@ pub fn destination(last: u8) -> HostAddr {
 }
 
 pub fn ours(host: HostAddr) -> HostKind {
-    HostKind::Reelyard { data_addr: std::net::SocketAddr::new(host.ip(), 8889) }
+    let data_addr = std::net::SocketAddr::new(host.ip(), 8889);
+    HostKind::Reelyard { data_addr, fetches_from_old: false }
 }
 
 pub struct Yard {

@@ -9,6 +9,7 @@ use super::draft::Draft;
 use super::yaml::Entry;
 use super::{Note, NoteKind};
 use crate::config::address::NodeAddr;
+use crate::config::pattern::Pattern;
 use crate::config::units::Percent;
 
 /// Keeps what `entries` say in `draft`.
@@ -31,13 +32,24 @@ fn translate_one(entry: &Entry, draft: &mut Draft) {
         "base_dir" => draft.text::<PathBuf>(entry, "base_dir"),
         "downloader_sleep_sec" => draft.duration(entry, "poll_interval", 1),
         "storage_usage_limit_percent" => limit(entry, draft),
-        "downloader_bin" => draft.meaningless(entry, "copies are fetched by the worker itself"),
+        "downloader_bin" => downloader(entry, draft),
         "downloader_download_success_match_string" => {
-            draft.meaningless(entry, "copies are verified by size and hash");
+            draft.text::<Pattern>(entry, "external_downloader.success_pattern");
         }
         "if_name" => draft.meaningless(entry, "a worker is known by listen (since qr2)"),
         _ if draft.logging(entry) => {}
         _ => draft.note(entry, NoteKind::Unknown, "no version of cfw reads it; left out"),
+    }
+}
+
+/// cfw took it from wherever it was started.
+fn downloader(entry: &Entry, draft: &mut Draft) {
+    let program = entry.text();
+    if program.starts_with('/') || program.is_empty() {
+        draft.text::<PathBuf>(entry, "external_downloader.program");
+    } else {
+        let what = format!("an absolute path is wanted, not \"{program}\"; it is not set");
+        draft.note(entry, NoteKind::Bad, what);
     }
 }
 

@@ -45,8 +45,7 @@ pub async fn tasks(
         changes.mark_unchanged();
         let view = state.actors.task_board.view();
         let orders = view.orders_for(host).ok_or_else(|| not_leader(&state))?;
-        let ordered: HashSet<TaskId> = orders.tasks.iter().map(|order| order.id).collect();
-        if ordered != known || *stopping.borrow() {
+        if orders.is_news_for(&known) || *stopping.borrow() {
             return Ok(web::Json(orders));
         }
         tokio::select! {

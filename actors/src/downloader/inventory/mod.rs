@@ -65,7 +65,7 @@ struct Watched {
 impl InventoryDesk {
     /// A desk for `base`, which is watched from now on if it can be.
     pub fn new(base: Arc<BaseDir>) -> Self {
-        let watched = begin(&base).inspect_err(|error| tell_unwatched(error)).ok();
+        let watched = begin(&base).inspect_err(tell_unwatched).ok();
         InventoryDesk { base, watched: Mutex::new(watched) }
     }
 

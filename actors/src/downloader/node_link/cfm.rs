@@ -64,7 +64,7 @@ pub async fn deliver(line: &Line, reports: &[Report]) -> Result<Vec<TaskId>, Lin
     for report in reports {
         let status = match report.said {
             Said::Working => "working",
-            Said::Done { .. } => "done",
+            Said::Done { .. } | Said::DoneUnverified { .. } => "done",
             Said::Failed { .. } => "timeout",
             // cfm has no ear for it.
             Said::Progress { .. } => continue,

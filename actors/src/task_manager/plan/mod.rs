@@ -4,6 +4,7 @@ mod candidates;
 mod looks;
 mod name_traits;
 mod pairing;
+mod ring;
 mod skip;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,14 +20,13 @@ use super::event::{NewTask, TaskEvent};
 use super::hosts::HostTable;
 use super::settings::TaskSettings;
 use super::state::TaskBook;
-use super::time_out::OLD_COPY_SPEED;
 use crate::catalog::MasterLook;
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::rising::RisingHits;
 use crate::clock::Millis;
 use crate::heartbeat::Health;
-use crate::host::HostAddr;
+use crate::host::{HostAddr, OLD_COPY_SPEED};
 use crate::journal::InFlight;
 use crate::names::FileId;
 use crate::wire::worker::TaskId;
@@ -86,6 +86,12 @@ impl Yard<'_> {
             destination: task.destination,
             size: task.size,
         }))
+    }
+
+    /// The destination that was planned to last, applied or not.
+    fn last_planned_to(&self) -> Option<HostAddr> {
+        let in_flight = self.created_in_flight().max_by_key(|task| task.id);
+        in_flight.map(|task| task.destination).or(self.book.last_planned_to())
     }
 
     /// A number for a new task: the time in nanoseconds, and more than any number so far.
@@ -374,7 +380,7 @@ fn new_task(
     master: &Master,
     (source, destination): (HostAddr, HostAddr),
 ) -> NewTask {
-    let ours = yard.hosts.get(destination).is_some_and(|host| host.is_ours());
+    let ours = |host| yard.hosts.get(host).is_some_and(|host| host.is_ours());
     let speed = yard.settings.copy_speed;
     NewTask {
         id,
@@ -385,7 +391,11 @@ fn new_task(
         grade: candidate.grade,
         hits: candidate.hits,
         size: master.size,
-        copy_speed: if ours { speed } else { speed.or(Some(OLD_COPY_SPEED)) },
+        copy_speed: if ours(source) && ours(destination) {
+            speed
+        } else {
+            speed.or(Some(OLD_COPY_SPEED))
+        },
         source_cap: u32::try_from(yard.settings.copies_per_source.max(1)).unwrap_or(u32::MAX),
     }
 }

@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Yard;
 use super::candidates::was_asked;
+use super::ring::Ring;
 use super::skip::{Skip, Unusable};
 use crate::heartbeat::Health;
 use crate::host::{HostAddr, HostKind};
 use crate::task_manager::back_off::Blamed;
 use crate::task_manager::hosts::HostState;
+use crate::task_manager::settings::Spread;
 
 /// A source that may serve.
 #[derive(Clone, Debug)]
 struct Source {
     addr: HostAddr,
-    /// Whether it has a data port, without which our workers cannot fetch from it.
+    /// Whether it has a data port, without which only some destinations can fetch from it.
     ours: bool,
     /// How many more copies it may serve.
     free: usize,
@@ -25,10 +27,14 @@ struct Source {
 struct Destination {
     addr: HostAddr,
     ours: bool,
+    /// Whether a source that is an old cfw will do.
+    fetches_from_old: bool,
     /// Bytes left once everything on its way there has arrived.
     room: u64,
     /// Open tasks.
     load: usize,
+    /// How many turns it takes until it is its turn; 0 where there are no turns.
+    turns: usize,
 }
 
 /// How a host takes part in a round.
@@ -54,6 +60,8 @@ pub struct Pairing {
     sources: Vec<Source>,
     destinations: Vec<Destination>,
     parts: BTreeMap<HostAddr, Part>,
+    /// Where destinations take turns.
+    ring: Option<Ring>,
     /// The room of the roomiest destination with nothing on its way to it, whether it is usable at
     /// present or not.
     largest_room: u64,
@@ -80,7 +88,21 @@ impl Pairing {
             }
             pairing.parts.insert(addr, part);
         }
+        if yard.settings.placement == Spread::Ring {
+            let destinations = yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
+            let ring = Ring::new(destinations.map(|(addr, _)| addr), yard.last_planned_to());
+            pairing.ring = Some(ring);
+            pairing.set_turns();
+        }
         pairing
+    }
+
+    /// Counts the turns of every destination anew.
+    fn set_turns(&mut self) {
+        let Some(ring) = &self.ring else { return };
+        for destination in &mut self.destinations {
+            destination.turns = ring.turns_until(destination.addr);
+        }
     }
 
     fn add_source(&mut self, yard: &Yard<'_>, addr: HostAddr, host: &HostState, part: &mut Part) {
@@ -110,8 +132,16 @@ impl Pairing {
         part.room = room.map(|room| room.saturating_sub(part.on_its_way));
         part.no_destination = unusable(yard, addr, host);
         if let (None, Some(room)) = (part.no_destination, part.room) {
+            let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
             let load = part.fetching;
-            self.destinations.push(Destination { addr, ours: host.is_ours(), room, load });
+            self.destinations.push(Destination {
+                addr,
+                ours,
+                fetches_from_old,
+                room,
+                load,
+                turns: 0,
+            });
         }
     }
 
@@ -136,7 +166,7 @@ impl Pairing {
     }
 
     /// The best pair for a copy of `size` bytes: an idle destination before a busy one, then the
-    /// one with the most room; a source that is free. A destination gets a second copy only when
+    /// one with the most room, or the one whose turn is next; a source that is free. A destination gets a second copy only when
     /// no idle one can take this, that is when sources outnumber free destinations.
     pub fn choose(
         &self,
@@ -165,8 +195,8 @@ impl Pairing {
         best.map(|(destination, source)| (source, destination.addr)).ok_or(why)
     }
 
-    /// A free source for a destination. Old hosts are served by old sources first, since our
-    /// destinations cannot use those.
+    /// A free source for a destination. Old hosts are served by old sources first, since not all
+    /// of our destinations can use those; ours by our own, since only these tell a hash.
     fn source_for(
         &self,
         destination: &Destination,
@@ -175,13 +205,15 @@ impl Pairing {
         let goes = |source: &&Source| {
             source.free > 0
                 && source.addr != destination.addr
-                && (source.ours || !destination.ours)
+                && (source.ours || destination.fetches_from_old)
                 && !held_pairs
                     .get(&source.addr)
                     .is_some_and(|held| held.contains(&destination.addr))
         };
         let sources = self.sources.iter().filter(goes);
-        let key = |source: &&Source| (source.ours, std::cmp::Reverse(source.free), source.addr);
+        let key = |source: &&Source| {
+            (source.ours != destination.ours, std::cmp::Reverse(source.free), source.addr)
+        };
         sources.min_by_key(key).map(|source| source.addr)
     }
 
@@ -194,6 +226,10 @@ impl Pairing {
             host.room = host.room.saturating_sub(size);
             host.load += 1;
         }
+        if let Some(ring) = &mut self.ring {
+            ring.took(destination);
+            self.set_turns();
+        }
         self.parts.entry(source).or_default().serving += 1;
         let part = self.parts.entry(destination).or_default();
         part.fetching += 1;
@@ -204,8 +240,8 @@ impl Pairing {
 
 impl Destination {
     /// The smaller the better.
-    fn rank(&self) -> (usize, std::cmp::Reverse<u64>, HostAddr) {
-        (self.load, std::cmp::Reverse(self.room), self.addr)
+    fn rank(&self) -> (usize, usize, std::cmp::Reverse<u64>, HostAddr) {
+        (self.load, self.turns, std::cmp::Reverse(self.room), self.addr)
     }
 }
 

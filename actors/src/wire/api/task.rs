@@ -42,13 +42,13 @@ pub struct TaskView {
     pub created: Millis,
     /// When its state last changed.
     pub changed: Millis,
-    /// Why it ended without success, or what it waits for.
+    /// Why it ended without success, what it waits for, or what is to be said of a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who was blamed for its failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<Blame>,
-    /// The verified hash of the copy.
+    /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
 }

@@ -1,0 +1,289 @@
+//! What an owner of a piece keeps: the piece, what is in flight, which requests were answered
+//! before, and whether it may decide. Pure: the [`Seat`](crate::journal::Seat) ties it to the
+//! journal.
+
+use std::sync::Arc;
+
+use crate::clock::Millis;
+use crate::event::{Commit, EncodedEvent, Epoch, RequestId};
+use crate::journal::in_flight::InFlight;
+use crate::journal::messages::{CommitAnswer, CommitError};
+use crate::journal::piece::{FrozenPiece, Piece, UnreadableEvent};
+use crate::journal::requests::RequestLedger;
+
+/// A piece and what its owner knows of it.
+pub struct Ownership<P: Piece> {
+    piece: P,
+    /// Outcomes of remembered requests, so that a repeated one is answered and not done twice.
+    ledger: RequestLedger,
+    in_flight: InFlight<P::Event>,
+    /// The epoch this node leads in; none on a follower, which only applies.
+    epoch: Option<Epoch>,
+    /// Log index of the last entry applied here.
+    applied: u64,
+}
+
+/// One event and what came of it.
+#[derive(Debug)]
+pub struct AppliedEvent<P: Piece> {
+    /// The commit it came in.
+    pub request: RequestId,
+    /// When it was decided.
+    pub at: Millis,
+    /// The event.
+    pub event: P::Event,
+    /// What came of it.
+    pub result: Result<P::Outcome, P::Refusal>,
+}
+
+/// The outcomes of one commit's events, in order.
+pub type Outcomes<P> = Vec<Result<<P as Piece>::Outcome, <P as Piece>::Refusal>>;
+
+/// What applying one entry came to.
+#[derive(Debug)]
+pub struct AppliedEntry<P: Piece> {
+    /// One answer per commit, in order.
+    pub answers: Vec<CommitAnswer>,
+    /// What happened to the piece, in order.
+    pub events: Vec<AppliedEvent<P>>,
+}
+
+/// Who asks for a commit, and under which name.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// A user, a host, or an actor's own name.
+    pub by: String,
+    /// The request's id.
+    pub request: RequestId,
+    /// Whether the request came from outside and may be repeated.
+    pub remember: bool,
+}
+
+impl Asked {
+    /// An actor's own doing: nobody will repeat it.
+    pub fn by_itself(actor: &str) -> Self {
+        Asked { by: actor.to_owned(), request: RequestId::random(), remember: false }
+    }
+
+    /// A request from outside, which may be repeated under the same id.
+    pub fn by_request(by: impl Into<String>, request: RequestId) -> Self {
+        Asked { by: by.into(), request, remember: true }
+    }
+
+    /// The name under which the `part`th part of a split event list is committed. The first part
+    /// goes under the request's own id, the others under ids that follow from it, so that
+    /// repeating the whole request repeats each part under the same id.
+    pub fn part(&self, part: usize) -> Self {
+        let request = match part {
+            0 => self.request,
+            part => RequestId::from_text(&format!("{} part {part}", self.request)),
+        };
+        Asked { request, ..self.clone() }
+    }
+}
+
+impl<P: Piece> Ownership<P> {
+    /// An empty piece; the journal fills it.
+    pub fn new(piece: P) -> Self {
+        Ownership {
+            piece,
+            ledger: RequestLedger::default(),
+            in_flight: InFlight::default(),
+            epoch: None,
+            applied: 0,
+        }
+    }
+
+    /// The piece as applied so far.
+    pub fn piece(&self) -> &P {
+        &self.piece
+    }
+
+    /// What is under way.
+    pub fn in_flight(&self) -> &InFlight<P::Event> {
+        &self.in_flight
+    }
+
+    /// The epoch to decide in, if this node leads.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.epoch
+    }
+
+    /// Log index of the last entry applied here.
+    pub fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    /// The outcomes of a request that was answered before, if it is still remembered.
+    pub fn recall(&self, request: RequestId) -> Option<Outcomes<P>> {
+        self.ledger.recall(request).map(|answers| decode_answers::<P>(answers))
+    }
+
+    /// Sets out a commit: its events are in flight from now on. None when this node does not lead.
+    pub fn set_out(&mut self, at: Millis, asked: Asked, events: Vec<P::Event>) -> Option<Commit> {
+        let commit = Commit {
+            request: asked.request,
+            remember: asked.remember,
+            asked_by: asked.by,
+            epoch: self.epoch?,
+            at,
+            piece: P::ID,
+            events: events.iter().map(encode::<P>).collect(),
+        };
+        self.in_flight.begin(asked.request, events);
+        Some(commit)
+    }
+
+    /// Takes a commit that came back out of flight, unless its outcome is unknown: then it stays
+    /// until it is applied after all or leadership ends.
+    pub fn settle<T>(&mut self, request: RequestId, result: &Result<T, CommitError>) {
+        if !matches!(result, Err(CommitError::Unknown { .. })) {
+            self.in_flight.end(request);
+        }
+    }
+
+    /// This node leads in `epoch`.
+    pub fn lead(&mut self, epoch: Epoch) {
+        self.epoch = Some(epoch);
+    }
+
+    /// This node no longer leads: whatever is in flight ends as unknown.
+    pub fn step_down(&mut self) {
+        self.epoch = None;
+        self.in_flight.clear();
+    }
+
+    /// Applies the commits of one entry of `term`. A commit of another epoch changes nothing, and
+    /// neither does one that is remembered: it is answered as before.
+    ///
+    /// # Errors
+    /// An event that this program cannot read. The piece is then between two entries: there is no
+    /// going on from here.
+    pub fn apply(
+        &mut self,
+        index: u64,
+        term: Epoch,
+        commits: &[Arc<Commit>],
+    ) -> Result<AppliedEntry<P>, UnreadableEvent> {
+        let mut entry =
+            AppliedEntry { answers: Vec::with_capacity(commits.len()), events: Vec::new() };
+        for commit in commits {
+            self.in_flight.end(commit.request);
+            let answer = if commit.epoch != term {
+                CommitAnswer::Deposed
+            } else if let Some(before) =
+                commit.remember.then(|| self.ledger.recall(commit.request)).flatten()
+            {
+                CommitAnswer::Applied(before.to_vec())
+            } else {
+                self.apply_commit(commit, &mut entry.events)?
+            };
+            entry.answers.push(answer);
+        }
+        self.applied = index;
+        Ok(entry)
+    }
+
+    fn apply_commit(
+        &mut self,
+        commit: &Commit,
+        applied: &mut Vec<AppliedEvent<P>>,
+    ) -> Result<CommitAnswer, UnreadableEvent> {
+        let mut answers = Vec::with_capacity(commit.events.len());
+        for encoded in &commit.events {
+            let event = P::decode(encoded)?;
+            let result = self.piece.apply(commit.at, &event);
+            answers.push(match &result {
+                Ok(outcome) => Ok(to_bytes(outcome)),
+                Err(refusal) => Err(to_bytes(refusal)),
+            });
+            applied.push(AppliedEvent { request: commit.request, at: commit.at, event, result });
+        }
+        if commit.remember {
+            self.ledger.remember(commit.request, commit.at, answers.clone());
+        }
+        Ok(CommitAnswer::Applied(answers))
+    }
+
+    /// The piece and the ledger as they stand after everything applied so far: what a snapshot
+    /// holds of them.
+    pub fn freeze(&self) -> Box<dyn FrozenPiece> {
+        Box::new(FrozenOwnership { ledger: self.ledger.clone(), piece: self.piece.freeze() })
+    }
+
+    /// Replaces piece and ledger by what [`Ownership::freeze`] wrote at `index`; no rows at all
+    /// make them empty.
+    ///
+    /// # Errors
+    /// A row that this program cannot read. Then everything stays as it was.
+    pub fn install(&mut self, index: u64, rows: &[Vec<u8>]) -> Result<(), UnreadableEvent> {
+        let mut piece = self.piece.emptied();
+        let mut ledger = RequestLedger::default();
+        for row in rows {
+            match row.split_first() {
+                Some((&LEDGER_ROW, row)) => ledger.thaw::<P>(row)?,
+                Some((&PIECE_ROW, row)) => piece.thaw(row)?,
+                other => {
+                    let error = format!("unknown row kind {:?}", other.map(|(kind, _)| kind));
+                    return Err(UnreadableEvent::Body { piece: P::ID, error });
+                }
+            }
+        }
+        self.piece = piece;
+        self.ledger = ledger;
+        self.in_flight.clear();
+        self.applied = index;
+        Ok(())
+    }
+}
+
+const LEDGER_ROW: u8 = 0;
+const PIECE_ROW: u8 = 1;
+
+/// Piece and ledger as they stood at one index.
+struct FrozenOwnership {
+    ledger: RequestLedger,
+    piece: Box<dyn FrozenPiece>,
+}
+
+impl FrozenPiece for FrozenOwnership {
+    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+        let mut tagged = Vec::new();
+        let mut write = |kind: u8, bytes: &[u8]| {
+            tagged.clear();
+            tagged.push(kind);
+            tagged.extend_from_slice(bytes);
+            row(&tagged);
+        };
+        self.ledger.write(&mut |bytes| write(LEDGER_ROW, bytes));
+        self.piece.write(&mut |bytes| write(PIECE_ROW, bytes));
+    }
+}
+
+fn encode<P: Piece>(event: &P::Event) -> EncodedEvent {
+    EncodedEvent { version: P::EVENT_VERSION, body: to_bytes(event) }
+}
+
+#[allow(clippy::expect_used)]
+pub(super) fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    // Postcard into a growing vector fails only for maps and sequences of unknown length, which
+    // no event, outcome or refusal holds.
+    postcard::to_stdvec(value).expect("events encode")
+}
+
+/// The outcomes behind the answers to a commit of piece `P`.
+pub fn decode_answers<P: Piece>(answers: &[Result<Vec<u8>, Vec<u8>>]) -> Outcomes<P> {
+    answers
+        .iter()
+        .map(|answer| match answer {
+            Ok(bytes) => Ok(from_own_bytes(bytes)),
+            Err(bytes) => Err(from_own_bytes(bytes)),
+        })
+        .collect()
+}
+
+#[allow(clippy::expect_used)]
+fn from_own_bytes<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> T {
+    // Encoded by `to_bytes` of the same program, or checked when the snapshot was installed.
+    postcard::from_bytes(bytes).expect("own outcomes decode")
+}

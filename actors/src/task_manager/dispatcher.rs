@@ -1,0 +1,388 @@
+//! What the TaskManager keeps in memory of the hosts, the plan and the signs of life, and what it
+//! makes of everything it is told. Pure: the actor around it has the mailbox, the timers and the
+//! journal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::decide::Deciding;
+use super::event::{GivenUp, TaskEvent, TaskOutcome};
+use super::hosts::{HostTable, Landed};
+use super::inventory::next_difference;
+use super::plan::{Planner, Round, Skip, Yard};
+use super::reports::Heard;
+use super::settings::{HostSetting, TaskSettings};
+use super::show::LastRound;
+use super::signs::Signs;
+use super::state::TaskBook;
+use super::views::TaskCounters;
+use crate::catalog::MasterLook;
+use crate::catalog::masters::Masters;
+use crate::catalog::ranking::Ranking;
+use crate::catalog::rising::RisingHits;
+use crate::cfw_worker::HostObserved;
+use crate::clock::Millis;
+use crate::heartbeat::{Health, HealthChanged};
+use crate::host::HostAddr;
+use crate::journal::{AppliedEvent, CommitError, InFlight};
+use crate::names::{FileId, FileName};
+use crate::wire::worker::Report;
+
+/// The longest sleep: jumps of the clock and suspends are noticed after it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The shortest sleep before a deadline: one that has passed while its event is in flight must
+/// not make the actor spin.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(20);
+
+/// Where things stand with the piece when something is decided.
+#[derive(Clone, Copy)]
+pub struct Standing<'a> {
+    /// The piece as applied.
+    pub book: &'a TaskBook,
+    /// What was decided but is not yet applied.
+    pub in_flight: &'a InFlight<TaskEvent>,
+    /// The present.
+    pub now: Millis,
+}
+
+/// What an applied event leads to outside this actor's memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// Whether a host became free: it is to get its next copy at once.
+    pub freed: bool,
+    /// A copy is on a host.
+    pub arrived: Option<Arrival>,
+}
+
+/// A copy that is on a host, as an event says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The host.
+    pub host: HostAddr,
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes, when known.
+    pub size: Option<u64>,
+}
+
+/// What a change of a host's health leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HealthTaken {
+    /// Whether the host is to be looked at: nothing is known of its disk.
+    pub look: bool,
+}
+
+/// Everything that the TaskManager keeps in memory only.
+#[derive(Debug, Default)]
+pub struct Dispatcher {
+    pub(super) settings: TaskSettings,
+    pub(super) planner: Planner,
+    pub(super) hosts: HostTable,
+    /// Also says since when this node leads.
+    pub(super) signs: Signs,
+    pub(super) last_round: Option<LastRound>,
+    pub(super) counters: TaskCounters,
+    /// Whether masters are being looked at.
+    looking: bool,
+    /// Hosts that are being asked what they hold.
+    refreshing: BTreeSet<HostAddr>,
+    /// Hosts that could not be asked, and when asking again makes sense.
+    ask_again: BTreeMap<HostAddr, Millis>,
+}
+
+impl Dispatcher {
+    /// Of these hosts, nothing known of any.
+    pub fn new(settings: TaskSettings, hosts: &[HostSetting]) -> Self {
+        Dispatcher { settings, hosts: HostTable::new(hosts), ..Dispatcher::default() }
+    }
+
+    /// The hosts as last seen.
+    pub fn hosts(&self) -> &HostTable {
+        &self.hosts
+    }
+
+    /// When tasks were last heard of, and since when this node listens.
+    pub fn signs(&self) -> &Signs {
+        &self.signs
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &TaskSettings {
+        &self.settings
+    }
+
+    /// Everything a decision may look at.
+    pub fn deciding<'a>(&'a self, standing: Standing<'a>) -> Deciding<'a> {
+        Deciding {
+            book: standing.book,
+            in_flight: standing.in_flight,
+            hosts: &self.hosts,
+            signs: &self.signs,
+            settings: &self.settings,
+            now: standing.now,
+        }
+    }
+
+    /// This node leads from `now` on: it has heard of nothing yet.
+    pub fn lead(&mut self, now: Millis) {
+        self.signs = Signs::starting(now);
+    }
+
+    /// This node no longer leads.
+    pub fn step_down(&mut self) {
+        self.last_round = None;
+    }
+
+    /// The piece was replaced as a whole.
+    pub fn installed(&mut self) {
+        self.planner.set_stale();
+        self.hosts.all_differ();
+    }
+
+    /// Takes a new ranking.
+    pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
+        self.planner.set_ranking(ranking);
+    }
+
+    /// Takes new hot files.
+    pub fn set_rising(&mut self, rising: &RisingHits) {
+        self.planner.set_rising(rising);
+    }
+
+    /// Takes a new listing of the masters.
+    pub fn set_masters(&mut self, masters: Arc<Masters>) {
+        self.planner.set_masters(masters);
+    }
+
+    /// Takes a change of a host's health; none for a host that is not configured.
+    pub fn health_changed(&mut self, changed: &HealthChanged) -> Option<HealthTaken> {
+        if !self.hosts.health_changed(changed) {
+            return None;
+        }
+        let host = self.hosts.get(changed.host)?;
+        let unseen = host.role.is_destination() && host.disk.is_none();
+        Some(HealthTaken { look: changed.to == Health::Up && unseen })
+    }
+
+    /// Takes what was seen of a host.
+    pub fn observe(&mut self, seen: &HostObserved, book: &TaskBook) {
+        let (came, left) = self.hosts.observe(seen);
+        self.planner.came(came.iter().map(FileId));
+        self.planner.left(left.iter().map(FileId), book, &self.hosts);
+    }
+
+    /// Everything that is due now: ends of tasks, what was kept long enough, and the next part of
+    /// every inventory that differs from the placements.
+    pub fn due(&mut self, standing: Standing<'_>) -> Vec<TaskEvent> {
+        let mut events = self.deciding(standing).due();
+        events.extend(self.differences(standing));
+        events
+    }
+
+    fn differences(&mut self, standing: Standing<'_>) -> Vec<TaskEvent> {
+        let book = standing.book;
+        let differing: Vec<HostAddr> = self
+            .hosts
+            .iter()
+            .filter(|(addr, host)| {
+                host.differs && book.hosts().get(addr).is_some_and(|role| role.is_destination())
+            })
+            .map(|(addr, _)| addr)
+            .collect();
+        let mut events = Vec::new();
+        for addr in differing {
+            let under_way = standing.in_flight.events().any(
+                |event| matches!(event, TaskEvent::InventoryDiffered { host, .. } if *host == addr),
+            );
+            let Some(host) = self.hosts.get(addr).filter(|_| !under_way) else {
+                continue;
+            };
+            match next_difference(book, addr, host) {
+                Some(event) => events.push(event),
+                None => self.hosts.set_differs(addr, false),
+            }
+        }
+        events
+    }
+
+    /// Plans one round.
+    pub fn round(&mut self, standing: Standing<'_>) -> Round {
+        self.counters.rounds += 1;
+        let Dispatcher { planner, hosts, settings, signs, .. } = self;
+        planner.round(&yard(standing, hosts, settings, signs))
+    }
+
+    /// Why a file gets no copy as things are; none if it would be planned when its turn comes.
+    pub fn explain(&mut self, file: FileId, standing: Standing<'_>) -> Option<Skip> {
+        let Dispatcher { planner, hosts, settings, signs, .. } = self;
+        planner.explain(file, &yard(standing, hosts, settings, signs))
+    }
+
+    /// Whether these masters are to be looked at now: one list at a time.
+    pub fn begin_looking(&mut self, files: &[FileId]) -> bool {
+        !files.is_empty() && !std::mem::replace(&mut self.looking, true)
+    }
+
+    /// Takes what the look at `files` showed. A file without an answer is passed over for a while,
+    /// so that it starves no other.
+    pub fn looked(
+        &mut self,
+        files: Vec<FileId>,
+        seen: impl IntoIterator<Item = (FileId, MasterLook)>,
+        now: Millis,
+    ) {
+        self.looking = false;
+        let unknown = files.into_iter().map(|file| (file, MasterLook::Unknown));
+        self.planner.learn(unknown, &self.settings, now);
+        self.planner.learn(seen, &self.settings, now);
+    }
+
+    /// The hosts to look at now because they claim to be done with something.
+    pub fn claims_to_check(&self, standing: Standing<'_>) -> Vec<HostAddr> {
+        let mut hosts = self.deciding(standing).claims_to_check();
+        hosts.retain(|host| self.ask_again.get(host).is_none_or(|at| standing.now >= *at));
+        hosts.into_iter().collect()
+    }
+
+    /// Whether a host is to be looked at now: one look at a time.
+    pub fn begin_refresh(&mut self, host: HostAddr) -> bool {
+        self.refreshing.insert(host)
+    }
+
+    /// A look at a host has ended; `seen` says whether it brought anything.
+    pub fn refreshed(&mut self, host: HostAddr, seen: bool, now: Millis) {
+        self.refreshing.remove(&host);
+        if seen {
+            self.ask_again.remove(&host);
+        } else {
+            self.ask_again.insert(host, now.after(self.settings.ask_again_after));
+        }
+    }
+
+    /// Listens to the reports of one of our workers: takes their signs of life, and answers what
+    /// is to be committed and what is no longer that host's to do.
+    pub fn hear(&mut self, host: HostAddr, reports: &[Report], standing: Standing<'_>) -> Heard {
+        let heard = self.deciding(standing).hear(host, reports);
+        self.counters.reports += reports.len() as u64;
+        for &(task, bytes) in &heard.signs {
+            self.signs.heard(task, standing.now, bytes);
+        }
+        heard
+    }
+
+    /// How long to sleep until something becomes due by itself.
+    pub fn sleep(&self, standing: Standing<'_>) -> Duration {
+        let deadline = self.deciding(standing).next_deadline();
+        let until = deadline.map_or(LONGEST_SLEEP, |deadline| deadline.since(standing.now));
+        until.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)
+    }
+
+    /// A commit came back without an outcome. Answers when to decide anew.
+    pub fn uncommitted(&mut self, error: &CommitError) -> Duration {
+        self.counters.uncommitted += 1;
+        match error {
+            CommitError::Busy { retry_after } => *retry_after,
+            _ => LONGEST_SLEEP,
+        }
+    }
+
+    /// Follows an applied event in what is kept in memory. `book` has applied it, and perhaps what
+    /// came with it. What a node applies before it leads is old: it is not counted.
+    pub fn follow(
+        &mut self,
+        applied: &AppliedEvent<TaskBook>,
+        book: &TaskBook,
+        leads: bool,
+    ) -> Followed {
+        match &applied.result {
+            Ok(TaskOutcome::Applied) => {}
+            Ok(TaskOutcome::AlreadySo) => return Followed::default(),
+            Err(_) => {
+                self.counters.refused += 1;
+                return Followed::default();
+            }
+        }
+        if leads {
+            self.counters.count(&applied.event);
+        }
+        let at = applied.at;
+        match &applied.event {
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
+                let arrived = book.task(*id).map(|task| {
+                    self.signs.ended(task, at);
+                    self.land(task.destination, book.file(&task.name), Some(task.size), at)
+                });
+                Followed { freed: true, arrived }
+            }
+            TaskEvent::Ended { id, .. } => {
+                if let Some(task) = book.task(*id) {
+                    self.signs.ended(task, at);
+                }
+                Followed { freed: true, arrived: None }
+            }
+            TaskEvent::Placed { host, name } => {
+                let arrived = Some(self.land(*host, book.file(name), None, at));
+                Followed { freed: false, arrived }
+            }
+            TaskEvent::InventoryDiffered { host, added, removed, .. } => {
+                let ids = |names: &[FileName]| -> Vec<FileId> {
+                    names.iter().map(|name| book.file(name)).collect()
+                };
+                self.planner.came(ids(added));
+                self.planner.left(ids(removed), book, &self.hosts);
+                self.hosts.set_differs(*host, true);
+                Followed::default()
+            }
+            TaskEvent::HostsConfigured { .. } => {
+                self.installed();
+                Followed::default()
+            }
+            TaskEvent::Created(_)
+            | TaskEvent::Began { .. }
+            | TaskEvent::Claimed { .. }
+            | TaskEvent::Forgot { .. } => Followed::default(),
+        }
+    }
+
+    /// A copy is on a host: it takes room until the disk is read again.
+    fn land(&mut self, host: HostAddr, file: FileId, size: Option<u64>, at: Millis) -> Arrival {
+        self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
+        self.planner.came([file]);
+        Arrival { host, file, size }
+    }
+}
+
+impl TaskCounters {
+    fn count(&mut self, event: &TaskEvent) {
+        match event {
+            TaskEvent::Created(_) => self.created += 1,
+            TaskEvent::Completed { .. } | TaskEvent::CompletedUnverified { .. } => {
+                self.completed += 1;
+            }
+            TaskEvent::Ended { ending, .. } => match ending.how {
+                GivenUp::Failed => self.failed += 1,
+                GivenUp::Timeout => self.timed_out += 1,
+                GivenUp::Cancelled => self.cancelled += 1,
+            },
+            _ => {}
+        }
+    }
+}
+
+fn yard<'a>(
+    standing: Standing<'a>,
+    hosts: &'a HostTable,
+    settings: &'a TaskSettings,
+    signs: &Signs,
+) -> Yard<'a> {
+    Yard {
+        book: standing.book,
+        in_flight: standing.in_flight,
+        hosts,
+        settings,
+        leading_since: signs.since(),
+        now: standing.now,
+    }
+}

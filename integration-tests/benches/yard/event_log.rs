@@ -1,0 +1,94 @@
+//! The load balancer's log: read from a cold start, and then only what was added.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::catalog_input::{MIDNIGHT_IN_SEOUL, append, media_name, selection};
+use reelyard_integration_tests::catalog_yard::{CatalogYard, WATCHED};
+
+use crate::figure::{Figure, Wanted};
+use crate::usage::bytes_read;
+
+const ROWS: usize = 2_000_000;
+const ADDED: usize = 1_000;
+
+/// Rows a second of a whole day's log, and what a later look reads.
+pub fn measure() -> Result<Vec<Figure>> {
+    let dir = tempfile::tempdir()?;
+    let log = dir.path().join("EventLog[20180603].log");
+    write_log(&log)?;
+    let (cold, read, added) = actix_rt::System::new().block_on(look(dir.path(), &log))?;
+    let grep = searched_by_grep(&log)?;
+    let rate = |took: Duration| ROWS as f64 / took.as_secs_f64() / 1e6;
+    Ok(vec![
+        Figure::new(
+            format!("event log of {ROWS} rows, cold"),
+            rate(cold),
+            "million rows/s",
+            Wanted::AtLeast(1.0),
+        )
+        .beside("grep -c of the watched address", rate(grep)),
+        Figure::new(
+            format!("… bytes read for {ADDED} more rows"),
+            read as f64 / 1024.0,
+            "KiB",
+            // A little is read again to tell whether the file is the same.
+            Wanted::AtMostTimesPeer(1.1),
+        )
+        .beside("the rows themselves", added as f64 / 1024.0),
+    ])
+}
+
+/// Half of the rows count, spread over the last minutes of one hour.
+fn write_log(path: &Path) -> Result<()> {
+    let (watched, other) = (WATCHED.parse()?, "10.0.0.21".parse()?);
+    let mut file = BufWriter::new(std::fs::File::create(path)?);
+    for row in 0..ROWS {
+        let seconds = MIDNIGHT_IN_SEOUL + (row * 500 / ROWS) as i64;
+        let server = if row % 2 == 0 { watched } else { other };
+        file.write_all(&selection(media_name(row % 5_000), seconds, server))?;
+    }
+    file.flush()?;
+    Ok(())
+}
+
+async fn look(dir: &Path, log: &Path) -> Result<(Duration, u64, usize)> {
+    let yard = CatalogYard::start(|_, settings| {
+        settings.grade_info_file = None;
+        settings.hitcount_history_file = None;
+        if let Some(event_log) = &mut settings.event_log {
+            event_log.dir = dir.to_owned();
+        }
+    });
+    yard.clock.advance(Duration::from_secs(510));
+    let began = Instant::now();
+    let told = yard.look().await?;
+    let cold = began.elapsed();
+    let hot = told.rising.last().context("no hot files were told")?;
+    ensure!(hot.hot().len() == 2_500, "{} files are hot", hot.hot().len());
+
+    let rows: Vec<u8> = (0..ADDED)
+        .flat_map(|row| {
+            selection(
+                media_name(row),
+                MIDNIGHT_IN_SEOUL + 505,
+                WATCHED.parse().unwrap_or([0, 0, 0, 0].into()),
+            )
+        })
+        .collect();
+    append(log, &rows)?;
+    let before = bytes_read()?;
+    yard.look().await?;
+    Ok((cold, bytes_read()? - before, rows.len()))
+}
+
+fn searched_by_grep(log: &Path) -> Result<Duration> {
+    let began = Instant::now();
+    let output = Command::new("grep").args(["-cF", WATCHED]).arg(log).output().context("grep")?;
+    let took = began.elapsed();
+    ensure!(output.status.success(), "grep ended with {}", output.status);
+    Ok(took)
+}

@@ -1,0 +1,101 @@
+//! One measured figure, what stands beside it, and the table of all.
+
+use serde::{Deserialize, Serialize};
+
+/// What is wanted of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Wanted {
+    /// At most so much, in the figure's unit.
+    AtMost(f64),
+    /// At least so much, in the figure's unit.
+    AtLeast(f64),
+    /// At least so many times what stands beside it.
+    TimesPeer(f64),
+    /// At most so many times what stands beside it.
+    AtMostTimesPeer(f64),
+    /// Nothing: it is there to be compared with.
+    Nothing,
+}
+
+/// One figure.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Figure {
+    /// What was done.
+    pub what: String,
+    /// How much of `unit`.
+    pub value: f64,
+    /// Of what.
+    pub unit: String,
+    /// The program beside it, what it did, and its figure in the same unit.
+    pub peer: Option<(String, f64)>,
+    /// What is wanted.
+    pub wanted: Wanted,
+}
+
+impl Figure {
+    /// A figure that nothing stands beside.
+    pub fn new(what: impl Into<String>, value: f64, unit: &str, wanted: Wanted) -> Self {
+        Figure { what: what.into(), value, unit: unit.to_owned(), peer: None, wanted }
+    }
+
+    /// The same with something beside it.
+    pub fn beside(self, peer: impl Into<String>, value: f64) -> Self {
+        Figure { peer: Some((peer.into(), value)), ..self }
+    }
+
+    /// How many times the peer's figure it is.
+    fn ratio(&self) -> Option<f64> {
+        self.peer.as_ref().map(|(_, peer)| self.value / peer)
+    }
+
+    /// Whether it is as wanted. A ratio that is wanted and was not measured is not met.
+    pub fn is_met(&self) -> bool {
+        match self.wanted {
+            Wanted::AtMost(bound) => self.value <= bound,
+            Wanted::AtLeast(bound) => self.value >= bound,
+            Wanted::TimesPeer(times) => self.ratio().is_some_and(|ratio| ratio >= times),
+            Wanted::AtMostTimesPeer(times) => self.ratio().is_some_and(|ratio| ratio <= times),
+            Wanted::Nothing => true,
+        }
+    }
+
+    fn row(&self) -> String {
+        let (peer, ratio) = match (&self.peer, self.ratio()) {
+            (Some((peer, value)), Some(ratio)) => {
+                (format!("{peer}: {} {}", shown(*value), self.unit), format!("{ratio:.2}"))
+            }
+            _ => Default::default(),
+        };
+        let wanted = match self.wanted {
+            Wanted::AtMost(bound) => format!("≤ {} {}", shown(bound), self.unit),
+            Wanted::AtLeast(bound) => format!("≥ {} {}", shown(bound), self.unit),
+            Wanted::TimesPeer(times) => format!("ratio ≥ {times}"),
+            Wanted::AtMostTimesPeer(times) => format!("ratio ≤ {times}"),
+            Wanted::Nothing => String::new(),
+        };
+        let (what, value, unit) = (&self.what, shown(self.value), &self.unit);
+        format!("| {what} | {value} {unit} | {peer} | {ratio} | {wanted} |")
+    }
+}
+
+/// The table, as Markdown has it.
+pub fn table(figures: &[Figure]) -> String {
+    let head = "| what | Reelyard | beside it | ratio | wanted |\n|---|---|---|---|---|";
+    let rows = figures.iter().map(Figure::row);
+    std::iter::once(head.to_owned()).chain(rows).collect::<Vec<_>>().join("\n")
+}
+
+/// Three digits that matter, thousands apart.
+fn shown(value: f64) -> String {
+    if value < 10.0 {
+        return format!("{value:.2}");
+    }
+    if value < 100.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut parts: Vec<&str> =
+        digits.as_bytes().rchunks(3).filter_map(|part| str::from_utf8(part).ok()).collect();
+    parts.reverse();
+    parts.join(",")
+}

@@ -1,0 +1,113 @@
+//! Commits of the journal, each answered only when it is on disk, beside redis with
+//! `appendfsync always`.
+
+use std::future::Future;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use actix::{Actor, Addr};
+use anyhow::{Context, Result, ensure};
+use reelyard_actors::event::PieceId;
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_integration_tests::journal_probe::{CommitEvents, ProbeActor, ProbeEvent, request_of};
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::figure::{Figure, Wanted};
+use crate::peers::Running;
+
+/// How long each case runs.
+const SPAN: Duration = Duration::from_secs(5);
+
+/// Clients that wait at the same time in the second case.
+const CLIENTS: usize = 256;
+
+/// Bytes of an event, and of a value in redis.
+const BYTES: usize = 100;
+
+/// One client, then many.
+pub fn measure() -> Result<Vec<Figure>> {
+    let dir = tempfile::tempdir()?;
+    let (one, many) = on_a_system(async {
+        let settings = JournalSettings::alone(dir.path().join("journal"), 1);
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await?;
+        let probe = ProbeActor::new(journal.clone()).start();
+        journal.leadership().wait_for(|now| now.epoch().is_some()).await?;
+        let next = Arc::new(AtomicU64::new(0));
+        let one = commits_per_second(1, || commit_until(probe.clone(), next.clone())).await?;
+        let many =
+            commits_per_second(CLIENTS, || commit_until(probe.clone(), next.clone())).await?;
+        journal.stop().await;
+        anyhow::Ok((one, many))
+    })?;
+    let redis = Redis::start(dir.path())?;
+    let peer = "redis, appendfsync always";
+    Ok(vec![
+        Figure::new("journal, one client", one, "commits/s", Wanted::AtLeast(1_800.0))
+            .beside(peer, redis.sets_per_second(1, 10_000)?),
+        Figure::new(
+            format!("journal, {CLIENTS} commits in flight"),
+            many,
+            "events/s",
+            Wanted::AtLeast(60_000.0),
+        )
+        .beside(peer, redis.sets_per_second(CLIENTS, 200_000)?),
+    ])
+}
+
+async fn commits_per_second<F>(clients: usize, client: impl Fn() -> F) -> Result<f64>
+where
+    F: Future<Output = Result<u64>>,
+{
+    let began = Instant::now();
+    let done = futures::future::try_join_all((0..clients).map(|_| client())).await?;
+    Ok(done.iter().sum::<u64>() as f64 / began.elapsed().as_secs_f64())
+}
+
+async fn commit_until(probe: Addr<ProbeActor>, next: Arc<AtomicU64>) -> Result<u64> {
+    let until = Instant::now() + SPAN;
+    let mut done = 0;
+    while Instant::now() < until {
+        let request = request_of(next.fetch_add(1, Ordering::Relaxed));
+        let events = vec![ProbeEvent::Ballast(vec![7; BYTES])];
+        probe.send(CommitEvents { request, events }).await??;
+        done += 1;
+    }
+    Ok(done)
+}
+
+struct Redis {
+    port: u16,
+    _server: Running,
+}
+
+impl Redis {
+    fn start(dir: &Path) -> Result<Self> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let server: Child = Command::new("redis-server")
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .args(["--appendonly", "yes", "--appendfsync", "always"])
+            .args(["--auto-aof-rewrite-percentage", "0", "--dir"])
+            .arg(dir)
+            .stdout(Stdio::null())
+            .spawn()
+            .context("redis-server")?;
+        let server = Running::listening(server, ([127, 0, 0, 1], port).into())?;
+        Ok(Redis { port, _server: server })
+    }
+
+    fn sets_per_second(&self, clients: usize, sets: usize) -> Result<f64> {
+        let output = Command::new("redis-benchmark")
+            .args(["-p", &self.port.to_string(), "-t", "set", "-r", "1000000", "--csv"])
+            .args(["-d", &BYTES.to_string(), "-c", &clients.to_string(), "-n", &sets.to_string()])
+            .output()
+            .context("redis-benchmark")?;
+        ensure!(output.status.success(), "redis-benchmark ended with {}", output.status);
+        let text = String::from_utf8(output.stdout)?;
+        let row = text.lines().find(|line| line.starts_with("\"SET\"")).context("no row of SET")?;
+        let rate = row.split(',').nth(1).context("no rate")?;
+        rate.trim_matches('"').parse().context("the rate")
+    }
+}

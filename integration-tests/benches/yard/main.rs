@@ -1,0 +1,105 @@
+//! What Reelyard does in how much time, beside well-known programs that do the like on the same
+//! machine in the same run. `integration-tests/bench` builds and runs it.
+//!
+//! Each subject is measured in a process of its own, so that its memory is its own, and prints its
+//! figures as lines of JSON; the first process gathers them into a table.
+#![allow(clippy::print_stdout, reason = "the table is what it is for")]
+
+mod catalog;
+mod event_log;
+mod figure;
+mod journal;
+mod many_hosts;
+mod node;
+mod peers;
+mod planner;
+mod readme;
+mod transfers;
+mod usage;
+
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use figure::Figure;
+
+/// Measures one subject.
+type Subject = fn() -> Result<Vec<Figure>>;
+
+/// In the order of the table.
+const SUBJECTS: [(&str, Subject); 7] = [
+    ("catalog", catalog::measure),
+    ("event-log", event_log::measure),
+    ("planner", planner::measure),
+    ("node", node::measure),
+    ("journal", journal::measure),
+    ("one-file", transfers::measure_one_file),
+    ("many-files", transfers::measure_many_files),
+];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("integration-tests/bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
+    match arguments.as_slice() {
+        [flag, subject] if flag == "--measure" => return measure_here(subject),
+        [flag, dir] if flag == "--write-catalog" => return catalog::write_inputs(dir.as_ref()),
+        _ => {}
+    }
+    let to_readme = arguments.iter().any(|argument| argument == "--readme");
+    let chosen: Vec<&str> =
+        arguments.iter().map(String::as_str).filter(|argument| *argument != "--readme").collect();
+    if let Some(unknown) = chosen.iter().find(|name| find(name).is_none()) {
+        let known = SUBJECTS.map(|(name, _)| name).join(", ");
+        bail!("there is no subject {unknown:?}; there are: {known}");
+    }
+    ensure!(!to_readme || chosen.is_empty(), "--readme wants every subject");
+    let mut figures = Vec::new();
+    for (name, _) in SUBJECTS {
+        if chosen.is_empty() || chosen.contains(&name) {
+            eprintln!("measuring: {name}");
+            figures.extend(measure_apart(name)?);
+        }
+    }
+    let table = figure::table(&figures);
+    println!("{table}");
+    if to_readme {
+        readme::put(&table)?;
+    }
+    let missed: Vec<&str> =
+        figures.iter().filter(|one| !one.is_met()).map(|one| one.what.as_str()).collect();
+    ensure!(missed.is_empty(), "short of what is wanted: {}", missed.join("; "));
+    Ok(())
+}
+
+fn find(name: &str) -> Option<Subject> {
+    SUBJECTS.iter().find(|(subject, _)| *subject == name).map(|(_, measure)| *measure)
+}
+
+fn measure_here(name: &str) -> Result<()> {
+    let measure = find(name).with_context(|| format!("there is no subject {name:?}"))?;
+    for figure in measure()? {
+        println!("{}", serde_json::to_string(&figure)?);
+    }
+    Ok(())
+}
+
+fn measure_apart(name: &str) -> Result<Vec<Figure>> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let output = command
+        .args(["--measure", name])
+        .stderr(Stdio::inherit())
+        .output()
+        .context(name.to_owned())?;
+    ensure!(output.status.success(), "measuring {name} ended with {}", output.status);
+    let lines = String::from_utf8(output.stdout)?;
+    lines.lines().map(|line| serde_json::from_str(line).context("a figure")).collect()
+}

@@ -1,0 +1,67 @@
+//! Many old cfws in one process, whose files are lists in memory: for a node to ask.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use actix_web::dev::ServerHandle;
+use actix_web::web::{self, Bytes};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use anyhow::Result;
+
+/// The hosts; they end when dropped.
+pub struct ManyHosts {
+    /// Where they are, one after the other.
+    pub addrs: Vec<SocketAddr>,
+    server: ServerHandle,
+}
+
+impl ManyHosts {
+    /// One host for each list of files, a name a line.
+    pub fn start(lists: Vec<Bytes>) -> Result<Self> {
+        let net = [fastrand::u8(1..=254), fastrand::u8(..)];
+        let mut listeners = Vec::new();
+        for number in 1..=u8::try_from(lists.len())? {
+            listeners.push(TcpListener::bind((Ipv4Addr::new(127, net[0], net[1], number), 8888))?);
+        }
+        let addrs = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
+        let lists = web::Data::new(lists);
+        let app = move || {
+            App::new()
+                .app_data(lists.clone())
+                .route("/hb", web::head().to(HttpResponse::Ok))
+                .route("/files", web::get().to(files))
+                .route("/df", web::get().to(df))
+        };
+        let mut server = HttpServer::new(app).workers(1).disable_signals().shutdown_timeout(0);
+        for listener in listeners {
+            server = server.listen(listener)?;
+        }
+        let server = server.run();
+        let handle = server.handle();
+        actix_rt::spawn(server);
+        Ok(ManyHosts { addrs, server: handle })
+    }
+
+    /// Ends them.
+    pub async fn stop(self) {
+        self.server.stop(false).await;
+    }
+}
+
+/// The last number of the address that was called says whose list it is.
+async fn files(request: HttpRequest, lists: web::Data<Vec<Bytes>>) -> HttpResponse {
+    let host = request.app_config().local_addr().ip();
+    let std::net::IpAddr::V4(ip) = host else { return HttpResponse::NotFound().finish() };
+    match lists.get(usize::from(ip.octets()[3]).wrapping_sub(1)) {
+        Some(list) => {
+            HttpResponse::Ok().content_type("text/plain;charset=UTF-8").body(list.clone())
+        }
+        None => HttpResponse::NotFound().finish(),
+    }
+}
+
+async fn df() -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json;charset=UTF-8").body(
+        "{\"total_size\":\"4000000000000\",\"used_size\":\"1000000000000\",\
+         \"avail_size\":\"3000000000000\",\"used_percent\":25,\"free_size\":\"3000000000000\"}\n",
+    )
+}

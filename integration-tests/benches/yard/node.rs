@@ -1,0 +1,101 @@
+//! A whole node, as a process, over a million files and fifty destinations that list them all.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use actix_web::web::Bytes;
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::catalog_input::media_name;
+use reelyard_integration_tests::yard::{Role, free_addr};
+use serde_json::Value;
+
+use crate::catalog::{FILES, write_inputs_apart};
+use crate::figure::{Figure, Wanted};
+use crate::many_hosts::ManyHosts;
+use crate::usage::{cpu_of, memory_of, mib, peak_memory_of};
+
+const HOSTS: usize = 50;
+
+/// How long the node may take to know everything.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long it is watched afterwards: every host's files are listed once meanwhile.
+const SPAN: Duration = Duration::from_secs(60);
+
+/// Its memory and its processor time when there is nothing to do but to look.
+pub fn measure() -> Result<Vec<Figure>> {
+    let dir = tempfile::tempdir()?;
+    write_inputs_apart(dir.path())?;
+    let masters = dir.path().join("masters");
+    std::fs::create_dir(&masters)?;
+    for index in 0..FILES {
+        File::create(masters.join(media_name(index)))?;
+    }
+    actix_rt::System::new().block_on(watch(dir.path()))
+}
+
+async fn watch(dir: &Path) -> Result<Vec<Figure>> {
+    let lists = (0..HOSTS).map(|host| {
+        let held = (host..FILES).step_by(HOSTS).map(|index| media_name(index) + "\n");
+        Bytes::from(held.collect::<String>())
+    });
+    let hosts = ManyHosts::start(lists.collect())?;
+    let listen = free_addr(std::net::Ipv4Addr::LOCALHOST)?;
+    let setting = |key: &str, value: &dyn std::fmt::Display| (key.to_owned(), value.to_string());
+    let addrs: Vec<String> = hosts.addrs.iter().map(|addr| format!("\"{addr}\"")).collect();
+    let settings = [
+        setting("listen", &listen),
+        setting("data_dir", &dir.join("node").display()),
+        setting("source_dirs", &format!("[\"{}\"]", dir.join("masters").display())),
+        setting("hosts.destinations", &format!("[{}]", addrs.join(","))),
+        setting("catalog.grade_info_file", &dir.join("grade.info").display()),
+        setting("catalog.hitcount_history_file", &dir.join("hitcount.history").display()),
+    ];
+    let began = Instant::now();
+    let node = Role::start("node", &settings, dir.join("node.log"))?;
+    let process = node.process().context("the node has ended")?;
+    let plan = format!("http://{listen}/api/v1/plan");
+    while placed(&plan).await != Some(FILES as u64) {
+        ensure!(!node.has_ended(), "the node has ended: {}", node.log_text());
+        ensure!(began.elapsed() < PATIENCE, "it never knew all files: {}", node.log_text());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let ready = began.elapsed();
+    let (peak, cpu) = (peak_memory_of(process)?, cpu_of(process)?);
+    tokio::time::sleep(SPAN).await;
+    let used = cpu_of(process)? - cpu;
+    let memory = memory_of(process)?;
+    drop(node);
+    hosts.stop().await;
+    let what = format!("node, {FILES} files on {HOSTS} destinations: memory");
+    Ok(vec![
+        Figure::new(what, mib(memory), "MiB", Wanted::AtMost(300.0)),
+        Figure::new(
+            "… at its peak, while everything was read first",
+            mib(peak),
+            "MiB",
+            Wanted::Nothing,
+        ),
+        Figure::new(
+            "… from its start until it knew every file and host",
+            ready.as_secs_f64(),
+            "s",
+            Wanted::Nothing,
+        ),
+        Figure::new(
+            "… processor time in a minute without news",
+            used.as_secs_f64(),
+            "s",
+            Wanted::Nothing,
+        ),
+    ])
+}
+
+/// How many graded files some host holds, as the node sees it.
+async fn placed(plan: &str) -> Option<u64> {
+    let body = reqwest::get(plan).await.ok()?.text().await.ok()?;
+    let plan: Value = serde_json::from_str(&body).ok()?;
+    let skipped = plan["skipped"].as_array()?;
+    skipped.iter().find(|one| one["reason"] == "placed").and_then(|one| one["files"].as_u64())
+}

@@ -1,0 +1,90 @@
+//! Programs that run beside Reelyard for comparison.
+
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::usage::cpu_of;
+
+/// How long a program may take to listen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program that is ended when dropped.
+pub struct Running {
+    child: Child,
+}
+
+impl Running {
+    /// Waits until `child` takes connections at `at`.
+    pub fn listening(child: Child, at: SocketAddr) -> Result<Self> {
+        let mut running = Running { child };
+        let until = Instant::now() + PATIENCE;
+        while TcpStream::connect(at).is_err() {
+            ensure!(running.child.try_wait()?.is_none(), "the program for {at} ended");
+            ensure!(Instant::now() < until, "nothing listens at {at}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(running)
+    }
+
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way it is gone afterwards.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// nginx with one process, serving a directory by sendfile.
+pub struct Nginx {
+    at: SocketAddr,
+    running: Running,
+}
+
+impl Nginx {
+    /// Serves `masters`; keeps its own files in `dir`.
+    pub fn start(masters: &Path, dir: &Path) -> Result<Self> {
+        let at = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let config = dir.join("nginx.conf");
+        let (dir_shown, masters) = (dir.display(), masters.display());
+        std::fs::write(
+            &config,
+            format!(
+                "daemon off; master_process off; pid {dir_shown}/nginx.pid;\n\
+                 error_log {dir_shown}/nginx.log;\n\
+                 events {{ worker_connections 256; }}\n\
+                 http {{ access_log off; sendfile on; tcp_nopush on; open_file_cache max=100000;\n\
+                 keepalive_requests 1000000;\n\
+                 server {{ listen {at}; root {masters}; }} }}\n"
+            ),
+        )?;
+        let child = Command::new("nginx")
+            .arg("-c")
+            .arg(&config)
+            .arg("-p")
+            .arg(dir)
+            .stderr(Stdio::null())
+            .spawn()
+            .context("nginx")?;
+        Ok(Nginx { at, running: Running::listening(child, at)? })
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.at)
+    }
+
+    /// The processor time it has used.
+    pub fn cpu(&self) -> Result<Duration> {
+        cpu_of(self.running.process())
+    }
+}

@@ -1,0 +1,272 @@
+//! Copies between two workers, verified and synced, beside nginx and curl, which do neither.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::names::FileName;
+use reelyard_actors::wire::worker::{Said, TaskId, TaskOrder};
+use reelyard_integration_tests::worker_rig::{FakeNode, free_address};
+use reelyard_integration_tests::yard::{Role, wait_until_up};
+
+use crate::figure::{Figure, Wanted};
+use crate::peers::Nginx;
+use crate::usage::{cpu_of, cpu_of_ended_children};
+
+/// The large file.
+const LARGE: u64 = 4 << 30;
+
+/// How often the large file is copied by each; the best counts, as noise only slows.
+const TIMES: usize = 3;
+
+/// How many small files.
+const SMALL_FILES: usize = 10_000;
+
+/// Bytes of each.
+const SMALL: u64 = 64 << 10;
+
+/// How many orders wait at the destination at a time: a node, too, tells only what it has planned.
+const ORDERED_AHEAD: usize = 64;
+
+/// How long everything may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What a copy cost.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    wall: Duration,
+    cpu: Duration,
+}
+
+/// One file of 4 GiB: from the order to the copy in its place, verified and synced.
+pub fn measure_one_file() -> Result<Vec<Figure>> {
+    let place = Place::new()?;
+    place.master("large.mpg", LARGE)?;
+    let (ours, theirs) = actix_rt::System::new().block_on(async {
+        let yard = Yard::start(&place, 1).await?;
+        let nginx = Nginx::start(&place.masters(), place.dir.path())?;
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for turn in 0..TIMES {
+            ours.push(yard.copy(&place, &["large.mpg".to_owned()], turn).await?);
+            std::fs::remove_file(place.copies().join("large.mpg"))?;
+            theirs.push(curl_one(&nginx, &place)?);
+            std::fs::remove_file(place.peers_copies().join("large.mpg"))?;
+        }
+        yard.node.stop().await;
+        anyhow::Ok((ours, theirs))
+    })?;
+    let first = *ours.first().context("no copy was measured")?;
+    let best = |costs: &[Cost]| -> Result<Cost> {
+        costs.iter().copied().min_by_key(|cost| cost.wall).context("no copy was measured")
+    };
+    let (ours, theirs) = (best(&ours)?, best(&theirs)?);
+    let rate = |cost: Cost| LARGE as f64 / cost.wall.as_secs_f64() / 1e6;
+    let cpu = |cost: Cost| cost.cpu.as_secs_f64() * f64::from(1 << 30) / LARGE as f64;
+    let peer = "nginx + curl + sync, unverified";
+    Ok(vec![
+        Figure::new(
+            "one file of 4 GiB, verified and synced",
+            rate(ours),
+            "MB/s",
+            Wanted::TimesPeer(1.3),
+        )
+        .beside(peer, rate(theirs)),
+        Figure::new("… processor time", cpu(ours), "s/GiB", Wanted::AtMostTimesPeer(1.0))
+            .beside(peer, cpu(theirs)),
+        Figure::new(
+            "… the first time, when the source does not know its hash",
+            rate(first),
+            "MB/s",
+            Wanted::Nothing,
+        )
+        .beside(peer, rate(theirs)),
+    ])
+}
+
+/// Many small files: from the orders to the last copy in its place.
+pub fn measure_many_files() -> Result<Vec<Figure>> {
+    let place = Place::new()?;
+    let names: Vec<String> = (0..SMALL_FILES).map(|index| format!("small-{index}.mpg")).collect();
+    for name in &names {
+        place.master(name, SMALL)?;
+    }
+    let (ours, theirs) = actix_rt::System::new().block_on(async {
+        let yard = Yard::start(&place, 8).await?;
+        let ours = yard.copy(&place, &names, 0).await?;
+        yard.node.stop().await;
+        let nginx = Nginx::start(&place.masters(), place.dir.path())?;
+        anyhow::Ok((ours, curl_many(&nginx, &place, &names)?))
+    })?;
+    let rate = |cost: Cost| SMALL_FILES as f64 / cost.wall.as_secs_f64();
+    let what = format!("{SMALL_FILES} files of 64 KiB, each verified and synced");
+    Ok(vec![
+        Figure::new(what, rate(ours), "files/s", Wanted::TimesPeer(1.0))
+            .beside("nginx + curl -Z 8, unverified, unsynced", rate(theirs)),
+    ])
+}
+
+/// Directories of a yard of two.
+struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Result<Self> {
+        let place = Place { dir: tempfile::tempdir()? };
+        for dir in [place.masters(), place.copies(), place.peers_copies()] {
+            std::fs::create_dir(dir)?;
+        }
+        Ok(place)
+    }
+
+    fn masters(&self) -> PathBuf {
+        self.dir.path().join("masters")
+    }
+
+    fn copies(&self) -> PathBuf {
+        self.dir.path().join("copies")
+    }
+
+    fn peers_copies(&self) -> PathBuf {
+        self.dir.path().join("peers-copies")
+    }
+
+    /// Writes a master of bytes that do not compress.
+    fn master(&self, name: &str, size: u64) -> Result<()> {
+        let mut part = vec![0; size.min(1 << 20) as usize];
+        let mut random = fastrand::Rng::with_seed(size);
+        let mut file = std::fs::File::create(self.masters().join(name))?;
+        for _ in 0..size.div_ceil(part.len() as u64) {
+            random.fill(&mut part);
+            std::io::Write::write_all(&mut file, &part)?;
+        }
+        // What is written back while copies are timed would be counted as theirs.
+        if size > 1 << 20 {
+            file.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// A source and a destination as processes, and a node that orders.
+struct Yard {
+    node: FakeNode,
+    source: HostAddr,
+    roles: [Role; 2],
+}
+
+impl Yard {
+    async fn start(place: &Place, copies_at_once: usize) -> Result<Self> {
+        let node = FakeNode::start();
+        let (source, destination) = (free_address(), free_address());
+        let setting =
+            |key: &str, value: &dyn std::fmt::Display| (key.to_owned(), value.to_string());
+        let dir = place.dir.path();
+        let start = |what: &str, settings: &[(String, String)]| {
+            let state = setting("state_dir", &dir.join(what).display());
+            let settings = [settings, &[state]].concat();
+            Role::start("worker", &settings, dir.join(format!("{what}.log")))
+        };
+        let masters = format!("[\"{}\"]", place.masters().display());
+        let source_role =
+            start("source", &[setting("listen", &source), setting("source_dirs", &masters)])?;
+        wait_until_up(source.socket(), &source_role)?;
+        let destination_role = start(
+            "destination",
+            &[
+                setting("listen", &destination),
+                setting("node", &node.url.trim_start_matches("http://")),
+                setting("base_dir", &place.copies().display()),
+                setting("storage.limit_percent", &100),
+                setting("copies_at_once", &copies_at_once),
+            ],
+        )?;
+        wait_until_up(destination.socket(), &destination_role)?;
+        Ok(Yard { node, source, roles: [source_role, destination_role] })
+    }
+
+    fn cpu(&self) -> Result<Duration> {
+        let mut used = Duration::ZERO;
+        for role in &self.roles {
+            used += cpu_of(role.process().context("a worker has ended")?)?;
+        }
+        Ok(used)
+    }
+
+    /// Orders copies of `names` and waits until each is reported done.
+    async fn copy(&self, place: &Place, names: &[String], turn: usize) -> Result<Cost> {
+        let first = i64::try_from(1 + turn * names.len())?;
+        let dir = place.masters();
+        let mut orders = Vec::new();
+        for (id, name) in (first..).zip(names) {
+            orders.push(TaskOrder {
+                id: TaskId(id),
+                name: FileName::new(name.as_bytes())?,
+                dir: dir.display().to_string(),
+                source: self.source,
+                source_data: None,
+                size: std::fs::metadata(dir.join(name))?.len(),
+                copy_speed: None,
+            });
+        }
+        let (began, cpu) = (Instant::now(), self.cpu()?);
+        let (reported, mut ordered) = (self.node.ends(), 0);
+        let mut orders = orders.into_iter();
+        loop {
+            let ended = self.node.ends() - reported;
+            if ended == names.len() {
+                break;
+            }
+            for order in orders.by_ref().take(ORDERED_AHEAD - (ordered - ended)) {
+                self.node.order(order);
+                ordered += 1;
+            }
+            ensure!(began.elapsed() < PATIENCE, "the copies took too long");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let cost = Cost { wall: began.elapsed(), cpu: self.cpu()? - cpu };
+        for report in self.node.reports() {
+            if let Said::Failed { reason, .. } = report.said {
+                bail!("{} was not copied: {reason}", report.name);
+            }
+        }
+        Ok(cost)
+    }
+}
+
+fn curl_one(nginx: &Nginx, place: &Place) -> Result<Cost> {
+    let copy = place.peers_copies().join("large.mpg");
+    let (began, cpu) = (Instant::now(), nginx.cpu()?);
+    let url = format!("{}/large.mpg", nginx.url());
+    let curl = used(Command::new("curl").args(["-sSf", "-o"]).arg(&copy).arg(url))?;
+    let sync = used(Command::new("sync").arg(&copy))?;
+    Ok(Cost { wall: began.elapsed(), cpu: curl + sync + nginx.cpu()? - cpu })
+}
+
+fn curl_many(nginx: &Nginx, place: &Place, names: &[String]) -> Result<Cost> {
+    let list = place.dir.path().join("curl.conf");
+    let (url, copies) = (nginx.url(), place.peers_copies());
+    let lines = names.iter().map(|name| {
+        format!("url = \"{url}/{name}\"\noutput = \"{}\"\n", copies.join(name).display())
+    });
+    std::fs::write(&list, lines.collect::<String>())?;
+    let (began, cpu) = (Instant::now(), nginx.cpu()?);
+    let mut curl = Command::new("curl");
+    let curl = used(
+        curl.args(["-sSf", "--no-progress-meter", "-Z", "--parallel-max", "8", "-K"]).arg(&list),
+    )?;
+    let wall = began.elapsed();
+    let copied = std::fs::read_dir(&copies)?.count();
+    ensure!(copied == names.len(), "curl copied {copied} files");
+    Ok(Cost { wall, cpu: curl + nginx.cpu()? - cpu })
+}
+
+/// Runs `command` to its end and answers the processor time that it took.
+fn used(command: &mut Command) -> Result<Duration> {
+    let before = cpu_of_ended_children()?;
+    let status = command.status().with_context(|| format!("{command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(cpu_of_ended_children()? - before)
+}

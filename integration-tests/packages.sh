@@ -1,0 +1,27 @@
+# Sourced by the commands beside it: how they fail, and how they install Debian packages.
+
+fail() {
+    printf '%s: %s\n' "$0" "$*" >&2
+    exit 1
+}
+
+install_packages() {
+    local missing=() entry
+    for entry in "$@"; do
+        command -v "${entry#*:}" >/dev/null || missing+=("${entry%%:*}")
+    done
+    if ((${#missing[@]} == 0)); then
+        return 0
+    fi
+    command -v apt-get >/dev/null ||
+        fail "these packages are missing and there is no apt-get to install them: ${missing[*]}"
+    local as_root=()
+    if ((EUID != 0)); then
+        command -v sudo >/dev/null ||
+            fail "these packages are missing and need root or sudo: ${missing[*]}"
+        as_root=(sudo)
+    fi
+    "${as_root[@]}" apt-get update -qq
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -qq -y --no-install-recommends "${missing[@]}"
+}

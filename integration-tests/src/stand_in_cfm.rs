@@ -1,0 +1,157 @@
+//! An old cfm, as spec 2.1, 2.3, 4.1, 4.4 and 4.5 describe it, for tests: its wire for cfws, and its
+//! rounds that remove duplicates and plan tasks. It stays what it is on purpose, defects included.
+//! Left out: rising hits, removal from full disks, the dashboards, and the task store on disk.
+
+mod metas;
+mod round;
+mod tasks;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use actix_web::web::{self, Bytes};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use tokio::sync::watch;
+
+pub use tasks::CfmTask;
+use tasks::Tasks;
+
+/// The part of cfm.yml that matters here.
+#[derive(Clone, Debug)]
+pub struct CfmSettings {
+    /// `listen_addr`.
+    pub listen: SocketAddr,
+    /// `source_dirs`.
+    pub source_dirs: Vec<PathBuf>,
+    /// `grade_info_file`.
+    pub grade_info_file: PathBuf,
+    /// `hitcount_history_file`.
+    pub hitcount_history_file: PathBuf,
+    /// `servers.sources`.
+    pub sources: Vec<SocketAddr>,
+    /// `servers.destinations`.
+    pub destinations: Vec<SocketAddr>,
+    /// `tasker.task_timeout_sec`.
+    pub task_timeout: Duration,
+    /// The pause between rounds, and between heartbeats.
+    pub pause: Duration,
+}
+
+/// A running stand-in. Dropping it ends it, as `kill` would.
+pub struct StandInCfm {
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    tasks: Mutex<Tasks>,
+    /// `DELETE`s that were answered 200, as `host name`.
+    deleted: Mutex<Vec<String>>,
+    task_timeout: Duration,
+}
+
+impl StandInCfm {
+    /// Serves and plans until it is dropped.
+    pub fn start(settings: CfmSettings) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            tasks: Mutex::default(),
+            deleted: Mutex::default(),
+            task_timeout: settings.task_timeout,
+        });
+        let listener = std::net::TcpListener::bind(settings.listen)?;
+        let (stop, mut stopped) = watch::channel(false);
+        let served = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            actix_rt::System::new().block_on(async move {
+                let data = web::Data::from(Arc::clone(&served));
+                let app = move || {
+                    App::new()
+                        .app_data(data.clone())
+                        .route("/tasks", web::get().to(list))
+                        .route("/tasks/{id}", web::patch().to(patch))
+                        .route("/tasks/{id}", web::delete().to(delete))
+                        .default_service(web::to(not_found))
+                };
+                let server = HttpServer::new(app).workers(1).disable_signals().shutdown_timeout(0);
+                let Ok(server) = server.listen(listener) else { return };
+                let server = server.run();
+                let handle = server.handle();
+                actix_rt::spawn(server);
+                let until_stopped = async move {
+                    // An error means that the stand-in is gone, which also ends it.
+                    let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+                };
+                tokio::select! {
+                    () = until_stopped => {}
+                    () = round::for_ever(&settings, &served) => {}
+                }
+                handle.stop(false).await;
+            });
+        });
+        Ok(StandInCfm { shared, stop, thread: Some(thread) })
+    }
+
+    /// The tasks there are.
+    pub fn tasks(&self) -> Vec<CfmTask> {
+        self.shared.tasks().rows()
+    }
+
+    /// How often a task was planned for this file since the start.
+    pub fn times_planned(&self, file: &str) -> usize {
+        self.shared.tasks().times_planned(file)
+    }
+
+    /// What it removed, as `host name`.
+    pub fn deleted(&self) -> Vec<String> {
+        self.shared.deleted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for StandInCfm {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn json(status: u16) -> actix_web::HttpResponseBuilder {
+    let status = actix_web::http::StatusCode::from_u16(status).unwrap_or_default();
+    let mut answer = HttpResponse::build(status);
+    answer.content_type("application/json;charset=UTF-8");
+    answer
+}
+
+async fn list(shared: web::Data<Shared>) -> HttpResponse {
+    let body = serde_json::to_string(&shared.tasks().rows()).unwrap_or_default();
+    json(200).body(body + "\n")
+}
+
+async fn patch(request: HttpRequest, body: Bytes, shared: web::Data<Shared>) -> HttpResponse {
+    let Some(id) = number(&request) else { return json(400).finish() };
+    json(shared.tasks().patch(id, &body)).finish()
+}
+
+async fn delete(request: HttpRequest, shared: web::Data<Shared>) -> HttpResponse {
+    let Some(id) = number(&request) else { return json(400).finish() };
+    json(if shared.tasks().remove(id) { 200 } else { 404 }).finish()
+}
+
+async fn not_found() -> HttpResponse {
+    HttpResponse::NotFound().content_type("text/plain; charset=utf-8").body("404 page not found\n")
+}
+
+fn number(request: &HttpRequest) -> Option<i64> {
+    request.match_info().get("id").and_then(|id| id.parse().ok())
+}

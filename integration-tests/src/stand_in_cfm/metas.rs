@@ -1,0 +1,58 @@
+//! grade.info and hitcount.history as cfm reads them (spec 1.1, 1.2).
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use super::CfmSettings;
+
+/// What cfm knows of a file.
+#[derive(Clone, Debug)]
+pub struct Meta {
+    /// Line in grade.info, 1 = best.
+    pub grade: i32,
+    /// Bytes, -1 when not told.
+    pub size: i64,
+    /// How often the history names each destination's IP.
+    pub servers: HashMap<IpAddr, u32>,
+}
+
+impl Meta {
+    /// `serverCount`.
+    pub fn server_count(&self) -> u32 {
+        self.servers.values().sum()
+    }
+
+    /// Takes one mention back.
+    pub fn left(&mut self, server: IpAddr) {
+        if let Some(times) = self.servers.get_mut(&server) {
+            *times = times.saturating_sub(1);
+        }
+    }
+}
+
+/// By name; none while grade.info cannot be read.
+pub type Metas = HashMap<String, Meta>;
+
+/// Reads both files.
+pub fn read(settings: &CfmSettings) -> Option<Metas> {
+    let grades = std::fs::read_to_string(&settings.grade_info_file).ok()?;
+    let history = std::fs::read_to_string(&settings.hitcount_history_file).ok()?;
+    let mut metas = Metas::new();
+    for (name, grade) in grades.lines().skip(1).filter(|line| !line.is_empty()).zip(1..) {
+        let name = name.split('\t').next().unwrap_or_default();
+        metas.insert(name.to_owned(), Meta { grade, size: -1, servers: HashMap::new() });
+    }
+    let destinations: Vec<IpAddr> = settings.destinations.iter().map(SocketAddr::ip).collect();
+    for line in history.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [name, _, _, size, servers, ..] = fields.as_slice() else { continue };
+        let Some(meta) = metas.get_mut(*name) else { continue };
+        meta.size = size.parse().unwrap_or(0);
+        for server in servers.split(' ').filter_map(|server| server.parse().ok()) {
+            if destinations.contains(&server) {
+                *meta.servers.entry(server).or_default() += 1;
+            }
+        }
+    }
+    Some(metas)
+}

@@ -1,0 +1,208 @@
+//! A yard moves from cfm and cfw to Reelyard host by host, in either order, as
+//! `config/moving-from-cfm.md` says, and is used all the while: every file that is added at any
+//! stage is placed exactly once and nothing that was placed before is touched.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::old_yard::{
+    POLL, copies, is_on, no_task_open, old_destination, old_source, start_node,
+};
+use reelyard_integration_tests::stand_in_cfm::{CfmSettings, StandInCfm};
+use reelyard_integration_tests::stand_in_cfw::{Downloader, Polling, StandInCfw};
+use reelyard_integration_tests::yard::{Ground, Role, wait_for, wait_until_up};
+
+const HOSTS: usize = 2;
+
+/// One host of the yard, before or after.
+enum Host {
+    Old(
+        #[allow(dead_code, reason = "they live as long as the host")] (StandInCfw, Option<Polling>),
+    ),
+    Ours(Role),
+}
+
+/// Who plans.
+enum Manager {
+    Nobody,
+    Cfm(StandInCfm),
+    Node(Role),
+}
+
+/// A yard in the middle of its move.
+struct Yard {
+    ground: Ground,
+    manager: Manager,
+    sources: Vec<Host>,
+    destinations: Vec<Host>,
+    masters: Vec<(String, Vec<u8>)>,
+}
+
+impl Yard {
+    /// Everything is old.
+    fn old() -> Result<Self> {
+        let ground = Ground::new(HOSTS, HOSTS)?;
+        ground.grade(&[])?;
+        let mut yard = Yard {
+            manager: Manager::Nobody,
+            sources: Vec::new(),
+            destinations: Vec::new(),
+            masters: Vec::new(),
+            ground,
+        };
+        for number in 0..HOSTS {
+            yard.sources.push(Host::Old((old_source(&yard.ground, number)?, None)));
+            let host = old_destination(&yard.ground, number)?;
+            let polling = host.poll(yard.ground.node, POLL, Downloader::Copies);
+            yard.destinations.push(Host::Old((host, Some(polling))));
+        }
+        yard.start_cfm()?;
+        Ok(yard)
+    }
+
+    fn start_cfm(&mut self) -> Result<()> {
+        let ground = &self.ground;
+        let addrs = |of: fn(&Ground, usize) -> std::net::SocketAddr| -> Vec<_> {
+            (0..HOSTS).map(|number| of(ground, number)).collect()
+        };
+        self.manager = Manager::Cfm(StandInCfm::start(CfmSettings {
+            listen: ground.node,
+            source_dirs: vec![ground.path("masters")],
+            grade_info_file: ground.path("input/.grade.info"),
+            hitcount_history_file: ground.path("input/.hitcount.history"),
+            sources: addrs(Ground::source),
+            destinations: addrs(Ground::destination),
+            task_timeout: Duration::from_secs(3600),
+            pause: Duration::from_millis(50),
+        })?);
+        Ok(())
+    }
+
+    /// Our node takes cfm's place and its address, so that nothing is changed on any cfw.
+    fn replace_cfm(&mut self) -> Result<()> {
+        self.quiet()?;
+        self.manager = Manager::Nobody;
+        self.manager = Manager::Node(start_node(&self.ground, &[])?);
+        Ok(())
+    }
+
+    fn replace_source(&mut self, number: usize) -> Result<()> {
+        drop(self.sources.remove(number));
+        let source = self.ground.start_source(number, &[])?;
+        wait_until_up(self.ground.source(number), &source)?;
+        self.sources.insert(number, Host::Ours(source));
+        Ok(())
+    }
+
+    /// An old cfm takes a host that does not answer for an empty one (spec D10): it is stopped for
+    /// as long as the host changes. Our node needs nothing of the kind.
+    fn replace_destination(&mut self, number: usize) -> Result<()> {
+        let is_cfm = matches!(self.manager, Manager::Cfm(_));
+        if is_cfm {
+            self.quiet()?;
+            self.manager = Manager::Nobody;
+        }
+        drop(self.destinations.remove(number));
+        let often = [("poll_interval", "50ms")];
+        let destination = self.ground.start_destination(number, &often)?;
+        wait_until_up(self.ground.destination(number), &destination)?;
+        self.destinations.insert(number, Host::Ours(destination));
+        if is_cfm {
+            self.start_cfm()?;
+        }
+        Ok(())
+    }
+
+    /// Two files come to the catalogue, and both are placed; whatever was placed stays as it was.
+    fn is_used(&mut self, stage: &str) -> Result<()> {
+        for number in 0..2 {
+            let name = format!("{stage} {number}.mpg");
+            let bytes = self.ground.master(name.as_bytes(), 40_000)?;
+            self.masters.push((name, bytes));
+        }
+        let names: Vec<&[u8]> = self.masters.iter().map(|(name, _)| name.as_bytes()).collect();
+        self.ground.grade(&names)?;
+        let roles: Vec<&Role> = self.roles().collect();
+        wait_for(&format!("every file once: {stage}"), &roles, || {
+            let placed = |(name, bytes): &(String, Vec<u8>)| {
+                copies(&self.ground, HOSTS, name.as_bytes(), bytes) == 1
+            };
+            self.masters.iter().all(placed).then_some(())
+        })?;
+        self.quiet()?;
+        for (name, _) in &self.masters {
+            let on = (0..HOSTS).filter(|host| is_on(&self.ground, *host, name.as_bytes())).count();
+            ensure!(on == 1, "{name} is on {on} destinations: {stage}");
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is planned or under way.
+    fn quiet(&self) -> Result<()> {
+        let roles: Vec<&Role> = self.roles().collect();
+        wait_for("no task", &roles, || match &self.manager {
+            Manager::Nobody => Some(()),
+            Manager::Cfm(cfm) => cfm.tasks().is_empty().then_some(()),
+            Manager::Node(_) => no_task_open(&self.ground),
+        })
+    }
+
+    fn roles(&self) -> impl Iterator<Item = &Role> {
+        let hosts = self.sources.iter().chain(&self.destinations);
+        let ours = hosts.filter_map(|host| match host {
+            Host::Ours(role) => Some(role),
+            Host::Old(_) => None,
+        });
+        let node = match &self.manager {
+            Manager::Node(role) => Some(role),
+            _ => None,
+        };
+        ours.chain(node)
+    }
+
+    /// Our node planned only what was added since it is there, and each once.
+    fn node_copied(&self, stages: &[&str]) -> Result<()> {
+        let tasks = self.ground.get("/api/v1/tasks?limit=200").context("the tasks")?;
+        let tasks = tasks["items"].as_array().context("a list")?;
+        for (name, _) in &self.masters {
+            let times = tasks.iter().filter(|task| task["name"] == name.as_str()).count();
+            let expected = usize::from(stages.iter().any(|stage| name.starts_with(stage)));
+            ensure!(times == expected, "{name} was planned {times} times");
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn from_the_node_on() -> Result<()> {
+    let mut yard = Yard::old()?;
+    yard.is_used("all old")?;
+    yard.replace_cfm()?;
+    yard.is_used("our node over old hosts")?;
+    yard.replace_source(0)?;
+    yard.is_used("one source is ours")?;
+    yard.replace_source(1)?;
+    yard.is_used("sources are ours")?;
+    yard.replace_destination(0)?;
+    yard.is_used("one destination is ours")?;
+    yard.replace_destination(1)?;
+    yard.is_used("all ours")?;
+    yard.node_copied(&["our node", "one source", "sources", "one destination", "all ours"])
+}
+
+#[test]
+fn from_the_workers_on() -> Result<()> {
+    let mut yard = Yard::old()?;
+    yard.is_used("all old")?;
+    yard.replace_source(0)?;
+    yard.is_used("one source is ours")?;
+    yard.replace_source(1)?;
+    yard.is_used("sources are ours")?;
+    yard.replace_destination(0)?;
+    yard.is_used("one destination is ours")?;
+    yard.replace_destination(1)?;
+    yard.is_used("cfm over our workers")?;
+    yard.replace_cfm()?;
+    yard.is_used("all ours")?;
+    yard.node_copied(&["all ours"])
+}
