@@ -24,6 +24,8 @@ pub enum Weight {
     None,
     /// Something is to be looked at.
     Changed,
+    /// The entry is being written, or was made empty: it may not be whole.
+    Written,
     /// The entry was put into place as a whole, by a rename.
     Replaced,
 }
@@ -63,8 +65,12 @@ impl Interest {
             EventKind::Any | EventKind::Other => true,
         };
         if self.entries.contains(path) {
-            let is_moved_onto = matches!(kind, EventKind::Modify(ModifyKind::Name(RenameMode::To)));
-            return if is_moved_onto { Weight::Replaced } else { Weight::Changed };
+            return match kind {
+                EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Weight::Replaced,
+                EventKind::Modify(ModifyKind::Name(_) | ModifyKind::Metadata(_)) => Weight::Changed,
+                EventKind::Remove(_) => Weight::Changed,
+                _ => Weight::Written,
+            };
         }
         let Some(dir) = path.parent() else { return Weight::None };
         let is_listed = is_naming && self.listings.contains(dir);
@@ -100,8 +106,14 @@ mod tests {
         let weigh = |kind: EventKind, path: &str| interest.weigh(&kind, Path::new(path));
 
         assert_eq!(weigh(MOVED_ONTO, "/in/grade"), Weight::Replaced);
-        for kind in [MOVED_AWAY, WRITTEN, CREATED, REMOVED] {
+        for kind in [WRITTEN, CREATED] {
+            assert_eq!(weigh(kind, "/in/grade"), Weight::Written, "{kind:?}");
+        }
+        // Also told of a directory that was itself moved to its place.
+        for kind in [MOVED_AWAY, REMOVED] {
             assert_eq!(weigh(kind, "/in/grade"), Weight::Changed, "{kind:?}");
+        }
+        for kind in [MOVED_AWAY, WRITTEN, CREATED, REMOVED] {
             assert_eq!(weigh(kind, "/in/grade.new"), Weight::None, "{kind:?}");
             assert_eq!(weigh(kind, "/logs/EventLog[20180603].log"), Weight::Changed, "{kind:?}");
             assert_eq!(weigh(kind, "/logs/other"), Weight::None, "{kind:?}");

@@ -261,12 +261,11 @@ impl Hub {
         for path in &event.paths {
             match interest.weigh(&event.kind, path) {
                 Weight::None => continue,
+                Weight::Changed => {}
                 Weight::Replaced => {
                     locked(&self.replaced).insert(path.clone());
                 }
-                // A rename is told twice: as what happened to the name, then as a pair.
-                Weight::Changed if is_pair(event) => {}
-                Weight::Changed => {
+                Weight::Written => {
                     locked(&self.replaced).remove(path);
                 }
             }
@@ -274,12 +273,6 @@ impl Hub {
         }
         is_news
     }
-}
-
-fn is_pair(event: &Event) -> bool {
-    use notify::EventKind;
-    use notify::event::{ModifyKind, RenameMode};
-    event.kind == EventKind::Modify(ModifyKind::Name(RenameMode::Both))
 }
 
 /// A panic while it was held leaves nothing half done.
