@@ -21,6 +21,7 @@ pub mod heartbeat;
 pub mod host;
 pub mod journal;
 pub mod manager;
+pub mod mounts;
 pub mod names;
 pub mod supervision;
 pub mod task_manager;

@@ -8,7 +8,7 @@ use actix::prelude::*;
 use arc_swap::ArcSwap;
 use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::catalog::{
-    Catalog, CatalogSettings, EventLogSettings, LookNow, LookUpMasters, MasterLook,
+    Catalog, CatalogSettings, EventLogSettings, LookNow, LookUpMasters, MasterLook, WatchMode,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::names::{FileId, NameTable};
@@ -70,6 +70,11 @@ impl CatalogYard {
         Ok(self.probe.send(TakeTold).await?)
     }
 
+    /// What the subscribers were told since they were last asked.
+    pub async fn told(&self) -> anyhow::Result<Told> {
+        Ok(self.probe.send(TakeTold).await?)
+    }
+
     /// What the source directories show of one file.
     pub async fn look_up(&self, name: &str) -> anyhow::Result<MasterLook> {
         let ids = self.names.intern_all([name.as_bytes()]);
@@ -98,6 +103,7 @@ fn settings_in(dir: &std::path::Path) -> CatalogSettings {
         grade_info_file: Some(dir.join("grade.info")),
         hitcount_history_file: Some(dir.join("hitcount.history")),
         source_dirs: vec![text("one"), text("two")],
+        watch: WatchMode::Poll,
         poll_interval: Duration::from_secs(24 * 3600),
         settle: Duration::ZERO,
         destination_ips: ["10.0.0.21", "10.0.0.22"].iter().flat_map(|ip| ip.parse()).collect(),

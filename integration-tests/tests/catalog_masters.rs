@@ -47,13 +47,20 @@ async fn masters_of_all_directories_are_listed_and_told_when_they_change() {
 async fn the_first_directory_that_has_the_master_wins() {
     let yard = yard();
     fs::write(yard.path("two/A"), "22").unwrap();
+    yard.look().await.unwrap();
     let dir_of = |look| match look {
         MasterLook::Found { dir, size, .. } => (dir.ends_with("/one"), size),
         other => panic!("{other:?}"),
     };
     assert_eq!(dir_of(yard.look_up("A").await.unwrap()), (false, 2));
+    let shown = |name: &str| {
+        let file = yard.names.find(name.as_bytes()).unwrap();
+        yard.view.load().master_sizes.get(file)
+    };
+    assert_eq!(shown("A"), Some(2), "who shows files knows what was seen");
     fs::write(yard.path("one/A"), "1").unwrap();
     assert_eq!(dir_of(yard.look_up("A").await.unwrap()), (true, 1));
+    assert_eq!(shown("A"), Some(1));
     assert_eq!(yard.look_up("B").await.unwrap(), MasterLook::Absent);
 }
 

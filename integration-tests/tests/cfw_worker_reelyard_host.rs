@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use actix::prelude::*;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
@@ -13,7 +14,7 @@ use reelyard_actors::cfw_worker::{
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostAddr, HostKind, HostRole};
-use reelyard_actors::names::{FileName, NameTable};
+use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::token::SharedToken;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::stand_in_subscriber::LONGEST_WAIT;
@@ -26,6 +27,8 @@ struct Script {
     /// Whom it says it is; none for the truth.
     says_it_is: Option<&'static str>,
     inventory: Arc<Mutex<&'static str>>,
+    /// The cursor it tells, and what it answers to whom asks since that one.
+    cursor: Arc<Mutex<Option<(&'static str, &'static str)>>>,
     epoch: u64,
     /// `METHOD path authorization epoch` of each call.
     calls: Arc<Mutex<Vec<String>>>,
@@ -36,6 +39,7 @@ impl Script {
         Script {
             says_it_is: None,
             inventory: Arc::new(Mutex::new("9 1 a%20b\n9 1 %FF\nend 2\n")),
+            cursor: Arc::default(),
             epoch: 7,
             calls: Arc::default(),
         }
@@ -61,11 +65,27 @@ impl Script {
                         "data_listen":"0.0.0.0:99","epoch":0,"source":false,"destination":true}}"#
                 ))
             }
-            ("GET", "/inventory") => HttpResponse::Ok().body(*self.inventory.lock().unwrap()),
+            ("GET", "/inventory") => self.stock(request.query_string()),
             _ if epoch.parse::<u64>().unwrap() < self.epoch => {
                 HttpResponse::PreconditionFailed().finish()
             }
             _ => HttpResponse::Ok().finish(),
+        }
+    }
+}
+
+impl Script {
+    fn stock(&self, query: &str) -> HttpResponse {
+        let Some((cursor, changes)) = *self.cursor.lock().unwrap() else {
+            return HttpResponse::Ok().body(*self.inventory.lock().unwrap());
+        };
+        let mut answer = HttpResponse::Ok();
+        answer.insert_header(("Reelyard-Inventory", cursor));
+        match query.strip_prefix("since=") {
+            Some(since) if since == cursor => {
+                answer.insert_header(("Reelyard-Inventory-Since", since)).body(changes)
+            }
+            _ => answer.body(*self.inventory.lock().unwrap()),
         }
     }
 }
@@ -85,13 +105,20 @@ fn serve(script: Script) -> HostAddr {
 }
 
 fn worker_of(host: HostAddr) -> CfwWorker {
+    worker_with(host, NameTable::new(), at_noon())
+}
+
+fn at_noon() -> Clock {
+    Clock::manual(Millis(1_795_240_000_000))
+}
+
+fn worker_with(host: HostAddr, names: NameTable, clock: Clock) -> CfwWorker {
     let settings = CfwWorkerSettings {
         token: Some(SharedToken::new("of-the-yard-and-long").unwrap()),
         ..CfwWorkerSettings::default()
     };
-    let clock = Clock::manual(Millis(1_795_240_000_000));
     let http = http_client(&settings).unwrap();
-    CfwWorker::new(host, HostRole::Destination, settings, http, NameTable::new(), clock)
+    CfwWorker::new(host, HostRole::Destination, settings, http, names, clock)
 }
 
 async fn probe(worker: &Addr<CfwWorker>) {
@@ -138,6 +165,72 @@ async fn a_torn_inventory_means_nothing() {
         assert!(matches!(refreshed, Err(AskFailure::Garbled(_))), "{torn:?}");
         assert_eq!(view.load().inventory.unwrap().files, 2);
     }
+}
+
+#[actix::test]
+async fn a_worker_that_tells_changes_is_asked_for_those_only() {
+    let script = Script::new();
+    *script.cursor.lock().unwrap() = Some(("a1.4", "+ 9 1 new\n- a%20b\nend 2\n"));
+    let names = NameTable::new();
+    let worker = worker_with(serve(script.clone()), names.clone(), at_noon());
+    let view = worker.view();
+    let worker = worker.start();
+    probe(&worker).await;
+    worker.send(Refresh).await.unwrap().unwrap();
+    let inventory = worker.send(Refresh).await.unwrap().unwrap();
+    let mut held: Vec<String> =
+        inventory.files.iter().map(|file| names.name(FileId(file)).to_string()).collect();
+    held.sort();
+    assert_eq!(held, ["%FF", "new"]);
+    let shown = view.load().inventory.unwrap();
+    assert!(shown.follows_changes);
+
+    // A worker started anew has another watch: it tells everything, and from then on changes.
+    *script.inventory.lock().unwrap() = "9 1 x\nend 1\n";
+    *script.cursor.lock().unwrap() = Some(("b2.0", "end 0\n"));
+    let before = view.load().whole_lists;
+    assert_eq!(worker.send(Refresh).await.unwrap().unwrap().files.len(), 1);
+    assert_eq!(view.load().whole_lists, before + 1);
+    assert_eq!(worker.send(Refresh).await.unwrap().unwrap().files.len(), 1);
+    assert_eq!(view.load().whole_lists, before + 1);
+
+    // Changes that make no sense leave what is known, and everything is asked for.
+    *script.cursor.lock().unwrap() = Some(("b2.0", "+ 9 1 torn\n"));
+    let refreshed = worker.send(Refresh).await.unwrap();
+    assert!(matches!(refreshed, Err(AskFailure::Garbled(_))), "{refreshed:?}");
+    assert_eq!(view.load().inventory.unwrap().files, 1);
+    *script.cursor.lock().unwrap() = None;
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(view.load().whole_lists, before + 2);
+    assert!(!view.load().inventory.unwrap().follows_changes);
+}
+
+#[actix::test]
+async fn everything_is_asked_for_now_and_then_and_when_a_host_is_back() {
+    let script = Script::new();
+    *script.cursor.lock().unwrap() = Some(("a1.4", "end 0\n"));
+    let clock = at_noon();
+    let worker = worker_with(serve(script.clone()), NameTable::new(), clock.clone());
+    let view = worker.view();
+    let worker = worker.start();
+    probe(&worker).await;
+    worker.send(Refresh).await.unwrap().unwrap();
+    worker.send(Refresh).await.unwrap().unwrap();
+    let whole = view.load().whole_lists;
+    clock.advance(Duration::from_secs(1799));
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(view.load().whole_lists, whole);
+    clock.advance(Duration::from_secs(1));
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(view.load().whole_lists, whole + 1);
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(view.load().whole_lists, whole + 1);
+
+    let gone = worker.send(Probe { timeout: Duration::ZERO }).await.unwrap();
+    assert!(gone.is_err());
+    probe(&worker).await;
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert!(view.load().whole_lists > whole + 1);
 }
 
 #[actix::test]

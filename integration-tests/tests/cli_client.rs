@@ -93,6 +93,7 @@ async fn status() -> HttpResponse {
         state: InputState::Unreadable,
         detail: Some("permission denied".to_owned()),
         read: Some(Millis(1_527_951_600_000)),
+        noticed_by: None,
         rows: 10,
         bad_rows: 1,
         first_bad_rows: vec![BadRowView {

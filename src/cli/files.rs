@@ -74,6 +74,7 @@ fn print_input(input: &InputView, out: &mut dyn Write) -> io::Result<()> {
     let fault = match input.state {
         InputState::Missing => Some("is missing"),
         InputState::Unreadable => Some("cannot be read"),
+        InputState::Changing => Some("is being written"),
         InputState::Good | InputState::Unset | InputState::Pending => None,
     };
     let what = format!("{} {}", input.setting, plain(&input.path));

@@ -20,6 +20,7 @@ pub(crate) mod reader;
 mod secret;
 mod units;
 pub(crate) mod value;
+mod watch;
 mod worker;
 mod zone;
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use reelyard_actors::bandwidth::{HostLimits, Timetable};
+use reelyard_actors::catalog::WatchMode;
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::task_manager::Spread;
 use reelyard_actors::token::SharedToken;
@@ -92,8 +93,18 @@ settings! {
         grade_info_file: Option<PathBuf> = Optional "/data/.grade.info",
         /// Path of hitcount.history: sizes, and which host had which file.
         hitcount_history_file: Option<PathBuf> = Optional "/data/.hitcount.history",
-        /// Time from one look at these files and at `source_dirs` to the next.
+        /// How changes of these files, of `source_dirs` and of the event log are noticed: "auto"
+        /// has the kernel tell of them at once, where it can (it cannot for NFS and the like);
+        /// "poll" only looks every `poll_interval`.
+        watch: WatchMode = Default "auto",
+        /// Time from one look at these files and at `source_dirs` to the next, whatever the kernel
+        /// tells.
         poll_interval: Duration = Default "2s",
+        /// How long a file must have kept still before it is read, so that it is not read half
+        /// written. One that is put into place by a rename is read at once.
+        settle: Duration = Default "1s",
+        /// A file that never keeps still for so long is read all the same after this time.
+        settle_limit: Duration = Default "30s",
         /// Whether a hot file that grade.info does not name is copied.
         ungraded_hot: bool = Default "false",
     }
@@ -144,8 +155,15 @@ settings! {
         timeout: Duration = Default "5s",
         /// How long the listing of a host's files may take.
         list_timeout: Duration = Default "30s",
-        /// Time from one listing of a host's files to the next.
+        /// Time from one listing of a host's files to the next, for hosts that cannot tell what
+        /// changed: old cfws.
         inventory_interval: Duration = Default "1m",
+        /// Time from one question for what changed on a host to the next. Our workers answer it
+        /// from memory.
+        changes_interval: Duration = Default "10s",
+        /// Time after which such a host is asked for all its files again. It also is whenever it
+        /// was out of reach, or its worker was started anew.
+        full_inventory_interval: Duration = Default "30m",
         /// Time from one look at a host's disk to the next.
         disk_interval: Duration = Default "30s",
         /// After so many failures in a row of one kind of call (what it is, its files, its disk, a
@@ -295,6 +313,7 @@ impl NodeConfig {
     /// What must not be greater than what.
     fn check_order(&self, reader: &mut Reader) {
         let (heartbeat, calls, task) = (&self.heartbeat, &self.calls, &self.task);
+        let catalog = &self.catalog;
         if heartbeat.suspect_after > heartbeat.down_after {
             let (suspect, down) = (heartbeat.suspect_after, heartbeat.down_after);
             let what = format!("must not be above heartbeat.down_after: {suspect} > {down}");
@@ -302,9 +321,16 @@ impl NodeConfig {
         }
         let journal = &self.journal;
         let ordered = [
+            ("catalog.settle", catalog.settle, "catalog.settle_limit", catalog.settle_limit),
             ("calls.connect_timeout", calls.connect_timeout, "calls.timeout", calls.timeout),
             ("calls.timeout", calls.timeout, "calls.list_timeout", calls.list_timeout),
             ("calls.breaker_base", calls.breaker_base, "calls.breaker_cap", calls.breaker_cap),
+            (
+                "calls.changes_interval",
+                calls.changes_interval,
+                "calls.full_inventory_interval",
+                calls.full_inventory_interval,
+            ),
             ("task.back_off_base", task.back_off_base, "task.back_off_cap", task.back_off_cap),
             ("journal.heartbeat", journal.heartbeat, "journal.election_min", journal.election_min),
             (

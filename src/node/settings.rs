@@ -36,7 +36,10 @@ pub fn catalog(config: &NodeConfig) -> CatalogSettings {
             .iter()
             .map(|dir| Arc::from(dir.to_string_lossy()))
             .collect(),
+        watch: config.catalog.watch,
         poll_interval: config.catalog.poll_interval,
+        settle: config.catalog.settle,
+        settle_limit: config.catalog.settle_limit,
         destination_ips,
         event_log,
         ..CatalogSettings::default()
@@ -50,6 +53,8 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
         call_timeout: config.calls.timeout,
         list_timeout: config.calls.list_timeout,
         inventory_interval: config.calls.inventory_interval,
+        changes_interval: config.calls.changes_interval,
+        full_inventory_interval: config.calls.full_inventory_interval,
         disk_interval: config.calls.disk_interval,
         breaker: BreakerSettings {
             open_after: config.calls.breaker_after.get(),

@@ -18,6 +18,7 @@ use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::external::{ExternalProgram, LEFTOVER_GRACE, end_leftovers};
 use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::hash_desk::HashDesk;
+use reelyard_actors::downloader::inventory::InventoryDesk;
 use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_actors::downloader::partials::Partials;
@@ -96,6 +97,7 @@ struct Opened {
     base: Option<Arc<BaseDir>>,
     /// The interrupted copies in `base`.
     partials: Option<Partials>,
+    inventory: Option<Arc<InventoryDesk>>,
     /// The directory of temporary files, as other programs find it.
     temp_dir: Option<PathBuf>,
 }
@@ -106,12 +108,13 @@ impl Worker {
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let opening = clock.clone();
         let (settings, opened) = blocking(move || open(settings, opening)).await??;
-        let Opened { store, epochs, base, partials, temp_dir } = opened;
+        let Opened { store, epochs, base, partials, inventory, temp_dir } = opened;
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
         let managers = Managers::default();
         let http = Arc::new(http::worker::WorkerHttp {
             base: base.clone(),
+            inventory,
             epochs: epochs.clone(),
             token: settings.token.clone(),
             managers: managers.clone(),
@@ -205,7 +208,8 @@ fn open(settings: WorkerSettings, clock: Clock) -> Result<(WorkerSettings, Opene
         partials.collect_or_tell();
         partials
     });
-    Ok((settings, Opened { store, epochs, base, partials, temp_dir }))
+    let inventory = base.clone().map(InventoryDesk::new).map(Arc::new);
+    Ok((settings, Opened { store, epochs, base, partials, inventory, temp_dir }))
 }
 
 /// Opens the base directory, and ends what an earlier run may have left at work in it.

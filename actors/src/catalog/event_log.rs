@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::followed_day::FollowedDay;
 use super::lane::Bench;
-use super::log_days::{log_days, log_file_name};
+use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
 use super::rising::{HitWindow, RisingHits};
 use super::settings::EventLogSettings;
 use super::view::EventLogView;
+use super::watch::{Sought, Stir, Watch};
 use crate::clock::Millis;
 use crate::names::NameTable;
 
@@ -21,6 +22,7 @@ pub struct EventLog {
     looked_at: Option<Millis>,
     /// The hot files as last told.
     rising: Arc<RisingHits>,
+    watch: Watch,
 }
 
 /// What a look at the log found.
@@ -30,6 +32,8 @@ pub struct EventLogLook {
     pub changed: Option<Arc<RisingHits>>,
     /// How the log stands.
     pub view: EventLogView,
+    /// How often more had changed at once than the kernel tells.
+    pub overflows: u64,
 }
 
 impl EventLog {
@@ -43,6 +47,7 @@ impl EventLog {
             days: Vec::new(),
             looked_at: None,
             rising: Arc::default(),
+            watch: Watch::default(),
         }
     }
 
@@ -59,7 +64,7 @@ impl EventLog {
         if let Some(rising) = &changed {
             self.rising = Arc::clone(rising);
         }
-        EventLogLook { changed, view: self.view() }
+        EventLogLook { changed, view: self.view(), overflows: self.watch.overflows() }
     }
 
     fn view(&self) -> EventLogView {
@@ -90,11 +95,30 @@ impl EventLog {
     }
 }
 
+impl EventLog {
+    /// Looks out for new rows: in the days that are followed, wherever their names lead, and in
+    /// every log that begins.
+    fn follow(&mut self) {
+        let days = self.days.iter().map(|day| Sought::File(day.path()));
+        let logs = Sought::Prefixed(&self.settings.dir, LOG_NAME_PREFIX);
+        let sought: Vec<Sought<'_>> = days.chain([logs]).collect();
+        let noticed_by = self.watch.follow(&sought).noticed_by;
+        for (day, by) in self.days.iter_mut().zip(noticed_by) {
+            day.is_noticed_by(by);
+        }
+    }
+}
+
 impl Bench for EventLog {
     type Found = EventLogLook;
 
+    fn watch(&mut self, stir: Stir) {
+        self.watch = Watch::on(stir);
+    }
+
     fn look(&mut self, now: Millis) -> EventLogLook {
         self.choose_days(now);
+        self.follow();
         for day in &mut self.days {
             let (settings, window) = (&self.settings, &mut self.window);
             day.look(now, &self.names, settings, window);

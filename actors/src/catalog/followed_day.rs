@@ -1,7 +1,7 @@
 //! The log of one day, followed row by row into the window of hits.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 
@@ -11,7 +11,7 @@ use super::log_reader::{LogReader, Reopened};
 use super::rising::{HitTaken, HitWindow};
 use super::rows::RowFault;
 use super::settings::EventLogSettings;
-use super::view::{EventLogFileView, InputState, InputView};
+use super::view::{EventLogFileView, InputState, InputView, NoticedBy};
 use crate::clock::Millis;
 use crate::names::{Interning, NameTable};
 
@@ -39,6 +39,16 @@ impl FollowedDay {
     /// The day.
     pub fn day(&self) -> Date {
         self.day
+    }
+
+    /// Where its log is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its changes are noticed in this way.
+    pub fn is_noticed_by(&mut self, by: NoticedBy) {
+        self.view.input.noticed_by = Some(by);
     }
 
     /// How its log stands.

@@ -106,7 +106,12 @@ pub struct GradeInfoReader {
     lines: LineSplitter,
     building: Building,
     tally: RowTally,
+    /// How many bytes are to come, until the first ones have.
+    expected: Option<u64>,
 }
+
+/// More names than this are not made room for beforehand.
+const MOST_EXPECTED: u64 = 16 << 20;
 
 impl GradeInfoReader {
     /// A reader that interns the names it meets in `names`.
@@ -116,11 +121,26 @@ impl GradeInfoReader {
             lines: LineSplitter::default(),
             building: Building::default(),
             tally: RowTally::default(),
+            expected: None,
         }
+    }
+
+    /// The same for a file of `bytes`: the table of names grows once, by as many names as the
+    /// first rows let expect.
+    pub fn of_size(self, bytes: u64) -> Self {
+        GradeInfoReader { expected: Some(bytes), ..self }
+    }
+
+    fn make_room(&mut self, first: &[u8]) {
+        let Some(bytes) = self.expected.take().filter(|_| !first.is_empty()) else { return };
+        let rows = memchr::memchr_iter(b'\n', first).count() as u64;
+        let expected = bytes.saturating_mul(rows) / first.len() as u64;
+        self.names.make_room_for(expected.min(MOST_EXPECTED) as usize);
     }
 
     /// Takes the next bytes.
     pub fn feed(&mut self, chunk: &[u8]) {
+        self.make_room(chunk);
         let mut interning = self.names.interning();
         let (building, tally) = (&mut self.building, &mut self.tally);
         self.lines.feed(chunk, |number, line| {

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
+use super::address_lists::{AddressLists, ListNumber};
 use super::grade_info::Grades;
-use super::lines::{Line, LineSplitter};
-use super::rows::{RowFault, RowTally};
-use crate::names::{FileName, NameTable, Reading};
+use super::history_rows::{HistoryBlock, HistoryRowReader, HistoryRows};
+use super::rows::RowTally;
+use crate::names::NameTable;
 
 /// Stands in [`History::sizes`] for a size that was not told.
 const NO_SIZE: u64 = u64::MAX;
@@ -18,12 +17,9 @@ const NO_SIZE: u64 = u64::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct History {
     sizes: Vec<u64>,
-    /// Which of `lists` holds for the file.
-    listed: Vec<u32>,
-    /// The different lists of addresses that occur, each sorted; the first is the empty one.
-    /// A yard has few destinations and most files are on one, so these are few.
-    lists: Vec<Box<[IpAddr]>>,
-    list_numbers: HashMap<Box<[IpAddr]>, u32>,
+    /// The destinations listed for each file.
+    listed: Vec<ListNumber>,
+    lists: AddressLists,
 }
 
 impl History {
@@ -32,19 +28,19 @@ impl History {
         let files = grades.files().len();
         History {
             sizes: vec![NO_SIZE; files],
-            listed: vec![0; files],
-            lists: vec![Box::default()],
-            list_numbers: HashMap::from([(Box::default(), 0)]),
+            listed: vec![ListNumber::EMPTY; files],
+            lists: AddressLists::default(),
         }
     }
 
     /// What this history, read against `old`, says of the files of `new`. For the time in which
     /// the history cannot be read and the grades can.
     pub fn carried_over(&self, old: &Grades, new: &Grades) -> Self {
-        let mut carried = History::empty(new);
+        let mut carried = History { lists: self.lists.clone(), ..History::empty(new) };
         for (position, &file) in new.files().iter().enumerate() {
             if let Some(before) = old.position(file) {
-                carried.set(position, self.size(before), self.listed_on(before));
+                carried.sizes[position] = self.sizes[before];
+                carried.listed[position] = self.listed[before];
             }
         }
         carried
@@ -57,60 +53,29 @@ impl History {
 
     /// The destinations listed for the file at `position`, each once, ascending.
     pub fn listed_on(&self, position: usize) -> &[IpAddr] {
-        self.listed.get(position).map_or(&[], |&number| &self.lists[number as usize])
+        self.listed.get(position).map_or(&[], |&list| self.lists.addresses(list))
     }
 
     /// Sets what is said of the file at `position`: the size, if one is told, and the addresses
     /// beside those told before.
     pub fn set(&mut self, position: usize, size: Option<u64>, addresses: &[IpAddr]) {
-        if let Some(size) = size {
-            self.sizes[position] = size;
-        }
-        if addresses.is_empty() {
-            return;
-        }
-        let before = self.listed_on(position);
-        self.listed[position] = if before.is_empty() && addresses.is_sorted_by(|a, b| a < b) {
-            self.list_number(addresses)
-        } else {
-            let mut all = [before, addresses].concat();
-            all.sort_unstable();
-            all.dedup();
-            self.list_number(&all)
-        };
+        let list = self.lists.number_of(addresses.to_vec());
+        self.put(position, size, list);
     }
 
-    fn list_number(&mut self, list: &[IpAddr]) -> u32 {
-        if let Some(&number) = self.list_numbers.get(list) {
-            return number;
+    fn put(&mut self, position: usize, size: Option<u64>, list: ListNumber) {
+        if let Some(size) = size.filter(|&size| size != NO_SIZE) {
+            self.sizes[position] = size;
         }
-        // At most one list is new per row, and so many rows no memory holds.
-        let number = self.lists.len() as u32;
-        self.lists.push(list.into());
-        self.list_numbers.insert(list.into(), number);
-        number
+        self.listed[position] = self.lists.joined(self.listed[position], list);
     }
 }
 
 /// Reads hitcount.history as its bytes arrive. Names that are not graded do not exist for it.
 #[derive(Debug)]
 pub struct HistoryReader {
-    names: NameTable,
-    lines: LineSplitter,
-    rows: Rows,
-}
-
-/// What the rows amount to so far.
-#[derive(Debug)]
-struct Rows {
-    grades: Arc<Grades>,
-    /// Only these addresses count (spec 1.2).
-    destinations: BTreeSet<IpAddr>,
-    history: History,
-    tally: RowTally,
-    ungraded: u64,
-    /// The destinations of the row at hand.
-    listed: Vec<IpAddr>,
+    rows: HistoryRowReader,
+    join: HistoryJoin,
 }
 
 /// What was read of hitcount.history.
@@ -128,103 +93,105 @@ impl HistoryReader {
     /// A reader of rows for the files of `grades`; of the listed addresses only `destinations`
     /// count.
     pub fn new(names: NameTable, grades: Arc<Grades>, destinations: BTreeSet<IpAddr>) -> Self {
-        let history = History::empty(&grades);
-        let rows = Rows {
-            grades,
-            destinations,
-            history,
-            tally: RowTally::default(),
-            ungraded: 0,
-            listed: Vec::new(),
-        };
-        HistoryReader { names, lines: LineSplitter::default(), rows }
+        let rows = HistoryRowReader::new(names.hasher(), destinations);
+        HistoryReader { rows, join: HistoryJoin::new(names, grades) }
     }
 
     /// Takes the next bytes.
     pub fn feed(&mut self, chunk: &[u8]) {
-        let names = self.names.reading();
-        self.lines.feed(chunk, |number, line| self.rows.read(&names, number, line, false));
+        self.rows.feed(chunk);
+        for block in self.rows.take_blocks() {
+            let positions = self.join.positions(&block);
+            self.join.take(&block, &positions);
+        }
     }
 
     /// The input ended.
-    pub fn finish(mut self) -> HistoryRead {
-        let names = self.names.reading();
-        let rows = &mut self.rows;
-        rows.tally.torn = self.lines.finish(|number, line| rows.read(&names, number, line, true));
-        let Rows { history, tally, ungraded, .. } = self.rows;
+    pub fn finish(self) -> HistoryRead {
+        self.join.finish(self.rows.finish())
+    }
+}
+
+/// Joins rows of hitcount.history with the grades.
+#[derive(Debug)]
+pub struct HistoryJoin {
+    names: NameTable,
+    grades: Arc<Grades>,
+    sizes: Vec<u64>,
+    /// By position, the list of its first row that had one.
+    listed: Vec<ListNumber>,
+    /// Further lists of a position, in order: their numbers mean something once all are read.
+    further: Vec<(usize, ListNumber)>,
+    tally: RowTally,
+    ungraded: u64,
+}
+
+/// The positions of a block's rows among the graded files.
+pub type Positions = Vec<Option<usize>>;
+
+impl HistoryJoin {
+    /// Nothing joined yet.
+    pub fn new(names: NameTable, grades: Arc<Grades>) -> Self {
+        let History { sizes, listed, .. } = History::empty(&grades);
+        HistoryJoin {
+            names,
+            grades,
+            sizes,
+            listed,
+            further: Vec::new(),
+            tally: RowTally::default(),
+            ungraded: 0,
+        }
+    }
+
+    /// Which files the rows of a block are about. The table of names is locked meanwhile.
+    pub fn positions(&self, block: &HistoryBlock) -> Positions {
+        let found = self.names.reading().find_all(block.names());
+        found.into_iter().map(|file| self.grades.position(file?)).collect()
+    }
+
+    /// Takes the rows of a block.
+    pub fn take(&mut self, block: &HistoryBlock, positions: &Positions) {
+        for (row, position) in block.rows().iter().zip(positions) {
+            let Some(position) = *position else {
+                self.ungraded += 1;
+                continue;
+            };
+            if let Some(size) = row.size {
+                self.sizes[position] = size;
+            }
+            match self.listed[position] {
+                ListNumber::EMPTY => self.listed[position] = row.list,
+                before if before == row.list => {}
+                _ => self.further.push((position, row.list)),
+            }
+        }
+        block.count_faults(|row| positions[row].is_some(), &mut self.tally);
+    }
+
+    /// All rows are read: joins those of `rows` that were not taken yet.
+    pub fn finish(mut self, rows: HistoryRows) -> HistoryRead {
+        let HistoryRows { blocks, lists, rows, torn } = rows;
+        for block in &blocks {
+            let positions = self.positions(block);
+            self.take(block, &positions);
+        }
+        let HistoryJoin { sizes, listed, further, mut tally, ungraded, .. } = self;
+        tally.rows = rows;
+        tally.torn = torn;
+        let mut history = History { sizes, listed, lists };
+        for (position, list) in further {
+            history.put(position, None, list);
+        }
         HistoryRead { history, tally, ungraded }
     }
-}
-
-impl Rows {
-    fn read(&mut self, names: &Reading<'_>, number: u64, line: Line<'_>, torn: bool) {
-        if number == 1 {
-            return;
-        }
-        self.tally.rows += 1;
-        match line {
-            Line::Overlong(start) => self.tally.fault(number, RowFault::Overlong, start),
-            Line::Whole(row) => {
-                if let Err(fault) = self.read_row(names, number, row, torn) {
-                    self.tally.fault(number, fault, row);
-                }
-            }
-        }
-    }
-
-    fn read_row(
-        &mut self,
-        names: &Reading<'_>,
-        number: u64,
-        row: &[u8],
-        torn: bool,
-    ) -> Result<(), RowFault> {
-        let mut fields = row.splitn(6, |&byte| byte == b',');
-        let mut next = || fields.next().ok_or(RowFault::TooFewFields);
-        let name = next()?;
-        let (_register_time, _bitrate, size, addresses) = (next()?, next()?, next()?, next()?);
-        if torn && next().is_err() {
-            // The list of addresses is the last thing in a row that was cut: its last address may
-            // be cut into another one.
-            return Err(RowFault::TooFewFields);
-        }
-        let Some(position) = names.find(name).and_then(|file| self.grades.position(file)) else {
-            FileName::check(name)?;
-            self.ungraded += 1;
-            return Ok(());
-        };
-        let size = parse::<u64>(size).filter(|&size| size != NO_SIZE);
-        if size.is_none() {
-            self.tally.fault(number, RowFault::UnreadableSize, row);
-        }
-        let all_readable = self.read_addresses(addresses);
-        self.history.set(position, size, &self.listed);
-        if all_readable { Ok(()) } else { Err(RowFault::UnreadableAddress) }
-    }
-
-    /// Puts the destinations among `addresses` into `listed`; whether all are addresses.
-    fn read_addresses(&mut self, addresses: &[u8]) -> bool {
-        let mut all_readable = true;
-        self.listed.clear();
-        for text in addresses.split(|&byte| byte == b' ').filter(|text| !text.is_empty()) {
-            match parse::<IpAddr>(text) {
-                Some(ip) if self.destinations.contains(&ip) => self.listed.push(ip),
-                Some(_) => {}
-                None => all_readable = false,
-            }
-        }
-        all_readable
-    }
-}
-
-fn parse<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::rows::RowFault;
     use super::*;
 
     fn ip(text: &str) -> IpAddr {

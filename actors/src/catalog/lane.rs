@@ -1,10 +1,11 @@
 //! One kind of input, looked at by one blocking job at a time, so that a slow kind never holds up
 //! another.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use super::watch::Stir;
 use crate::clock::Millis;
 
 /// What a job needs and keeps between looks. It lies with the actor while no job is at work.
@@ -12,9 +13,16 @@ pub trait Bench: Send + 'static {
     /// What a look found.
     type Found: Send + 'static;
 
+    /// From the next look on, `stir` is called when the input seems to have changed.
+    fn watch(&mut self, stir: Stir);
+
     /// Looks at the input. May block.
     fn look(&mut self, now: Millis) -> Self::Found;
 }
+
+/// Looks because something changed are no closer together than this: what changes in between is
+/// seen together.
+const GAP: Duration = Duration::from_millis(100);
 
 /// A look under way for longer than this is told as a problem: a mount may hang.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
@@ -27,6 +35,10 @@ pub struct Lane<B> {
     bench: Option<B>,
     /// When the last look began.
     begun: Millis,
+    /// The same, by the machine's running time.
+    begun_at: Option<Instant>,
+    /// Whether something changed and the look at it has not begun.
+    stirred: bool,
     /// Those who asked before the present job began: its end answers them.
     waiting: Vec<oneshot::Sender<()>>,
     /// Those who asked after it began: they want another look.
@@ -36,8 +48,15 @@ pub struct Lane<B> {
 impl<B> Lane<B> {
     /// An idle lane for looks at `what`.
     pub fn new(what: &'static str, bench: B) -> Self {
-        let bench = Some(bench);
-        Lane { what, bench, begun: Millis::default(), waiting: Vec::new(), next: Vec::new() }
+        Lane {
+            what,
+            bench: Some(bench),
+            begun: Millis::default(),
+            begun_at: None,
+            stirred: false,
+            waiting: Vec::new(),
+            next: Vec::new(),
+        }
     }
 
     /// The end of the next look that begins from now on.
@@ -51,8 +70,28 @@ impl<B> Lane<B> {
     pub fn begin(&mut self, now: Millis) -> Option<B> {
         let bench = self.bench.take()?;
         self.begun = now;
+        self.begun_at = Some(Instant::now());
+        self.stirred = false;
         self.waiting.append(&mut self.next);
         Some(bench)
+    }
+
+    /// Something changed at `now`. Answers after how long a look is to begin; none if that is
+    /// clear already, or will be when the present look ends.
+    pub fn stir(&mut self, now: Instant) -> Option<Duration> {
+        let is_news = !std::mem::replace(&mut self.stirred, true);
+        (is_news && self.bench.is_some()).then(|| self.rest(now))
+    }
+
+    /// How long the next look is to wait for what else may change.
+    pub fn rest(&self, now: Instant) -> Duration {
+        let since = self.begun_at.map(|begun| now.saturating_duration_since(begun));
+        since.map_or(Duration::ZERO, |since| GAP.saturating_sub(since))
+    }
+
+    /// Whether something changed that no look was begun for.
+    pub fn is_stirred(&self) -> bool {
+        self.stirred
     }
 
     /// A look ended.
@@ -102,6 +141,23 @@ mod tests {
         lane.end(bench);
         assert!(!lane.answer());
         assert!(late.try_recv().is_ok());
+    }
+
+    #[test]
+    fn a_storm_is_one_look_at_a_time_and_a_gap_between() {
+        let mut lane = Lane::new("a bench", "bench");
+        let noon = Instant::now();
+        assert_eq!(lane.stir(noon), Some(Duration::ZERO));
+        assert_eq!(lane.stir(noon), None, "a look is about to begin");
+        let bench = lane.begin(NOON).unwrap();
+        let begun = lane.begun_at.unwrap();
+        assert_eq!(lane.stir(begun), None, "the end of the look tells");
+        lane.end(bench);
+        assert!(lane.is_stirred());
+        assert_eq!(lane.rest(begun + GAP / 4), GAP * 3 / 4);
+        assert_eq!(lane.rest(begun + GAP), Duration::ZERO);
+        lane.begin(NOON).unwrap();
+        assert!(!lane.is_stirred());
     }
 
     #[test]

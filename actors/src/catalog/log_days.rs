@@ -21,9 +21,12 @@ pub fn log_days(start: Millis, now: Millis, zone: &TimeZone) -> Vec<Date> {
     days
 }
 
+/// How the names of event logs begin.
+pub const LOG_NAME_PREFIX: &str = "EventLog[";
+
 /// The name of a day's event log.
 pub fn log_file_name(day: Date) -> String {
-    format!("EventLog[{:04}{:02}{:02}].log", day.year(), day.month(), day.day())
+    format!("{LOG_NAME_PREFIX}{:04}{:02}{:02}].log", day.year(), day.month(), day.day())
 }
 
 #[cfg(test)]

@@ -42,6 +42,22 @@ pub struct Subscribers {
 #[rtype(result = "()")]
 pub struct Subscribe(pub Subscribers);
 
+/// A kind of input that is looked at by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    /// grade.info and hitcount.history.
+    Ranking,
+    /// The source directories.
+    Masters,
+    /// The event log.
+    EventLog,
+}
+
+/// Something seems to have changed in an input: it is looked at soon. Sent by the watch over it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Stirred(pub InputKind);
+
 /// Asks for a look at every input now. Answered once it is complete: the subscribers were told
 /// what it found, and the view shows it.
 #[derive(Clone, Debug, Message)]

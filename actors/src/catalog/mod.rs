@@ -3,28 +3,32 @@
 //! its inputs again and again, tells its subscribers what changed, and keeps the last good state
 //! of an input that cannot be read.
 
-mod event_log;
+mod address_lists;
+pub mod event_log;
 pub mod event_row;
 mod followed_day;
 mod grade_info;
+mod history_rows;
 mod hitcount_history;
-mod lane;
+pub mod lane;
 pub mod lines;
 mod log_days;
 mod log_reader;
+pub mod master_sizes;
 pub mod masters;
 mod messages;
 pub mod ranking;
-mod ranking_inputs;
+pub mod ranking_inputs;
 pub mod rising;
 pub mod rows;
 pub mod settings;
 mod source_dirs;
 pub mod view;
+pub mod watch;
 mod watched_file;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use arc_swap::ArcSwap;
@@ -35,10 +39,11 @@ use self::event_log::{EventLog, EventLogLook};
 use self::lane::{Bench, Lane};
 pub use self::messages::*;
 use self::ranking_inputs::{RankingInputs, RankingLook};
-pub use self::settings::{CatalogSettings, EventLogSettings};
+pub use self::settings::{CatalogSettings, EventLogSettings, WatchMode};
 use self::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
-use self::view::CatalogView;
-use crate::clock::Clock;
+use self::view::{CatalogView, NoticedBy};
+use self::watch::Stir;
+use crate::clock::{Clock, Millis};
 use crate::names::{FileId, NameTable};
 
 /// The longest sleep while files are hot, so that jumps of the clock are noticed.
@@ -65,8 +70,10 @@ pub struct Catalog {
     look_ups: Arc<Semaphore>,
     /// Ends the sleep until hits leave the window.
     expiry: Option<SpawnHandle>,
-    /// Whether a look is planned at a file that is being written.
-    settling: bool,
+    /// Ends the sleep until a file that is being written may have settled.
+    settling: Option<SpawnHandle>,
+    /// How often more had changed at once than the kernel tells: ranking, masters, log.
+    overflows: [u64; 3],
     /// The view as last published.
     view: CatalogView,
     published: Arc<ArcSwap<CatalogView>>,
@@ -94,7 +101,8 @@ impl Catalog {
             event_log: log,
             look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
             expiry: None,
-            settling: false,
+            settling: None,
+            overflows: [0; 3],
             view: CatalogView::of(&settings),
             published: Arc::new(ArcSwap::from_pointee(CatalogView::of(&settings))),
             settings,
@@ -144,6 +152,10 @@ impl Catalog {
                 take(catalog, found, ctx);
                 if lane(catalog).is_some_and(Lane::answer) {
                     catalog.begin_look(ctx, lane, take);
+                } else if let Some(rest) = lane(catalog)
+                    .and_then(|lane| lane.is_stirred().then(|| lane.rest(Instant::now())))
+                {
+                    catalog.look_after(rest, ctx, lane, take);
                 }
                 catalog.sleep_until_hits_leave(ctx);
             }
@@ -156,8 +168,62 @@ impl Catalog {
         ctx.spawn(ended);
     }
 
+    /// Something changed in a lane.
+    fn stirred<B: Bench>(
+        &mut self,
+        ctx: &mut Context<Self>,
+        lane: fn(&mut Catalog) -> Option<&mut Lane<B>>,
+        take: fn(&mut Catalog, B::Found, &mut Context<Self>),
+    ) {
+        if let Some(rest) = lane(self).and_then(|lane| lane.stir(Instant::now())) {
+            self.look_after(rest, ctx, lane, take);
+        }
+    }
+
+    /// Begins a look in a lane after `rest`, unless another one began meanwhile.
+    fn look_after<B: Bench>(
+        &mut self,
+        rest: Duration,
+        ctx: &mut Context<Self>,
+        lane: fn(&mut Catalog) -> Option<&mut Lane<B>>,
+        take: fn(&mut Catalog, B::Found, &mut Context<Self>),
+    ) {
+        if rest.is_zero() {
+            return self.begin_look(ctx, lane, take);
+        }
+        ctx.run_later(rest, move |catalog, ctx| {
+            if lane(catalog).is_some_and(|lane| lane.is_stirred()) {
+                catalog.begin_look(ctx, lane, take);
+            }
+        });
+    }
+
+    /// Has the kernel tell of changes, from the first look on.
+    fn watch(&mut self, ctx: &mut Context<Self>) {
+        let to = ctx.address().downgrade();
+        let stir = move |input| -> Stir {
+            let to = to.clone();
+            Box::new(move || {
+                if let Some(catalog) = to.upgrade() {
+                    // Told once per look at most, so that no more than this wait in the mailbox.
+                    catalog.do_send(Stirred(input));
+                }
+            })
+        };
+        if let Some(files) = self.ranking_inputs.idle() {
+            files.watch(stir(InputKind::Ranking));
+        }
+        if let Some(dirs) = self.source_dirs.idle() {
+            dirs.watch(stir(InputKind::Masters));
+        }
+        if let Some(log) = self.event_log.as_mut().and_then(Lane::idle) {
+            log.watch(stir(InputKind::EventLog));
+        }
+    }
+
     fn take_ranking(&mut self, look: RankingLook, ctx: &mut Context<Self>) {
-        self.look_again_when_settled(&look, ctx);
+        self.look_again_when_settled(look.next_look, ctx);
+        self.overflows[0] = look.overflows;
         let bad_rows = look.bad_rows();
         self.view.grade_info = look.grade_info;
         self.view.hitcount_history = look.hitcount_history;
@@ -174,22 +240,24 @@ impl Catalog {
 
     /// A file that is being written is looked at again once it may have settled, which is usually
     /// before the next poll.
-    fn look_again_when_settled(&mut self, look: &RankingLook, ctx: &mut Context<Self>) {
-        if !look.is_settling() || self.settling || self.settings.settle.is_zero() {
-            return;
+    fn look_again_when_settled(&mut self, at: Option<Millis>, ctx: &mut Context<Self>) {
+        if let Some(sleeping) = self.settling.take() {
+            ctx.cancel_future(sleeping);
         }
-        self.settling = true;
-        ctx.run_later(self.settings.settle, |catalog, ctx| {
-            catalog.settling = false;
+        let Some(at) = at else { return };
+        let sleep = at.since(self.clock.now()).max(SHORTEST_POLL);
+        self.settling = Some(ctx.run_later(sleep, |catalog, ctx| {
+            catalog.settling = None;
             catalog.begin_look(
                 ctx,
                 |catalog| Some(&mut catalog.ranking_inputs),
                 Self::take_ranking,
             );
-        });
+        }));
     }
 
     fn take_masters(&mut self, look: SourceDirsLook, _: &mut Context<Self>) {
+        self.overflows[1] = look.overflows;
         self.view.source_dirs = look.view;
         if let Some(masters) = look.changed {
             info!(masters = masters.files.len(), "the source directories were listed");
@@ -202,6 +270,7 @@ impl Catalog {
     }
 
     fn take_log(&mut self, look: EventLogLook, _: &mut Context<Self>) {
+        self.overflows[2] = look.overflows;
         self.view.event_log = Some(look.view);
         if let Some(rising) = look.changed {
             for subscriber in &self.subscribers.rising {
@@ -222,8 +291,22 @@ impl Catalog {
             self.event_log.as_ref().and_then(|lane| lane.problem(now)),
         ];
         self.view.sum_up(stuck.into_iter().flatten());
+        self.view.overflows = self.overflows.iter().sum();
         for problem in self.view.problems.iter().filter(|problem| !before.contains(problem)) {
             warn!(problem, "an input cannot be used: its last good state stays in use");
+        }
+        let shown = self.published.load();
+        for (path, by) in self.view.noticed_by() {
+            if shown.noticed_by().any(|(before, how)| (before, how) == (path, by)) {
+                continue;
+            }
+            match by {
+                NoticedBy::Events => info!(path, "changes of an input are seen at once"),
+                NoticedBy::Polling { why } => {
+                    let every = humantime::format_duration(self.settings.poll_interval);
+                    info!(path, %every, why, "changes of an input are seen by polling only");
+                }
+            }
         }
         for problem in before.iter().filter(|problem| !self.view.problems.contains(problem)) {
             info!(problem, "an input can be used again");
@@ -263,6 +346,9 @@ impl Actor for Catalog {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
+        if self.settings.watch == WatchMode::Auto {
+            self.watch(ctx);
+        }
         self.look_at_all(ctx);
         let poll = self.settings.poll_interval.max(SHORTEST_POLL);
         ctx.run_interval(poll, |catalog, ctx| {
@@ -270,6 +356,24 @@ impl Actor for Catalog {
             // Looks that ended are shown when they end; this shows those that do not.
             catalog.publish();
         });
+    }
+}
+
+impl Handler<Stirred> for Catalog {
+    type Result = ();
+
+    fn handle(&mut self, Stirred(input): Stirred, ctx: &mut Context<Self>) {
+        match input {
+            InputKind::Ranking => {
+                self.stirred(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::take_ranking);
+            }
+            InputKind::Masters => {
+                self.stirred(ctx, |catalog| Some(&mut catalog.source_dirs), Self::take_masters);
+            }
+            InputKind::EventLog => {
+                self.stirred(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
+            }
+        }
     }
 }
 
@@ -301,11 +405,13 @@ impl Handler<LookUpMasters> for Catalog {
             return Box::pin(async move { asked.files.into_iter().map(unknown).collect() });
         };
         let (names, dirs) = (self.names.clone(), self.settings.source_dirs.clone());
-        let files = asked.files.clone();
+        let (files, sizes) = (asked.files.clone(), self.view.master_sizes.clone());
         let job = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             let look = |file| (file, look_up_master(&dirs, &names.name(file)));
-            asked.files.into_iter().map(look).collect()
+            let looks: Vec<_> = asked.files.into_iter().map(look).collect();
+            sizes.learn(&looks);
+            looks
         });
         Box::pin(
             async move { job.await.unwrap_or_else(|_| files.into_iter().map(unknown).collect()) },

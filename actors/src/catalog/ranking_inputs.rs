@@ -5,12 +5,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::grade_info::{GradeInfoReader, Grades};
-use super::hitcount_history::{History, HistoryReader};
+use super::history_rows::{HistoryBlock, HistoryRowReader};
+use super::hitcount_history::{History, HistoryJoin, HistoryRead, HistoryReader, Positions};
 use super::lane::Bench;
 use super::ranking::Ranking;
 use super::settings::CatalogSettings;
-use super::view::{InputState, InputView};
-use super::watched_file::WatchedFile;
+use super::view::InputView;
+use super::watch::{Following, Sought, Stir, Watch};
+use super::watched_file::{Asked, Settle, WatchedFile};
 use crate::clock::Millis;
 use crate::names::NameTable;
 
@@ -27,6 +29,7 @@ pub struct RankingInputs {
     /// The last good history, read against `grades`; none before the first.
     history: Option<History>,
     ungraded_history_rows: u64,
+    watch: Watch,
 }
 
 /// What a look at the two files found.
@@ -40,14 +43,13 @@ pub struct RankingLook {
     pub hitcount_history: Option<InputView>,
     /// Rows of hitcount.history whose names are not graded.
     pub ungraded_history_rows: u64,
+    /// When to look again at a file that is being written.
+    pub next_look: Option<Millis>,
+    /// How often more had changed at once than the kernel tells.
+    pub overflows: u64,
 }
 
 impl RankingLook {
-    /// Whether a file is being written.
-    pub fn is_settling(&self) -> bool {
-        self.inputs().any(|input| input.state == InputState::Changing)
-    }
-
     /// Rows of both files that are bad.
     pub fn bad_rows(&self) -> u64 {
         self.inputs().map(|input| input.tally.bad()).sum()
@@ -61,7 +63,8 @@ impl RankingLook {
 impl RankingInputs {
     /// The files of `settings`, not read yet.
     pub fn new(settings: &CatalogSettings, names: NameTable) -> Self {
-        let watched = |path: &std::path::PathBuf| WatchedFile::new(path.clone(), settings.settle);
+        let settle = Settle { quiet: settings.settle, limit: settings.settle_limit };
+        let watched = |path: &std::path::PathBuf| WatchedFile::new(path.clone(), settle);
         RankingInputs {
             names,
             destinations: settings.destination_ips.clone(),
@@ -70,42 +73,103 @@ impl RankingInputs {
             grades: None,
             history: None,
             ungraded_history_rows: 0,
+            watch: Watch::default(),
         }
     }
 
-    fn look_at_grades(&mut self, now: Millis) -> bool {
-        let Some(file) = &mut self.grade_info else {
-            return self.grades.replace(Arc::default()).is_none();
-        };
-        let start = || GradeInfoReader::new(self.names.clone());
-        let Some(reader) = file.look(now, false, start, GradeInfoReader::feed) else {
-            return false;
-        };
-        let (grades, tally) = reader.finish();
-        file.view_mut().tally = tally;
-        if let (Some(history), Some(old)) = (&self.history, &self.grades) {
-            self.history = Some(history.carried_over(old, &grades));
+    /// Looks out for changes of both files. Answers whether each was put into place as a whole.
+    fn follow(&mut self) -> (bool, bool) {
+        let files = [self.grade_info.as_mut(), self.hitcount_history.as_mut()];
+        let mut configured: Vec<&mut WatchedFile> = files.into_iter().flatten().collect();
+        let sought: Vec<Sought<'_>> =
+            configured.iter().map(|file| Sought::File(file.path())).collect();
+        let Following { noticed_by, replaced } = self.watch.follow(&sought);
+        for (file, by) in configured.iter_mut().zip(noticed_by) {
+            file.view_mut().noticed_by = Some(by);
         }
-        self.grades = Some(Arc::new(grades));
-        true
+        // There is no history without grades.
+        let replaced = |index: usize| replaced.get(index).copied().unwrap_or(false);
+        (replaced(0), replaced(1))
     }
 
-    /// The history is kept by graded file, so it is read anew for new grades.
-    fn look_at_history(&mut self, now: Millis, anew: bool) -> bool {
-        let (Some(grades), Some(file)) = (&self.grades, &mut self.hitcount_history) else {
-            return false;
+    /// Looks at one file after the other; whether either is new.
+    fn look_at_each(&mut self, now: Millis, grades: Asked, history: Asked) -> bool {
+        let new_grades = match &mut self.grade_info {
+            None => self.grades.is_none().then(Arc::default),
+            Some(file) => read_grades(file, now, grades, &self.names),
         };
-        let start = || {
-            HistoryReader::new(self.names.clone(), Arc::clone(grades), self.destinations.clone())
+        let is_new = new_grades.is_some();
+        let read = match (new_grades.as_ref().or(self.grades.as_ref()), &mut self.hitcount_history)
+        {
+            (Some(grades), Some(file)) => {
+                // The history is kept by graded file, so it is read anew for new grades.
+                let asked = Asked { anew: is_new, ..history };
+                let start = || {
+                    let destinations = self.destinations.clone();
+                    HistoryReader::new(self.names.clone(), Arc::clone(grades), destinations)
+                };
+                file.look(now, asked, start, HistoryReader::feed).map(HistoryReader::finish)
+            }
+            _ => None,
         };
-        let Some(reader) = file.look(now, anew, start, HistoryReader::feed) else {
-            return false;
+        self.take(new_grades, read)
+    }
+
+    /// Reads both files at the same time, for a change of the first; whether either is new.
+    fn look_at_both(&mut self, now: Millis, grades: Asked, history: Asked) -> bool {
+        let (names, destinations) = (&self.names, &self.destinations);
+        let (Some(grade_info), Some(hitcount_history)) =
+            (&mut self.grade_info, &mut self.hitcount_history)
+        else {
+            return self.look_at_each(now, grades, history);
         };
-        let read = reader.finish();
-        file.view_mut().tally = read.tally;
-        self.ungraded_history_rows = read.ungraded;
-        self.history = Some(read.history);
-        true
+        // Whether the grades are new is not known yet.
+        let asked = Asked { anew: true, ..history };
+        let start = || HistoryRowReader::new(names.hasher(), destinations.clone());
+        let mut read_rows = || hitcount_history.look(now, asked, start, HistoryRowReader::feed);
+        let (new_grades, rows) = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("hitcount.history".to_owned());
+            let reading = thread.spawn_scoped(scope, &mut read_rows);
+            let new_grades = read_grades(grade_info, now, grades, names);
+            (new_grades, reading.map(|reading| reading.join()))
+        });
+        let rows = match rows {
+            Ok(Ok(rows)) => rows,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // There is no thread to be had: one after the other, then.
+            Err(_) => read_rows(),
+        };
+        let is_new = new_grades.is_some() || hitcount_history.is_new();
+        let read = match (new_grades.as_ref().or(self.grades.as_ref()), rows) {
+            (Some(grades), Some(rows)) if is_new => Some(join(names, grades, rows)),
+            _ => None,
+        };
+        self.take(new_grades, read)
+    }
+
+    /// Takes what was read; whether that is anything new.
+    fn take(&mut self, new_grades: Option<Arc<Grades>>, read: Option<HistoryRead>) -> bool {
+        let is_new = new_grades.is_some() || read.is_some();
+        match read {
+            Some(HistoryRead { history, tally, ungraded }) => {
+                if let Some(file) = &mut self.hitcount_history {
+                    file.view_mut().tally = tally;
+                }
+                self.ungraded_history_rows = ungraded;
+                self.history = Some(history);
+            }
+            None => {
+                if let (Some(new), Some(old), Some(history)) =
+                    (&new_grades, &self.grades, &self.history)
+                {
+                    self.history = Some(history.carried_over(old, new));
+                }
+            }
+        }
+        if new_grades.is_some() {
+            self.grades = new_grades;
+        }
+        is_new
     }
 
     /// There is none until every configured file was read once.
@@ -119,19 +183,80 @@ impl RankingInputs {
     }
 }
 
+/// The grades in `file`, if a look reads it and they are new.
+fn read_grades(
+    file: &mut WatchedFile,
+    now: Millis,
+    asked: Asked,
+    names: &NameTable,
+) -> Option<Arc<Grades>> {
+    let path = file.path().to_owned();
+    let start = || {
+        let reader = GradeInfoReader::new(names.clone());
+        match std::fs::metadata(&path) {
+            Ok(metadata) => reader.of_size(metadata.len()),
+            Err(_) => reader,
+        }
+    };
+    let (grades, tally) = file.look(now, asked, start, GradeInfoReader::feed)?.finish();
+    file.view_mut().tally = tally;
+    Some(Arc::new(grades))
+}
+
+/// Joins rows that were read with the grades: half of them on a thread of their own.
+fn join(names: &NameTable, grades: &Arc<Grades>, rows: HistoryRowReader) -> HistoryRead {
+    let mut rows = rows.finish();
+    let mut join = HistoryJoin::new(names.clone(), Arc::clone(grades));
+    let blocks = std::mem::take(&mut rows.blocks);
+    let (first, second) = blocks.split_at(blocks.len() / 2);
+    let look_up = |blocks: &[HistoryBlock]| -> Vec<Positions> {
+        blocks.iter().map(|block| join.positions(block)).collect()
+    };
+    let (first, second) = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("hitcount.history".to_owned());
+        let other = thread.spawn_scoped(scope, || look_up(second));
+        let first = look_up(first);
+        let second = match other.map(|other| other.join()) {
+            Ok(Ok(second)) => second,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => look_up(second),
+        };
+        (first, second)
+    });
+    for (block, positions) in blocks.iter().zip(first.iter().chain(&second)) {
+        join.take(block, positions);
+    }
+    join.finish(rows)
+}
+
 impl Bench for RankingInputs {
     type Found = RankingLook;
 
+    fn watch(&mut self, stir: Stir) {
+        self.watch = Watch::on(stir);
+    }
+
     fn look(&mut self, now: Millis) -> RankingLook {
-        let new_grades = self.look_at_grades(now);
-        let new_history = self.look_at_history(now, new_grades);
+        let (grades_replaced, history_replaced) = self.follow();
+        let grades = Asked { anew: false, replaced: grades_replaced };
+        let history = Asked { anew: false, replaced: history_replaced };
+        let reads_grades =
+            self.grade_info.as_mut().is_some_and(|file| file.would_read(now, grades));
+        let is_new = match reads_grades {
+            true => self.look_at_both(now, grades, history),
+            false => self.look_at_each(now, grades, history),
+        };
+        let files = [&self.grade_info, &self.hitcount_history];
+        let next_look = files.into_iter().flatten().filter_map(WatchedFile::next_look).min();
         let view = |file: &Option<WatchedFile>| file.as_ref().map(|file| file.view().clone());
-        let changed = if new_grades || new_history { self.ranking() } else { None };
+        let changed = if is_new { self.ranking() } else { None };
         RankingLook {
             changed,
             grade_info: view(&self.grade_info),
             hitcount_history: view(&self.hitcount_history),
             ungraded_history_rows: self.ungraded_history_rows,
+            next_look,
+            overflows: self.watch.overflows(),
         }
     }
 }

@@ -8,6 +8,16 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+/// How changes of the inputs are noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WatchMode {
+    /// The kernel tells of them where it can; where it cannot, the inputs are only polled.
+    #[default]
+    Auto,
+    /// The inputs are only polled.
+    Poll,
+}
+
 /// The inputs of a Catalog and how often it looks at them.
 #[derive(Clone, Debug)]
 pub struct CatalogSettings {
@@ -19,11 +29,16 @@ pub struct CatalogSettings {
     /// Directories of masters, in the order in which they are searched. Text, because a task
     /// carries the directory of its master.
     pub source_dirs: Vec<Arc<str>>,
-    /// How often the inputs are looked at. A look at unchanged ones costs one `stat` each.
+    /// Whether the kernel is asked to tell of changes, where it can: they are seen at once then.
+    pub watch: WatchMode,
+    /// How often the inputs are looked at, told or not. A look at unchanged ones costs a few
+    /// `stat`s each.
     pub poll_interval: Duration,
-    /// How long a changed file must have kept still before it is read anew, so that a file that
-    /// is written in place is not read half way (D24). The first reading does not wait.
+    /// How long a file must have kept still before it is read, so that one that is written in
+    /// place is not read half way (D24). One that was put into place by a rename is read at once.
     pub settle: Duration,
+    /// A file that never keeps still for so long is read all the same after this time.
+    pub settle_limit: Duration,
     /// How often the source directories are listed even if they look unchanged: a mount may not
     /// renew the times of its directories.
     pub relist_interval: Duration,
@@ -47,8 +62,10 @@ impl Default for CatalogSettings {
             grade_info_file: None,
             hitcount_history_file: None,
             source_dirs: Vec::new(),
+            watch: WatchMode::default(),
             poll_interval: Duration::from_secs(2),
             settle: Duration::from_secs(1),
+            settle_limit: Duration::from_secs(30),
             relist_interval: Duration::from_secs(600),
             destination_ips: BTreeSet::new(),
             event_log: None,

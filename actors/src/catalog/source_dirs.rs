@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use roaring::RoaringBitmap;
 
@@ -14,13 +14,20 @@ use super::lane::Bench;
 use super::masters::Masters;
 use super::messages::MasterLook;
 use super::settings::CatalogSettings;
-use super::view::{InputState, SourceDirView, SourceDirsView};
+use super::view::{InputState, NoticedBy, SourceDirView, SourceDirsView};
+use super::watch::{Sought, Stir, Watch};
 use crate::clock::Millis;
 use crate::names::{FileName, NameTable};
 
 /// How young a directory may be when it is listed for its time to be trusted afterwards: two
 /// changes within one tick of a file system's clock leave the same time.
 const SURE_AFTER: Duration = Duration::from_secs(2);
+
+/// A directory of more files than this rests after a listing, however often it changes.
+const LONG: u64 = 100_000;
+
+/// For how many times as long as its listing took.
+const RESTS: u32 = 9;
 
 /// How many names are interned under one lock.
 const BATCH: usize = 4096;
@@ -33,6 +40,7 @@ pub struct SourceDirs {
     dirs: Vec<SourceDir>,
     /// The masters as last told; none before the first look.
     masters: Option<Arc<Masters>>,
+    watch: Watch,
 }
 
 #[derive(Debug)]
@@ -42,6 +50,9 @@ struct SourceDir {
     /// The directory's time at its last listing; none if an equal one would prove nothing.
     modified: Option<SystemTime>,
     listed_at: Option<Millis>,
+    /// When the last listing ended and how long it took, by the machine's running time.
+    took: Option<(Instant, Duration)>,
+    noticed_by: Option<NoticedBy>,
     state: InputState,
 }
 
@@ -52,6 +63,8 @@ pub struct SourceDirsLook {
     pub changed: Option<Arc<Masters>>,
     /// How the directories stand.
     pub view: SourceDirsView,
+    /// How often more had changed at once than the kernel tells.
+    pub overflows: u64,
 }
 
 impl SourceDirs {
@@ -62,6 +75,8 @@ impl SourceDirs {
             files: RoaringBitmap::new(),
             modified: None,
             listed_at: None,
+            took: None,
+            noticed_by: None,
             state: InputState::NotRead,
         };
         SourceDirs {
@@ -69,6 +84,17 @@ impl SourceDirs {
             relist_interval: settings.relist_interval,
             dirs: settings.source_dirs.iter().map(unlisted).collect(),
             masters: None,
+            watch: Watch::default(),
+        }
+    }
+
+    fn follow(&mut self) {
+        let dirs: Vec<Arc<str>> = self.dirs.iter().map(|dir| Arc::clone(&dir.path)).collect();
+        let sought: Vec<Sought<'_>> =
+            dirs.iter().map(|dir| Sought::Listing(Path::new(&**dir))).collect();
+        let noticed_by = self.watch.follow(&sought).noticed_by;
+        for (dir, by) in self.dirs.iter_mut().zip(noticed_by) {
+            dir.noticed_by = Some(by);
         }
     }
 
@@ -89,6 +115,7 @@ impl SourceDirs {
             state: dir.state.clone(),
             listed_at: dir.listed_at,
             files: dir.files.len(),
+            noticed_by: dir.noticed_by.clone(),
         };
         SourceDirsView { dirs: self.dirs.iter().map(view).collect(), masters }
     }
@@ -97,7 +124,12 @@ impl SourceDirs {
 impl Bench for SourceDirs {
     type Found = SourceDirsLook;
 
+    fn watch(&mut self, stir: Stir) {
+        self.watch = Watch::on(stir);
+    }
+
     fn look(&mut self, now: Millis) -> SourceDirsLook {
+        self.follow();
         for dir in &mut self.dirs {
             dir.look(now, self.relist_interval, &self.names);
         }
@@ -107,7 +139,8 @@ impl Bench for SourceDirs {
         if let Some(masters) = &changed {
             self.masters = Some(Arc::clone(masters));
         }
-        SourceDirsLook { changed, view: self.view(count) }
+        let overflows = self.watch.overflows();
+        SourceDirsLook { changed, view: self.view(count), overflows }
     }
 }
 
@@ -119,10 +152,12 @@ impl SourceDir {
             Err(error) => return self.fail(&error),
         };
         let is_recent = self.listed_at.is_some_and(|at| now.since(at) < relist_interval);
-        if self.state == InputState::Ok && is_recent && self.modified == Some(modified) {
+        if self.state == InputState::Ok
+            && (is_recent && self.modified == Some(modified) || self.is_resting())
+        {
             return;
         }
-        let begun = SystemTime::now();
+        let (begun, started) = (SystemTime::now(), Instant::now());
         match list(Path::new(&*self.path), names) {
             Err(error) => self.fail(&error),
             Ok(files) => {
@@ -131,9 +166,16 @@ impl SourceDir {
                 self.files = files;
                 self.modified = is_sure.then_some(modified);
                 self.listed_at = Some(now);
+                self.took = Some((Instant::now(), started.elapsed()));
                 self.state = InputState::Ok;
             }
         }
+    }
+
+    /// Whether it is too early to list a long directory again.
+    fn is_resting(&self) -> bool {
+        self.files.len() > LONG
+            && self.took.is_some_and(|(ended, took)| ended.elapsed() < took * RESTS)
     }
 
     fn fail(&mut self, error: &io::Error) {

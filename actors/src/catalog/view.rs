@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::master_sizes::MasterSizes;
 use super::masters::Masters;
 use super::ranking::Ranking;
 use super::rising::RisingHits;
@@ -53,6 +54,19 @@ impl InputState {
     }
 }
 
+/// How changes of an input are noticed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum NoticedBy {
+    /// The kernel tells of them, at once. It is looked at every now and then all the same.
+    Events,
+    /// Only by looking every now and then.
+    Polling {
+        /// Why nothing tells of them.
+        why: String,
+    },
+}
+
 /// One input: a file, or one day's event log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InputView {
@@ -65,6 +79,8 @@ pub struct InputView {
     pub read_at: Option<Millis>,
     /// When the file had been written that was read then.
     pub modified: Option<Millis>,
+    /// How changes of it are noticed; none before the first look.
+    pub noticed_by: Option<NoticedBy>,
     /// Its rows, as read then.
     #[serde(flatten)]
     pub tally: RowTally,
@@ -150,6 +166,8 @@ pub struct SourceDirView {
     pub listed_at: Option<Millis>,
     /// Names found then.
     pub files: u64,
+    /// How changes of it are noticed; none before the first look.
+    pub noticed_by: Option<NoticedBy>,
 }
 
 /// The observable state of a Catalog. Cheap to clone.
@@ -161,6 +179,8 @@ pub struct CatalogView {
     pub problems: Vec<String>,
     /// When the last look at any input ended.
     pub looked_at: Option<Millis>,
+    /// How often more had changed at once than the kernel tells; everything was looked at then.
+    pub overflows: u64,
     /// Files in the ranking.
     pub graded: usize,
     /// grade.info, if one is configured.
@@ -179,6 +199,9 @@ pub struct CatalogView {
     /// The hot files.
     #[serde(skip)]
     pub rising: Arc<RisingHits>,
+    /// The sizes of masters that were looked up.
+    #[serde(skip)]
+    pub master_sizes: MasterSizes,
     /// The masters; none before the first listing.
     #[serde(skip)]
     pub masters: Option<Arc<Masters>>,
@@ -211,6 +234,15 @@ impl CatalogView {
         self.problems = inputs.chain(dirs).chain(log).chain(stuck).collect();
         self.ready = self.problems.is_empty() && self.is_read();
         self.graded = self.ranking.as_ref().map_or(0, |ranking| ranking.len());
+    }
+
+    /// By what changes of each input are noticed, as far as that is known.
+    pub(super) fn noticed_by(&self) -> impl Iterator<Item = (&str, &NoticedBy)> {
+        let files = self.grade_info.iter().chain(&self.hitcount_history);
+        let days = self.event_log.iter().flat_map(|log| &log.files).map(|day| &day.input);
+        let files = files.chain(days).map(|input| (&input.path, &input.noticed_by));
+        let dirs = self.source_dirs.dirs.iter().map(|dir| (&dir.path, &dir.noticed_by));
+        files.chain(dirs).filter_map(|(path, by)| Some((path.as_str(), by.as_ref()?)))
     }
 
     /// Whether the first look at everything is over.

@@ -2,12 +2,16 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, TRANSFER_ENCODING};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 
-use super::listing::{ListForm, ListReader, Listed};
+use super::holdings::{Answered, Before, Extent};
+use super::listing::{ListForm, ListReader};
+use super::old_list::KnownList;
 use super::settings::CfwWorkerSettings;
 use super::{AskFailure, Deleted, DiskFigures};
 use crate::event::Epoch;
@@ -15,7 +19,10 @@ use crate::host::{HostAddr, HostKind};
 use crate::manager::{MANAGER_HEADER, ManagerBadge};
 use crate::names::{FileName, NameTable};
 use crate::wire::cfw::parse_df;
-use crate::wire::worker::{EPOCH_HEADER, ManagerSeen, WorkerInfo};
+use crate::wire::worker::{
+    EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
+    WorkerInfo,
+};
 
 /// The longest answer that is read of calls that answer no list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
@@ -117,35 +124,93 @@ impl HostClient {
         Ok((Program { kind, version: Some(info.version) }, Some(word)))
     }
 
-    /// Everything the host holds: from a Reelyard worker its inventory, from an old cfw its list.
-    pub async fn list(&self, kind: HostKind, names: NameTable) -> Result<Listed, AskFailure> {
-        let timeout = self.settings.list_timeout;
-        let (form, request) = match kind {
-            HostKind::Reelyard { .. } => {
-                let request = self.request(Method::GET, "/inventory");
-                (ListForm::Inventory, self.with_badge(self.with_token(request)))
-            }
-            _ => (ListForm::Names, self.request(Method::GET, "/files")),
+    /// What the host holds: from a Reelyard worker its inventory, or what changed in it; from an
+    /// old cfw its list.
+    pub async fn list(
+        &self,
+        kind: HostKind,
+        names: NameTable,
+        before: Before,
+    ) -> Result<Answered, AskFailure> {
+        match kind {
+            HostKind::Reelyard { .. } => self.inventory(names, before.cursor).await,
+            _ => self.names(names, before.list).await,
+        }
+    }
+
+    /// `GET /inventory`, with `since` for what changed. A worker that cannot tell answers with
+    /// everything.
+    async fn inventory(
+        &self,
+        names: NameTable,
+        since: Option<InventoryCursor>,
+    ) -> Result<Answered, AskFailure> {
+        let path = match since {
+            Some(cursor) => format!("/inventory?since={cursor}"),
+            None => "/inventory".to_owned(),
         };
-        let mut answer = send(request, timeout).await?;
+        let request = self.with_badge(self.with_token(self.request(Method::GET, &path)));
+        let answer = send(request, self.settings.list_timeout).await?;
         expect_ok(&answer)?;
-        if form == ListForm::Names && !tells_its_end(&answer) {
+        let cursor_in = |header: &str| -> Option<InventoryCursor> {
+            answer.headers().get(header)?.to_str().ok()?.parse().ok()
+        };
+        let cursor = cursor_in(INVENTORY_HEADER);
+        let is_changes = answer.headers().contains_key(INVENTORY_SINCE_HEADER);
+        if is_changes && (since.is_none() || cursor_in(INVENTORY_SINCE_HEADER) != since) {
+            return Err(AskFailure::Garbled("changes that were not asked for".to_owned()));
+        }
+        let (form, extent) = match is_changes {
+            true => (ListForm::Changes, Extent::Changes),
+            false => (ListForm::Inventory, Extent::Whole(None)),
+        };
+        let mut reader = ListReader::new(form, names);
+        self.each_piece(answer, |piece| reader.push(&piece).map_err(garbled)).await?;
+        Ok(Answered { extent, cursor, listed: reader.finish().map_err(garbled)? })
+    }
+
+    /// `GET /files` of an old cfw. A list with the very bytes of the last one is not read again.
+    async fn names(
+        &self,
+        names: NameTable,
+        before: Option<Arc<KnownList>>,
+    ) -> Result<Answered, AskFailure> {
+        let request = self.request(Method::GET, "/files");
+        let answer = send(request, self.settings.list_timeout).await?;
+        expect_ok(&answer)?;
+        if !tells_its_end(&answer) {
             return Err(AskFailure::Garbled(
                 "the list has neither a length nor chunks, so nobody can tell whether it is whole"
                     .to_owned(),
             ));
         }
-        let mut reader = ListReader::new(form, names);
+        let mut body = Vec::new();
+        self.each_piece(answer, |piece| {
+            body.push(piece);
+            Ok(())
+        })
+        .await?;
+        let list = KnownList::read(&body, before, names).map_err(garbled)?;
+        let listed = list.listed().clone();
+        Ok(Answered { extent: Extent::Whole(Some(list)), cursor: None, listed })
+    }
+
+    /// Takes the body of an answer piece by piece.
+    async fn each_piece(
+        &self,
+        mut answer: Response,
+        mut take: impl FnMut(Bytes) -> Result<(), AskFailure>,
+    ) -> Result<(), AskFailure> {
+        let (timeout, most) = (self.settings.list_timeout, self.settings.max_list_bytes);
         let mut taken = 0;
-        while let Some(bytes) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
-            taken += bytes.len() as u64;
-            if taken > self.settings.max_list_bytes {
-                let most = self.settings.max_list_bytes;
+        while let Some(piece) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
+            taken += piece.len() as u64;
+            if taken > most {
                 return Err(AskFailure::Garbled(format!("the list is longer than {most} bytes")));
             }
-            reader.push(&bytes).map_err(garbled)?;
+            take(piece)?;
         }
-        reader.finish().map_err(garbled)
+        Ok(())
     }
 
     /// `GET /df`.

@@ -1,11 +1,43 @@
 //! What a host holds, kept right while a list of it is under way. Pure.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Inventory;
 use super::listing::Listed;
+use super::old_list::KnownList;
 use crate::clock::Millis;
 use crate::names::FileId;
+use crate::wire::worker::InventoryCursor;
+
+/// What a host answered when it was asked for what it holds.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// Everything, or only changes.
+    pub extent: Extent,
+    /// From where on changes can be asked for; none where the host cannot tell them.
+    pub cursor: Option<InventoryCursor>,
+    /// The files.
+    pub listed: Listed,
+}
+
+/// How much an answer tells.
+#[derive(Clone, Debug)]
+pub enum Extent {
+    /// Everything. The list of an old cfw is kept, to be compared with its next one.
+    Whole(Option<Arc<KnownList>>),
+    /// What changed since the cursor that was asked with.
+    Changes,
+}
+
+/// What the last answer left behind, to ask for less now.
+#[derive(Clone, Debug, Default)]
+pub struct Before {
+    /// From where on to ask for changes.
+    pub cursor: Option<InventoryCursor>,
+    /// The last list of an old cfw.
+    pub list: Option<Arc<KnownList>>,
+}
 
 /// What one host holds, as far as is known.
 ///
@@ -17,6 +49,12 @@ pub struct Holdings {
     inventory: Option<Arc<Inventory>>,
     /// What changed since the list that is under way was asked for. None when none is.
     since_asked: Option<Vec<Change>>,
+    /// From where on the host is asked for changes; none when it is to tell everything.
+    cursor: Option<InventoryCursor>,
+    /// When the host last told everything.
+    whole_at: Option<Millis>,
+    /// The last list of an old cfw, to be compared with the next.
+    list: Option<Arc<KnownList>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +69,28 @@ impl Holdings {
         self.inventory.as_ref()
     }
 
-    /// A list is asked for now.
-    pub fn asked(&mut self) {
+    /// When the host last told everything it holds.
+    pub fn whole_at(&self) -> Option<Millis> {
+        self.whole_at
+    }
+
+    /// Whether the host tells changes.
+    pub fn follows_changes(&self) -> bool {
+        self.cursor.is_some()
+    }
+
+    /// The host is asked at `now`, for changes if it can tell them and told everything less than
+    /// `whole_interval` ago. Answers what to ask it with.
+    pub fn asked(&mut self, now: Millis, whole_interval: Duration) -> Before {
         self.since_asked = Some(Vec::new());
+        let is_recent = self.whole_at.is_some_and(|at| at <= now && now.since(at) < whole_interval);
+        let cursor = self.cursor.filter(|_| is_recent && self.inventory.is_some());
+        Before { cursor, list: self.list.clone() }
+    }
+
+    /// The host is to tell everything next: it may be another one, or what it told made no sense.
+    pub fn doubt(&mut self) {
+        self.cursor = None;
     }
 
     /// The list failed: what was known stays.
@@ -41,10 +98,25 @@ impl Holdings {
         self.since_asked = None;
     }
 
-    /// The list that was asked for at `at` came.
-    pub fn answered(&mut self, listed: Listed, at: Millis) -> Arc<Inventory> {
-        let Listed { files, unreadable_names } = listed;
-        let mut inventory = Inventory { files, unreadable_names, at };
+    /// The answer to what was asked at `at` came.
+    pub fn answered(&mut self, answered: Answered, at: Millis) -> Arc<Inventory> {
+        let Answered { extent, cursor, listed } = answered;
+        let Listed { files, gone, unreadable_names } = listed;
+        let mut inventory = match (extent, &self.inventory) {
+            (Extent::Changes, Some(before)) => {
+                let files = (&before.files | files) - gone;
+                Inventory { files, unreadable_names: before.unreadable_names, at }
+            }
+            (Extent::Whole(list), _) => {
+                self.list = list;
+                self.whole_at = Some(at);
+                Inventory { files, unreadable_names, at }
+            }
+            // Only what was told whole is asked for changes; were it otherwise, they would be all
+            // that is known to be there.
+            (Extent::Changes, None) => Inventory { files, unreadable_names, at },
+        };
+        self.cursor = cursor;
         for change in self.since_asked.take().unwrap_or_default() {
             change.make(&mut inventory);
         }
@@ -94,8 +166,28 @@ impl Change {
 mod tests {
     use super::*;
 
-    fn listed(files: &[u32]) -> Listed {
-        Listed { files: files.iter().copied().collect(), unreadable_names: 0 }
+    const WHOLE_INTERVAL: Duration = Duration::from_secs(1800);
+
+    fn listed(files: &[u32]) -> Answered {
+        let listed = Listed { files: files.iter().copied().collect(), ..Listed::default() };
+        Answered { extent: Extent::Whole(None), cursor: None, listed }
+    }
+
+    fn cursor(change: u64) -> Option<InventoryCursor> {
+        Some(InventoryCursor { instance: 1, change })
+    }
+
+    fn changes(held: &[u32], gone: &[u32], to: u64) -> Answered {
+        let listed = Listed {
+            files: held.iter().copied().collect(),
+            gone: gone.iter().copied().collect(),
+            unreadable_names: 0,
+        };
+        Answered { extent: Extent::Changes, cursor: cursor(to), listed }
+    }
+
+    fn ask(holdings: &mut Holdings, at: i64) -> Option<InventoryCursor> {
+        holdings.asked(Millis(at), WHOLE_INTERVAL).cursor
     }
 
     fn files(holdings: &Holdings) -> Option<Vec<u32>> {
@@ -107,10 +199,10 @@ mod tests {
         let mut holdings = Holdings::default();
         assert!(!holdings.arrived(FileId(1)));
         assert_eq!(files(&holdings), None);
-        holdings.asked();
+        ask(&mut holdings, 1);
         holdings.not_answered();
         assert_eq!(files(&holdings), None);
-        holdings.asked();
+        ask(&mut holdings, 1);
         holdings.answered(listed(&[]), Millis(1));
         assert_eq!(files(&holdings), Some(vec![]));
     }
@@ -118,10 +210,10 @@ mod tests {
     #[test]
     fn an_older_list_does_not_undo_what_came_after_it_was_asked_for() {
         let mut holdings = Holdings::default();
-        holdings.asked();
+        ask(&mut holdings, 1);
         holdings.answered(listed(&[1, 2]), Millis(1));
 
-        holdings.asked();
+        ask(&mut holdings, 1);
         assert!(holdings.arrived(FileId(3)));
         assert!(holdings.gone(FileId(1)));
         assert!(holdings.gone(FileId(2)));
@@ -132,17 +224,41 @@ mod tests {
         assert_eq!(before.files.iter().collect::<Vec<_>>(), [2, 3]);
 
         // The next list was asked for after all of that: it alone counts.
-        holdings.asked();
+        ask(&mut holdings, 1);
         holdings.answered(listed(&[1]), Millis(3));
         assert_eq!(files(&holdings), Some(vec![1]));
     }
 
     #[test]
+    fn changes_are_asked_for_until_everything_is_due_or_in_doubt() {
+        let mut holdings = Holdings::default();
+        assert_eq!(ask(&mut holdings, 0), None);
+        holdings.answered(Answered { cursor: cursor(3), ..listed(&[1, 2]) }, Millis(0));
+        assert_eq!(ask(&mut holdings, 10), cursor(3));
+        assert!(holdings.arrived(FileId(9)));
+        holdings.answered(changes(&[2, 3], &[1, 7], 5), Millis(10));
+        assert_eq!(files(&holdings), Some(vec![2, 3, 9]));
+        assert_eq!(
+            (holdings.inventory().unwrap().at, holdings.whole_at()),
+            (Millis(10), Some(Millis(0)))
+        );
+
+        assert_eq!(ask(&mut holdings, 20), cursor(5));
+        holdings.not_answered();
+        assert_eq!(ask(&mut holdings, 30), cursor(5), "what was not answered is asked again");
+        holdings.not_answered();
+        assert_eq!(ask(&mut holdings, 1_800_000), None, "everything is due");
+        holdings.not_answered();
+        holdings.doubt();
+        assert_eq!(ask(&mut holdings, 40), None);
+    }
+
+    #[test]
     fn a_failed_list_changes_nothing() {
         let mut holdings = Holdings::default();
-        holdings.asked();
+        ask(&mut holdings, 1);
         holdings.answered(listed(&[1]), Millis(1));
-        holdings.asked();
+        ask(&mut holdings, 1);
         holdings.arrived(FileId(2));
         holdings.not_answered();
         assert_eq!(files(&holdings), Some(vec![1, 2]));

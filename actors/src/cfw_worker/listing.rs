@@ -13,13 +13,18 @@ pub enum ListForm {
     /// `GET /inventory` of a Reelyard worker: `size modified-ms percent-encoded-name` per line,
     /// then `end <count>`.
     Inventory,
+    /// `GET /inventory?since=` of a Reelyard worker: `+ size modified-ms percent-encoded-name` or
+    /// `- percent-encoded-name` per line, then `end <count>`.
+    Changes,
 }
 
-/// A whole list.
+/// A whole list, or all changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listed {
-    /// The files, by their process-wide ids.
+    /// The files that are there, by their process-wide ids.
     pub files: RoaringBitmap,
+    /// The names that have no file. Only changes tell of such.
+    pub gone: RoaringBitmap,
     /// Entries whose names cannot be file names.
     pub unreadable_names: u64,
 }
@@ -89,7 +94,7 @@ impl ListReader {
                 self.take_names(lines);
                 Ok(())
             }
-            ListForm::Inventory => self.take_inventory(lines),
+            ListForm::Inventory | ListForm::Changes => self.take_inventory(lines),
         }
     }
 
@@ -106,19 +111,24 @@ impl ListReader {
     }
 
     fn take_inventory<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>) -> Result<(), BadList> {
-        let mut names = Vec::new();
+        let (mut names, mut gone) = (Vec::new(), Vec::new());
         let read = self.lines;
         for (line, number) in lines.zip(read + 1..) {
             let bad = BadList::Line { line: number };
             if self.told.is_some() {
                 return Err(bad);
             }
-            match InventoryLine::parse(line).ok_or(bad)? {
+            match InventoryLine::parse(self.form, line).ok_or(bad)? {
                 InventoryLine::File { name } => names.push(name),
+                InventoryLine::Gone { name } => gone.push(name),
                 InventoryLine::End { count } => self.told = Some(count),
             }
         }
         self.take_names(names.iter().map(Vec::as_slice));
+        self.lines += gone.len() as u64;
+        // A name that nobody has met is nowhere anyway.
+        let met = gone.iter().filter_map(|name| self.names.find(name));
+        self.listed.gone.extend(met.map(|file| file.0));
         Ok(())
     }
 
@@ -130,11 +140,11 @@ impl ListReader {
         }
         match (self.form, self.told) {
             (ListForm::Names, _) => Ok(self.listed),
-            (ListForm::Inventory, None) => Err(BadList::Torn { lines: self.lines }),
-            (ListForm::Inventory, Some(told)) if told != self.lines => {
+            (_, None) => Err(BadList::Torn { lines: self.lines }),
+            (_, Some(told)) if told != self.lines => {
                 Err(BadList::Miscounted { lines: self.lines, told })
             }
-            (ListForm::Inventory, Some(_)) => Ok(self.listed),
+            (_, Some(_)) => Ok(self.listed),
         }
     }
 }
@@ -142,28 +152,38 @@ impl ListReader {
 /// One line of `GET /inventory`.
 enum InventoryLine {
     File { name: Vec<u8> },
+    Gone { name: Vec<u8> },
     End { count: u64 },
 }
 
 impl InventoryLine {
-    fn parse(line: &[u8]) -> Option<Self> {
+    fn parse(form: ListForm, line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
-        let mut words = line.split(' ');
-        let (first, second, third) = (words.next()?, words.next()?, words.next());
-        if words.next().is_some() {
-            return None;
+        if let Some(count) = line.strip_prefix("end ") {
+            return Some(InventoryLine::End { count: count.parse().ok()? });
         }
-        match third {
-            None if first == "end" => Some(InventoryLine::End { count: second.parse().ok()? }),
-            None => None,
-            Some(name) => {
-                // Size and time are told for people and audits; a line without them is no line.
-                first.parse::<u64>().ok()?;
-                second.parse::<i64>().ok()?;
-                Some(InventoryLine::File { name: percent_decode(name.as_bytes()).collect() })
-            }
+        if form != ListForm::Changes {
+            return Some(InventoryLine::File { name: name_of_file(line)? });
+        }
+        match line.split_once(' ')? {
+            ("+", file) => Some(InventoryLine::File { name: name_of_file(file)? }),
+            ("-", name) => Some(InventoryLine::Gone { name: decoded(name)? }),
+            _ => None,
         }
     }
+}
+
+/// The name in `size modified-ms percent-encoded-name`. Size and time are told for people and
+/// audits; a line without them is no line.
+fn name_of_file(line: &str) -> Option<Vec<u8>> {
+    let mut words = line.splitn(3, ' ');
+    words.next()?.parse::<u64>().ok()?;
+    words.next()?.parse::<i64>().ok()?;
+    decoded(words.next()?)
+}
+
+fn decoded(name: &str) -> Option<Vec<u8>> {
+    (!name.contains(' ')).then(|| percent_decode(name.as_bytes()).collect())
 }
 
 #[cfg(test)]
@@ -223,5 +243,25 @@ mod tests {
             assert!(read(ListForm::Inventory, text, 4096).is_err());
         }
         assert_eq!(read(ListForm::Inventory, b"end 0\n", 1), Ok((vec![], 0)));
+    }
+
+    #[test]
+    fn changes_tell_what_is_there_and_what_is_not() {
+        let names = NameTable::new();
+        names.intern_all([&b"old"[..]]);
+        let text = b"+ 12 1795240648713 a%20b\n- old\n- never%20met\nend 3\n";
+        for step in [1, 5, 4096] {
+            let mut reader = ListReader::new(ListForm::Changes, names.clone());
+            text.chunks(step).for_each(|piece| reader.push(piece).unwrap());
+            let listed = reader.finish().unwrap();
+            assert_eq!(listed.gone.iter().collect::<Vec<_>>(), [0]);
+            assert_eq!(listed.files.iter().collect::<Vec<_>>(), [1]);
+        }
+        let bad: [&[u8]; 5] =
+            [b"1 1 a\nend 1\n", b"+ a\nend 1\n", b"- a b\nend 1\n", b"-\nend 1\n", b"- a\n"];
+        for text in bad {
+            assert!(read(ListForm::Changes, text, 4096).is_err());
+        }
+        assert!(read(ListForm::Inventory, b"- a\nend 1\n", 4096).is_err());
     }
 }

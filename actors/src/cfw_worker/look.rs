@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tracing::info;
 
 use super::client::{HostClient, Program, WorkerWord};
-use super::listing::Listed;
+use super::holdings::{Answered, Before, Extent};
 use super::{AskFailure, Call, CfwWorker, DiskFigures, Inventory, Refresh};
 use crate::clock::Millis;
 use crate::host::{HostKind, HostRole};
@@ -28,9 +28,16 @@ struct Looked {
 
 /// What a destination told of its copies.
 struct Copies {
-    listed: Result<Listed, AskFailure>,
+    answered: Result<Answered, AskFailure>,
     /// None when it was not asked for, behind a list that failed.
     disk: Option<Result<DiskFigures, AskFailure>>,
+}
+
+/// What is known before a look.
+struct Known {
+    program: Program,
+    before: Before,
+    on_trial: bool,
 }
 
 /// One look: first what the host is, then what it holds and its disk at the same time. On a trial
@@ -40,7 +47,7 @@ async fn look_at(
     role: HostRole,
     names: NameTable,
     asked: Millis,
-    on_trial: bool,
+    known: Known,
 ) -> Looked {
     let (program, word) = match client.program().await {
         Ok(told) => told,
@@ -49,15 +56,18 @@ async fn look_at(
     if !role.is_destination() {
         return Looked { asked, program: Ok(program), word, copies: None };
     }
-    let (listed, disk) = if on_trial {
-        let listed = client.list(program.kind, names).await;
-        let disk = if listed.is_ok() { Some(client.disk().await) } else { None };
-        (listed, disk)
+    // Another program has other files.
+    let before = if program == known.program { known.before } else { Before::default() };
+    let (answered, disk) = if known.on_trial {
+        let answered = client.list(program.kind, names, before).await;
+        let disk = if answered.is_ok() { Some(client.disk().await) } else { None };
+        (answered, disk)
     } else {
-        let (listed, disk) = tokio::join!(client.list(program.kind, names), client.disk());
-        (listed, Some(disk))
+        let listing = client.list(program.kind, names, before);
+        let (answered, disk) = tokio::join!(listing, client.disk());
+        (answered, Some(disk))
     };
-    Looked { asked, program: Ok(program), word, copies: Some(Copies { listed, disk }) }
+    Looked { asked, program: Ok(program), word, copies: Some(Copies { answered, disk }) }
 }
 
 impl Looked {
@@ -82,10 +92,13 @@ impl CfwWorker {
         debug_assert!(self.looking_for.is_none(), "two looks at one host at the same time");
         self.looks += 1;
         self.looking_for = Some(replies);
-        self.holdings.asked();
         let asked = self.clock.now();
-        let on_trial = self.breaker.standing(asked).on_probation();
-        let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, on_trial);
+        let known = Known {
+            program: self.program.clone(),
+            before: self.holdings.asked(asked, self.settings.full_inventory_interval),
+            on_trial: self.breaker.standing(asked).on_probation(),
+        };
+        let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, known);
         // Spawned by itself, so that reading a long list does not run inside the actor.
         let looking = fut::wrap_future::<_, Self>(tokio::spawn(look));
         ctx.spawn(looking.map(move |looked, worker, ctx| {
@@ -116,7 +129,11 @@ impl CfwWorker {
             }
         };
         if matches!(answer, Ok(_) | Err(AskFailure::NotAsked(_))) {
-            self.look_schedule.answered(asked, fastrand::f64());
+            let interval = match self.holdings.follows_changes() {
+                true => self.settings.changes_interval,
+                false => self.settings.inventory_interval,
+            };
+            self.look_schedule.answered(asked, interval, fastrand::f64());
             if self.breaker.standing(self.clock.now()).on_probation() {
                 // The next step is taken as soon as it would be after a failure.
                 self.look_schedule.failed(self.clock.now());
@@ -149,21 +166,28 @@ impl CfwWorker {
 
     fn take_copies(
         &mut self,
-        Copies { listed, disk }: Copies,
+        Copies { answered, disk }: Copies,
         asked: Millis,
     ) -> Result<Arc<Inventory>, AskFailure> {
         if let Some(disk) = disk {
             self.take_disk(disk, asked);
         }
-        self.judge(Call::List, &listed);
-        match listed {
-            Ok(listed) => Ok(self.holdings.answered(listed, asked)),
+        self.judge(Call::List, &answered);
+        match answered {
+            Ok(answered) => {
+                let is_whole = matches!(answered.extent, Extent::Whole(_));
+                self.whole_lists += u64::from(is_whole);
+                Ok(self.holdings.answered(answered, asked))
+            }
             Err(failure) => {
                 let call = match self.program.kind {
                     HostKind::Reelyard { .. } => "GET /inventory",
                     _ => "GET /files",
                 };
                 self.note(call, &failure);
+                if matches!(failure, AskFailure::Garbled(_)) {
+                    self.holdings.doubt();
+                }
                 Err(failure)
             }
         }
@@ -194,7 +218,8 @@ impl CfwWorker {
         match disk {
             Ok(disk) => {
                 self.disk = Some((disk, asked));
-                self.disk_schedule.answered(asked, fastrand::f64());
+                let interval = self.settings.disk_interval;
+                self.disk_schedule.answered(asked, interval, fastrand::f64());
                 true
             }
             Err(failure) => {

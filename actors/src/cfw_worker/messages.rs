@@ -216,6 +216,8 @@ pub struct HostView {
     pub looks: u64,
     /// How many of them failed.
     pub failed_looks: u64,
+    /// How many told everything it holds; the others that succeeded, what had changed.
+    pub whole_lists: u64,
     /// Copies deleted there.
     pub deleted: u64,
 }
@@ -239,6 +241,7 @@ impl HostView {
             last_failure: None,
             looks: 0,
             failed_looks: 0,
+            whole_lists: 0,
             deleted: 0,
         }
     }
@@ -253,6 +256,10 @@ pub struct InventoryView {
     pub unreadable_names: u64,
     /// When it was asked.
     pub at: Millis,
+    /// When it was last asked for everything; in between it was asked for what changed.
+    pub whole_at: Option<Millis>,
+    /// Whether it tells what changed.
+    pub follows_changes: bool,
 }
 
 /// Something that went wrong with a host.

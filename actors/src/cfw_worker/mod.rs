@@ -13,6 +13,7 @@ pub mod holdings;
 pub mod listing;
 mod look;
 mod messages;
+pub mod old_list;
 pub mod schedule;
 mod settings;
 
@@ -88,6 +89,8 @@ pub struct CfwWorker {
     last_failure: Option<FailureView>,
     looks: u64,
     failed_looks: u64,
+    /// How many lists told everything.
+    whole_lists: u64,
     copies_deleted: u64,
     view: HostViewHandle,
     timer: Option<SpawnHandle>,
@@ -130,6 +133,7 @@ impl CfwWorker {
             last_failure: None,
             looks: 0,
             failed_looks: 0,
+            whole_lists: 0,
             copies_deleted: 0,
             view: HostViewHandle::new(ArcSwap::from_pointee(HostView::unasked(host, role))),
             timer: None,
@@ -242,6 +246,8 @@ impl CfwWorker {
             files: inventory.files.len(),
             unreadable_names: inventory.unreadable_names,
             at: inventory.at,
+            whole_at: self.holdings.whole_at(),
+            follows_changes: self.holdings.follows_changes(),
         });
         self.view.store(Arc::new(HostView {
             host: self.host,
@@ -261,6 +267,7 @@ impl CfwWorker {
             last_failure: self.last_failure.clone(),
             looks: self.looks,
             failed_looks: self.failed_looks,
+            whole_lists: self.whole_lists,
             deleted: self.copies_deleted,
         }));
     }
@@ -288,6 +295,7 @@ impl Handler<Probe> for CfwWorker {
                     worker.answers = Some(Ok(()));
                     if is_new_or_back {
                         worker.breaker.came_back(worker.clock.now());
+                        worker.holdings.doubt();
                         // Another program with other files may answer there now. On probation the
                         // call that is under way comes first.
                         if worker.is_on_trial().is_none() {

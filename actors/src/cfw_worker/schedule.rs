@@ -41,9 +41,11 @@ impl Schedule {
         self.next = Millis(i64::MIN);
     }
 
-    /// It was answered, having been asked at `asked`. `draw` is even in `[0, 1)`.
-    pub fn answered(&mut self, asked: Millis, draw: f64) {
+    /// It was answered, having been asked at `asked`, and is due again about `interval` later.
+    /// `draw` is even in `[0, 1)`.
+    pub fn answered(&mut self, asked: Millis, interval: Duration, draw: f64) {
         self.failures = 0;
+        self.interval = interval;
         self.next = asked.after(self.interval.mul_f64(1.0 + JITTER * (2.0 * draw - 1.0)));
     }
 
@@ -63,7 +65,7 @@ mod tests {
     fn failures_are_retried_sooner_than_the_interval_and_less_and_less_often() {
         let mut schedule = Schedule::new(Duration::from_secs(30));
         assert!(schedule.is_due(Millis(0)));
-        schedule.answered(Millis(0), 0.5);
+        schedule.answered(Millis(0), Duration::from_secs(30), 0.5);
         assert_eq!(schedule.next(), Millis(30_000));
         let pauses: Vec<i64> = (0..5)
             .map(|_| {
@@ -72,7 +74,7 @@ mod tests {
             })
             .collect();
         assert_eq!(pauses, [5000, 10_000, 20_000, 30_000, 30_000]);
-        schedule.answered(Millis(0), 0.0);
+        schedule.answered(Millis(0), Duration::from_secs(30), 0.0);
         assert_eq!(schedule.next(), Millis(27_000));
         schedule.failed(Millis(0));
         assert_eq!(schedule.next(), Millis(5000));
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_does_not_stop_the_questions() {
         let mut schedule = Schedule::new(Duration::from_secs(30));
-        schedule.answered(Millis(1_000_000), 0.5);
+        schedule.answered(Millis(1_000_000), Duration::from_secs(30), 0.5);
         assert!(!schedule.is_due(Millis(1_029_999)));
         assert!(schedule.is_due(Millis(1_030_000)));
         assert!(schedule.is_due(Millis(500_000)));

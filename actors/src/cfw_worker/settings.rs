@@ -15,8 +15,13 @@ pub struct CfwWorkerSettings {
     pub call_timeout: Duration,
     /// How long a list of files may take as a whole. Old cfws cut theirs after 5 s themselves.
     pub list_timeout: Duration,
-    /// How often a destination is asked for what it holds.
+    /// How often a destination is asked for everything it holds that cannot tell changes: an old
+    /// cfw, or a worker whose file system tells it of none.
     pub inventory_interval: Duration,
+    /// How often one that can is asked for what changed.
+    pub changes_interval: Duration,
+    /// How often it is asked for everything all the same.
+    pub full_inventory_interval: Duration,
     /// How often a destination is asked for its disk.
     pub disk_interval: Duration,
     /// Sent to Reelyard workers, and to nobody else.
@@ -38,6 +43,8 @@ impl Default for CfwWorkerSettings {
             call_timeout: Duration::from_secs(5),
             list_timeout: Duration::from_secs(60),
             inventory_interval: Duration::from_secs(60),
+            changes_interval: Duration::from_secs(10),
+            full_inventory_interval: Duration::from_secs(1800),
             disk_interval: Duration::from_secs(30),
             token: None,
             max_list_bytes: 512 << 20,

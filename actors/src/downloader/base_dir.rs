@@ -8,7 +8,7 @@ pub use temp_file::{ALIGNMENT, TempFile};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -103,6 +103,25 @@ impl BaseDir {
     /// The temporary files, whoever made them.
     pub fn temp_entries(&self) -> io::Result<Vec<Entry>> {
         entries_of(&self.temp)
+    }
+
+    /// What stands at `name`; none when there is nothing, or a directory.
+    pub fn entry(&self, name: &FileName) -> io::Result<Option<Entry>> {
+        match self.lstat(name) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(None),
+            Ok(stat) => Ok(Some(Entry {
+                name: name.clone(),
+                size: u64::try_from(stat.st_size).unwrap_or(0),
+                modified: modified_at(&stat),
+            })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The open directory, to be watched.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
     }
 
     fn lstat(&self, name: &FileName) -> Result<Stat, Errno> {

@@ -17,6 +17,7 @@ pub mod fetch;
 pub mod file_identity;
 pub mod group_sync;
 pub mod hash_desk;
+pub mod inventory;
 pub mod managers;
 mod messages;
 pub mod node_link;

@@ -8,7 +8,13 @@
 //! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
 //! - `GET  /info` (worker): [`WorkerInfo`].
 //! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
-//!   then a last line `end <count>`; a list without it is torn and means nothing.
+//!   then a last line `end <count>`; a list without it is torn and means nothing. The header
+//!   `Reelyard-Inventory` carries a cursor ([`InventoryCursor`]) where the worker notices changes.
+//! - `GET  /inventory?since=<cursor>` (worker): what changed since. An answer with the header
+//!   `Reelyard-Inventory-Since` (the same cursor) is lines of `+ size modified-ms name` for a file
+//!   that is there, perhaps another one than before, and `- name` for a name without a file, each
+//!   name once, in no order; then `end <count>`. An answer without that header is a whole list:
+//!   the worker was started anew, has forgotten changes so old, or is too old to know of cursors.
 //! - `DELETE /files/{name}` (worker): cfw's call; with the header `Reelyard-Epoch` it is refused
 //!   with 412 when the worker has seen a higher epoch.
 //! - A node shows who it is with its calls of `/inventory` and `DELETE`: the header
@@ -41,6 +47,45 @@ pub const EPOCH_HEADER: &str = "Reelyard-Epoch";
 /// Header of an answer with a file's bytes: the BLAKE3 hash of the whole file that the `ETag` names,
 /// in hex, where the source knows it already. What has that hash need not be asked about again.
 pub const CONTENT_HASH_HEADER: &str = "Reelyard-Blake3";
+
+/// Header of an inventory: the cursor from which to ask for changes next.
+pub const INVENTORY_HEADER: &str = "Reelyard-Inventory";
+
+/// Header of an inventory that is only changes: the cursor they were asked from.
+pub const INVENTORY_SINCE_HEADER: &str = "Reelyard-Inventory-Since";
+
+/// A point in the changes of one worker's inventory. Written as `<instance, hex>.<change>`; its
+/// parts mean something only to the worker that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InventoryCursor {
+    /// One unbroken watch of one worker.
+    pub instance: u64,
+    /// How many changes it had seen.
+    pub change: u64,
+}
+
+impl std::fmt::Display for InventoryCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:x}.{}", self.instance, self.change)
+    }
+}
+
+/// A text is no [`InventoryCursor`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a cursor is <hex>.<number>")]
+pub struct BadInventoryCursor;
+
+impl std::str::FromStr for InventoryCursor {
+    type Err = BadInventoryCursor;
+
+    fn from_str(text: &str) -> Result<Self, BadInventoryCursor> {
+        let (instance, change) = text.split_once('.').ok_or(BadInventoryCursor)?;
+        Ok(InventoryCursor {
+            instance: u64::from_str_radix(instance, 16).map_err(|_| BadInventoryCursor)?,
+            change: change.parse().map_err(|_| BadInventoryCursor)?,
+        })
+    }
+}
 
 /// The number of a task: Unix nanoseconds at creation, unique. cfm writes it as a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use reelyard_actors::cfw_worker::holdings::Holdings;
+use reelyard_actors::cfw_worker::holdings::{Answered, Extent, Holdings};
 use reelyard_actors::cfw_worker::listing::{ListForm, ListReader};
 use reelyard_actors::cfw_worker::schedule::Schedule;
 use reelyard_actors::cfw_worker::{DiskFigures, HostObserved};
@@ -147,7 +147,8 @@ impl Node {
         let now = self.clock(context);
         let Some(watch) = self.watches.get_mut(&host) else { return };
         watch.look = Some(Look { asked: now, lists: false, disks: false, listed: false, refresh });
-        watch.holdings.asked();
+        // A simulated worker tells everything each time.
+        watch.holdings.asked(now, Duration::ZERO);
         self.ask(context, host, Call::Info, CALL_TIMEOUT, Asking::Info(now));
     }
 
@@ -263,7 +264,8 @@ impl Node {
         });
         let whole = listed.is_some();
         if let Some(listed) = listed {
-            watch.holdings.answered(listed, asked);
+            let answered = Answered { extent: Extent::Whole(None), cursor: None, listed };
+            watch.holdings.answered(answered, asked);
         }
         if let Some(look) = &mut watch.look {
             look.lists = true;
@@ -292,7 +294,7 @@ impl Node {
             match disk {
                 Some(disk) => {
                     watch.disk = Some((disk, asked));
-                    watch.disk_schedule.answered(asked, draw);
+                    watch.disk_schedule.answered(asked, DISK_EVERY, draw);
                 }
                 None => watch.disk_schedule.failed(now),
             }
@@ -325,7 +327,7 @@ impl Node {
         let Some(look) = watch.look.take() else { return };
         watch.holdings.not_answered();
         if brought {
-            watch.list_schedule.answered(look.asked, draw);
+            watch.list_schedule.answered(look.asked, LIST_EVERY, draw);
             self.tell_again(context, host);
         } else {
             watch.list_schedule.failed(now);

@@ -88,7 +88,7 @@ fn meaningless(entry: &Entry, draft: &mut Draft) {
         }
         "watcher.fire_initial_event" => "a node always plans when it starts",
         "watcher.event_timeout_sec" | "watcher.poll_interval_sec" => {
-            "the inputs are looked at every catalog.poll_interval"
+            "changes are seen at once, and looked for every catalog.poll_interval"
         }
         "runner.between_events_run_interval_sec" | "runner.periodic_run_interval_sec" => {
             "planning follows what happens, not a clock"

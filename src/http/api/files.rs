@@ -108,7 +108,9 @@ impl<'a> Shelf<'a> {
     fn shown(&self, file: FileId, name: &FileName) -> FileView {
         let ranking = self.catalog.ranking.as_ref();
         let task = self.copying.get(name);
-        let size = ranking.and_then(|ranking| ranking.size(file));
+        // What hitcount.history tells is only a hint.
+        let seen = self.catalog.master_sizes.get(file);
+        let size = seen.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
         let placements = self.tasks.placements.iter();
         let placed_on: Vec<_> =
             placements.filter(|(_, files)| files.contains(file.0)).map(|(host, _)| *host).collect();

@@ -83,6 +83,7 @@ fn file(setting: &str, input: &view::InputView) -> InputView {
         state: input_state(&input.state),
         detail: input.state.problem(),
         read: input.read_at,
+        noticed_by: input.noticed_by.as_ref().map(noticed_by),
         rows: input.tally.rows.saturating_sub(input.tally.bad()),
         bad_rows: input.tally.bad(),
         first_bad_rows: input.tally.first_bad.iter().map(bad_row).collect(),
@@ -95,6 +96,7 @@ fn source_dir(dir: &SourceDirView) -> InputView {
         state: input_state(&dir.state),
         detail: dir.state.problem(),
         read: dir.listed_at,
+        noticed_by: dir.noticed_by.as_ref().map(noticed_by),
         rows: dir.files,
         ..unset("source_dirs")
     }
@@ -107,6 +109,7 @@ fn unset(setting: &str) -> InputView {
         state: InputState::Unset,
         detail: None,
         read: None,
+        noticed_by: None,
         rows: 0,
         bad_rows: 0,
         first_bad_rows: Vec::new(),
@@ -116,9 +119,17 @@ fn unset(setting: &str) -> InputView {
 fn input_state(state: &view::InputState) -> InputState {
     match state {
         view::InputState::NotRead => InputState::Pending,
-        view::InputState::Ok | view::InputState::Changing => InputState::Good,
+        view::InputState::Ok => InputState::Good,
+        view::InputState::Changing => InputState::Changing,
         view::InputState::Missing => InputState::Missing,
         view::InputState::Unreadable { .. } => InputState::Unreadable,
+    }
+}
+
+fn noticed_by(by: &view::NoticedBy) -> String {
+    match by {
+        view::NoticedBy::Events => "events".to_owned(),
+        view::NoticedBy::Polling { why } => format!("polling: {why}"),
     }
 }
 

@@ -6,11 +6,14 @@ use std::sync::atomic::Ordering;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use reelyard_actors::cfw_worker::{Deleted, DiskFigures};
-use reelyard_actors::downloader::base_dir::BaseDir;
+use reelyard_actors::downloader::base_dir::{BaseDir, Entry};
+use reelyard_actors::downloader::inventory::{Change, Stock};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::manager::MANAGER_HEADER;
 use reelyard_actors::names::{BadFileName, FileName};
-use reelyard_actors::wire::worker::{Deed, EPOCH_HEADER, WorkerInfo};
+use reelyard_actors::wire::worker::{
+    Deed, EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, WorkerInfo,
+};
 use serde::Serialize;
 
 use super::WorkerHttp;
@@ -35,7 +38,7 @@ pub async fn answer(request: HttpRequest, http: web::Data<WorkerHttp>) -> HttpRe
         Call::Disk => disk(&http).await,
         Call::Delete(name) => delete(&request, &http, name).await,
         Call::Info => info(&http),
-        Call::Inventory => inventory(&http).await,
+        Call::Inventory => inventory(&request, &http).await,
         Call::Clean(path) => moved(&request, &path).finish(),
         Call::WithoutSlash(path) => without_slash(&request, &path),
         Call::Method => HttpResponse::MethodNotAllowed().finish(),
@@ -76,7 +79,15 @@ async fn from_disk<T: Send + 'static>(
     ask: impl FnOnce(&BaseDir) -> std::io::Result<T> + Send + 'static,
 ) -> Option<T> {
     let base = Arc::clone(http.base.as_ref()?);
-    match web::block(move || ask(&base)).await {
+    blocking(what, move || ask(&base)).await
+}
+
+/// Does what blocks on the base directory off the server's threads. None when it fails.
+async fn blocking<T: Send + 'static>(
+    what: &'static str,
+    ask: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Option<T> {
+    match web::block(ask).await {
         Ok(Ok(answer)) => Some(answer),
         Ok(Err(error)) => {
             tracing::error!(%error, "{what} failed on the base directory");
@@ -188,17 +199,58 @@ fn info(http: &WorkerHttp) -> HttpResponse {
     json_line(HttpResponse::Ok().content_type(JSON), &info)
 }
 
-async fn inventory(http: &WorkerHttp) -> HttpResponse {
-    let Some(entries) = from_disk(http, "GET /inventory", BaseDir::entries).await else {
-        return HttpResponse::InternalServerError().content_type(TEXT).finish();
+async fn inventory(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
+    let since = cursor_asked(request);
+    let stock = match http.inventory.clone() {
+        Some(desk) => blocking("GET /inventory", move || desk.stock(since)).await,
+        None => None,
     };
+    let mut answer = HttpResponse::Ok();
+    answer.content_type(TEXT);
+    let body = match stock {
+        None => return HttpResponse::InternalServerError().content_type(TEXT).finish(),
+        Some(Stock::Whole { files, cursor }) => {
+            if let Some(cursor) = cursor {
+                answer.insert_header((INVENTORY_HEADER, cursor.to_string()));
+            }
+            lines_of(&files, file_line)
+        }
+        Some(Stock::Changes { changes, cursor }) => {
+            answer.insert_header((INVENTORY_HEADER, cursor.to_string()));
+            if let Some(since) = since {
+                answer.insert_header((INVENTORY_SINCE_HEADER, since.to_string()));
+            }
+            lines_of(&changes, change_line)
+        }
+    };
+    answer.body(body)
+}
+
+/// From where on changes are asked for. What is no cursor of ours is answered with everything.
+fn cursor_asked(request: &HttpRequest) -> Option<InventoryCursor> {
+    let mut settings = request.query_string().split('&');
+    settings.find_map(|setting| setting.strip_prefix("since="))?.parse().ok()
+}
+
+fn lines_of<T>(items: &[T], line: fn(&T) -> String) -> String {
     let mut body = String::new();
-    for entry in &entries {
-        let line = format!("{} {} {}\n", entry.size, entry.modified.0, entry.name.to_percent());
-        body.push_str(&line);
+    for item in items {
+        body.push_str(&line(item));
+        body.push('\n');
     }
-    body.push_str(&format!("end {}\n", entries.len()));
-    HttpResponse::Ok().content_type(TEXT).body(body)
+    body.push_str(&format!("end {}\n", items.len()));
+    body
+}
+
+fn file_line(file: &Entry) -> String {
+    format!("{} {} {}", file.size, file.modified.0, file.name.to_percent())
+}
+
+fn change_line(change: &Change) -> String {
+    match change {
+        Change::Held(file) => format!("+ {}", file_line(file)),
+        Change::Gone(name) => format!("- {}", name.to_percent()),
+    }
 }
 
 fn json_line(answer: &mut HttpResponseBuilder, value: &impl Serialize) -> HttpResponse {

@@ -14,6 +14,7 @@ use actix_web::{App, HttpServer, web};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
+use reelyard_actors::downloader::inventory::InventoryDesk;
 use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
@@ -32,6 +33,8 @@ const STOP_PATIENCE_SECONDS: u64 = 5;
 pub struct WorkerHttp {
     /// Where the copies are; none for a worker that is only a source.
     pub base: Option<Arc<BaseDir>>,
+    /// What they are, whole or as what changed; none for a worker that is only a source.
+    pub inventory: Option<Arc<InventoryDesk>>,
     /// Refuses deletions that a deposed leader decided.
     pub epochs: EpochGuard,
     /// With a token, `DELETE`, `/info` and `/inventory` need it. What cfw tells everybody (`/hb`,

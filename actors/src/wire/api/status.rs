@@ -47,6 +47,10 @@ pub struct InputView {
     /// When what is in use was read; missing when nothing was ever read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Millis>,
+    /// How changes of it are noticed: `events`, or `polling: ` and why. Missing before the first
+    /// look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noticed_by: Option<String>,
     /// How many good rows or entries it had then.
     pub rows: u64,
     /// How many rows could not be read.
@@ -65,6 +69,9 @@ pub enum InputState {
     Unset,
     /// It was not looked at yet.
     Pending,
+    /// It is being written and will be read once it keeps still. What was last read of it stays in
+    /// use.
+    Changing,
     /// It is not there. What was last read of it stays in use.
     Missing,
     /// It is there and cannot be read. What was last read of it stays in use.

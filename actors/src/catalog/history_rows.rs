@@ -1,0 +1,206 @@
+//! Rows of hitcount.history, read without knowing which names are graded, so that both files can be
+//! read at the same time. Pure; spec 1.2.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::address_lists::{AddressLists, AddressReader, ListNumber};
+use super::lines::{Line, LineSplitter};
+use super::rows::{RowFault, RowTally};
+use crate::names::{FileName, HashedName, NameHash, NameHasher};
+
+/// How many rows make a block. Names are looked up a block at a time: many independent look-ups
+/// in a row are several times as fast as the same between other work.
+const ROWS_PER_BLOCK: usize = 4096;
+
+/// Rows, as they stand in the file.
+#[derive(Debug, Default)]
+pub struct HistoryBlock {
+    rows: Vec<HistoryRow>,
+    /// The names, one behind the other.
+    names: Vec<u8>,
+    faulty: Vec<FaultyRow>,
+}
+
+/// What one row says.
+#[derive(Debug)]
+pub struct HistoryRow {
+    hash: NameHash,
+    /// Where its name ends among the block's names; it begins where the one before ends.
+    name_end: u32,
+    /// The destinations it lists.
+    pub list: ListNumber,
+    /// The size in bytes, if one is told.
+    pub size: Option<u64>,
+}
+
+/// What is wrong with a row.
+#[derive(Debug)]
+struct FaultyRow {
+    /// Behind how many rows of the block it stands; for one that is used, itself included.
+    behind: usize,
+    line: u64,
+    text: Box<[u8]>,
+    fault: RowFault,
+    /// Whether it only counts when the name of the row is graded.
+    if_graded: bool,
+}
+
+impl HistoryBlock {
+    /// The names of the rows, in order.
+    pub fn names(&self) -> impl Iterator<Item = HashedName<'_>> + Clone {
+        let mut start = 0;
+        self.rows.iter().map(move |row| {
+            let end = row.name_end as usize;
+            let name = &self.names[start..end];
+            start = end;
+            HashedName { name, hash: row.hash }
+        })
+    }
+
+    /// The rows, in order.
+    pub fn rows(&self) -> &[HistoryRow] {
+        &self.rows
+    }
+
+    /// Counts what is wrong with the rows, in order.
+    pub fn count_faults(&self, is_graded: impl Fn(usize) -> bool, tally: &mut RowTally) {
+        for FaultyRow { behind, line, text, fault, if_graded } in &self.faulty {
+            if !if_graded || is_graded(behind - 1) {
+                tally.fault(*line, *fault, text);
+            }
+        }
+    }
+}
+
+/// Reads the rows as their bytes arrive.
+#[derive(Debug)]
+pub struct HistoryRowReader {
+    lines: LineSplitter,
+    parser: Parser,
+}
+
+#[derive(Debug)]
+struct Parser {
+    hasher: NameHasher,
+    addresses: AddressReader,
+    /// Whole blocks.
+    blocks: Vec<HistoryBlock>,
+    /// The one that is being filled.
+    block: HistoryBlock,
+    rows: u64,
+}
+
+/// All rows that were not taken before.
+#[derive(Debug)]
+pub struct HistoryRows {
+    /// Block by block, in order.
+    pub blocks: Vec<HistoryBlock>,
+    /// What the numbers in them stand for.
+    pub lists: AddressLists,
+    /// How many rows there were, the bad ones too.
+    pub rows: u64,
+    /// Whether the last row has no line end.
+    pub torn: bool,
+}
+
+impl HistoryRowReader {
+    /// A reader for which only `destinations` count. `hasher` is that of the table in which the
+    /// names will be looked up.
+    pub fn new(hasher: NameHasher, destinations: BTreeSet<IpAddr>) -> Self {
+        let parser = Parser {
+            hasher,
+            addresses: AddressReader::new(destinations),
+            blocks: Vec::new(),
+            block: HistoryBlock::default(),
+            rows: 0,
+        };
+        HistoryRowReader { lines: LineSplitter::default(), parser }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        self.lines.feed(chunk, |number, line| self.parser.take(number, line, false));
+    }
+
+    /// The blocks that are whole, taken away.
+    pub fn take_blocks(&mut self) -> Vec<HistoryBlock> {
+        std::mem::take(&mut self.parser.blocks)
+    }
+
+    /// The input ended.
+    pub fn finish(mut self) -> HistoryRows {
+        let parser = &mut self.parser;
+        let torn = self.lines.finish(|number, line| parser.take(number, line, true));
+        let Parser { addresses, mut blocks, block, rows, .. } = self.parser;
+        blocks.push(block);
+        HistoryRows { blocks, lists: addresses.into_lists(), rows, torn }
+    }
+}
+
+impl Parser {
+    fn take(&mut self, number: u64, line: Line<'_>, torn: bool) {
+        // The first line is the header, whatever it holds.
+        if number == 1 {
+            return;
+        }
+        self.rows += 1;
+        match line {
+            Line::Overlong(start) => self.fault(number, start, RowFault::Overlong, false),
+            Line::Whole(row) => {
+                if let Err(fault) = self.read(number, row, torn) {
+                    self.fault(number, row, fault, false);
+                }
+            }
+        }
+        if self.block.rows.len() >= ROWS_PER_BLOCK {
+            self.blocks.push(std::mem::take(&mut self.block));
+        }
+    }
+
+    fn read(&mut self, number: u64, row: &[u8], torn: bool) -> Result<(), RowFault> {
+        let mut commas = memchr::memchr_iter(b',', row);
+        let mut comma = || commas.next().ok_or(RowFault::TooFewFields);
+        // Name, time of registration, bitrate, size, addresses, and what follows.
+        let (name_end, _time_end, bitrate_end, size_end) = (comma()?, comma()?, comma()?, comma()?);
+        let addresses_end = match comma() {
+            Ok(end) => end,
+            // The list of addresses is the last thing in a row that was cut: its last address may
+            // be cut into another one.
+            Err(fault) if torn => return Err(fault),
+            Err(_) => row.len(),
+        };
+        let name = &row[..name_end];
+        FileName::check(name)?;
+        let size = size_in(&row[bitrate_end + 1..size_end]);
+        let (list, all_readable) = self.addresses.read(&row[size_end + 1..addresses_end]);
+        self.block.push(self.hasher.hash(name), name, size, list);
+        if size.is_none() {
+            self.fault(number, row, RowFault::UnreadableSize, true);
+        }
+        if !all_readable {
+            self.fault(number, row, RowFault::UnreadableAddress, true);
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, line: u64, row: &[u8], fault: RowFault, if_graded: bool) {
+        let behind = self.block.rows.len();
+        self.block.faulty.push(FaultyRow { behind, line, text: row.into(), fault, if_graded });
+    }
+}
+
+impl HistoryBlock {
+    fn push(&mut self, hash: NameHash, name: &[u8], size: Option<u64>, list: ListNumber) {
+        self.names.extend_from_slice(name);
+        // A block is a few thousand names of at most 255 bytes.
+        let name_end = self.names.len() as u32;
+        self.rows.push(HistoryRow { hash, name_end, list, size });
+    }
+}
+
+/// A number of bytes. The largest number stands for none, and no file is so large.
+fn size_in(text: &[u8]) -> Option<u64> {
+    let size = std::str::from_utf8(text).ok()?.parse().ok();
+    size.filter(|&size| size != u64::MAX)
+}

@@ -1,0 +1,262 @@
+//! What a destination holds, told whole or as what changed since it was told last.
+//!
+//! The kernel tells of every name in the base directory that changes, by whomever: the worker's
+//! own copies and deletions, and other hands. What changed is remembered by name only; what stands
+//! there is looked at when it is asked for, so that an answer is never older than the question.
+
+pub mod changes;
+pub mod dir_watch;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use self::changes::ChangeLog;
+use self::dir_watch::DirWatch;
+use super::base_dir::{BaseDir, Entry};
+use crate::names::FileName;
+use crate::wire::worker::InventoryCursor;
+
+/// How many changed names are remembered: a node that asks every few seconds is never behind so
+/// many. Whoever is further behind is told everything.
+const REMEMBERED: usize = 1 << 16;
+
+/// What a destination holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stock {
+    /// Everything.
+    Whole {
+        /// The files, sorted by name.
+        files: Vec<Entry>,
+        /// From where on changes can be asked for; none where they go unnoticed.
+        cursor: Option<InventoryCursor>,
+    },
+    /// What changed since some cursor.
+    Changes {
+        /// Each name once.
+        changes: Vec<Change>,
+        /// From where on to ask next.
+        cursor: InventoryCursor,
+    },
+}
+
+/// What became of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is a file, perhaps another one than before.
+    Held(Entry),
+    /// There is no such file.
+    Gone(FileName),
+}
+
+/// Answers for what a base directory holds. Every call may block on the disk.
+#[derive(Debug)]
+pub struct InventoryDesk {
+    base: Arc<BaseDir>,
+    /// None while changes go unnoticed.
+    watched: Mutex<Option<Watched>>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    watch: DirWatch,
+    log: ChangeLog,
+}
+
+impl InventoryDesk {
+    /// A desk for `base`, which is watched from now on if it can be.
+    pub fn new(base: Arc<BaseDir>) -> Self {
+        let watched = begin(&base).inspect_err(tell_unwatched).ok();
+        InventoryDesk { base, watched: Mutex::new(watched) }
+    }
+
+    /// What changed since `cursor`; everything when that is not known, or without a cursor.
+    pub fn stock(&self, since: Option<InventoryCursor>) -> io::Result<Stock> {
+        let (cursor, names) = self.changed_since(since);
+        match (cursor, names) {
+            (Some(cursor), Some(names)) => {
+                let changes = names.into_iter().map(|name| self.look_at(&name));
+                Ok(Stock::Changes { changes: changes.collect::<io::Result<_>>()?, cursor })
+            }
+            // What changes while the files are listed lies behind the cursor and is told again.
+            (cursor, _) => Ok(Stock::Whole { files: self.base.entries()?, cursor }),
+        }
+    }
+
+    fn changed_since(
+        &self,
+        since: Option<InventoryCursor>,
+    ) -> (Option<InventoryCursor>, Option<Vec<Arc<FileName>>>) {
+        // A panic while it was held leaves at worst a change untaken, and no cursor behind it.
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watched.as_mut().is_some_and(Watched::catch_up) {
+            let was_watched = watched.is_some();
+            let begun = begin(&self.base);
+            *watched = begun
+                .inspect_err(|error| {
+                    if was_watched {
+                        tell_unwatched(error)
+                    }
+                })
+                .ok();
+        }
+        match &*watched {
+            Some(Watched { log, .. }) => {
+                (Some(log.cursor()), since.and_then(|since| log.since(since)))
+            }
+            None => (None, None),
+        }
+    }
+
+    fn look_at(&self, name: &FileName) -> io::Result<Change> {
+        let found = self.base.entry(name)?;
+        Ok(found.map_or_else(|| Change::Gone(name.clone()), Change::Held))
+    }
+}
+
+/// Begins a watch under a number that none before it had.
+fn begin(base: &BaseDir) -> io::Result<Watched> {
+    let watch = DirWatch::over(base.as_fd())?;
+    Ok(Watched { watch, log: ChangeLog::new(fastrand::u64(..), REMEMBERED) })
+}
+
+fn tell_unwatched(error: &io::Error) {
+    tracing::warn!(%error, "changes of the base directory go unnoticed: nodes get full lists");
+}
+
+impl Watched {
+    /// Takes in what changed; false when that is not all known.
+    fn catch_up(&mut self) -> bool {
+        let Watched { watch, log } = self;
+        let caught_up = watch.drain(|name| {
+            // The kernel tells only names that are file names.
+            if let Ok(name) = FileName::new(name) {
+                log.changed(name);
+            }
+        });
+        caught_up.unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::path::Path;
+
+    use super::*;
+    use crate::wire::worker::TaskId;
+
+    struct Place {
+        dir: tempfile::TempDir,
+        base: Arc<BaseDir>,
+        desk: InventoryDesk,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join("first"), "1").unwrap();
+            let base = Arc::new(BaseDir::open(dir.path()).unwrap());
+            Place { desk: InventoryDesk::new(Arc::clone(&base)), base, dir }
+        }
+
+        fn path(&self) -> &Path {
+            self.dir.path()
+        }
+
+        fn whole(&self) -> (Vec<String>, InventoryCursor) {
+            match self.desk.stock(None).unwrap() {
+                Stock::Whole { files, cursor } => {
+                    (files.iter().map(|file| file.name.to_string()).collect(), cursor.unwrap())
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+
+        /// What changed since, `+` and `-`, sorted.
+        fn changes(&self, since: InventoryCursor) -> (Vec<String>, InventoryCursor) {
+            match self.desk.stock(Some(since)).unwrap() {
+                Stock::Changes { changes, cursor } => {
+                    let mut shown: Vec<String> = changes.iter().map(shown).collect();
+                    shown.sort();
+                    (shown, cursor)
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn shown(change: &Change) -> String {
+        match change {
+            Change::Held(entry) => format!("+{} {}", entry.name, entry.size),
+            Change::Gone(name) => format!("-{name}"),
+        }
+    }
+
+    fn name(text: &str) -> FileName {
+        FileName::new(text).unwrap()
+    }
+
+    #[test]
+    fn copies_deletions_and_other_hands_are_told_at_the_next_question() {
+        let place = Place::new();
+        let (files, cursor) = place.whole();
+        assert_eq!(files, ["first"]);
+        assert_eq!(place.changes(cursor), (vec![], cursor));
+
+        let temp = place.base.create_temp(TaskId(1)).unwrap();
+        temp.file().write_all(b"copy").unwrap();
+        assert_eq!(place.changes(cursor).0, Vec::<String>::new(), "it is under way");
+        temp.publish(&name("copied")).unwrap();
+        place.base.unlink(&name("first")).unwrap();
+        fs::write(place.path().join("by hand"), "22").unwrap();
+        fs::create_dir(place.path().join("directory")).unwrap();
+        let (changes, later) = place.changes(cursor);
+        assert_eq!(changes, ["+by hand 2", "+copied 4", "-directory", "-first"]);
+
+        fs::rename(place.path().join("by hand"), place.path().join("copied")).unwrap();
+        assert_eq!(place.changes(later).0, ["+copied 2", "-by hand"]);
+        // An answer that was lost is asked for again.
+        assert_eq!(place.changes(cursor).0, ["+copied 2", "-by hand", "-directory", "-first"]);
+    }
+
+    #[test]
+    fn a_cursor_of_another_watch_gets_everything() {
+        let place = Place::new();
+        let (_, cursor) = place.whole();
+        for other in [
+            InventoryCursor { instance: cursor.instance ^ 1, ..cursor },
+            InventoryCursor { change: cursor.change + 1, ..cursor },
+        ] {
+            assert!(matches!(place.desk.stock(Some(other)).unwrap(), Stock::Whole { .. }));
+        }
+    }
+
+    #[test]
+    fn a_watch_that_is_lost_begins_anew_and_with_everything() {
+        let place = Place::new();
+        let (_, cursor) = place.whole();
+        *place.desk.watched.lock().unwrap() = None;
+        fs::write(place.path().join("unnoticed"), "").unwrap();
+        assert!(matches!(place.desk.stock(Some(cursor)).unwrap(), Stock::Whole { .. }));
+        let (files, cursor) = place.whole();
+        assert_eq!(files, ["first", "unnoticed"]);
+        fs::write(place.path().join("noticed"), "").unwrap();
+        assert_eq!(place.changes(cursor).0, ["+noticed 0"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_is_watched_on() {
+        let outer = tempfile::tempdir().unwrap();
+        let (before, after) = (outer.path().join("before"), outer.path().join("after"));
+        fs::create_dir(&before).unwrap();
+        let desk = InventoryDesk::new(Arc::new(BaseDir::open(&before).unwrap()));
+        let Stock::Whole { cursor, .. } = desk.stock(None).unwrap() else { panic!("no list") };
+        fs::rename(&before, &after).unwrap();
+        fs::create_dir(&before).unwrap();
+        fs::write(before.join("elsewhere"), "").unwrap();
+        fs::write(after.join("here"), "").unwrap();
+        let Stock::Changes { changes, .. } = desk.stock(cursor).unwrap() else { panic!("a list") };
+        assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), ["+here 0"]);
+    }
+}
