@@ -138,7 +138,7 @@ async fn a_resumed_copy_whose_hash_is_wrong_is_begun_anew() {
     let end = node.end_of(1).await;
     assert!(matches!(end, Said::Done { .. }), "{end:?}");
     assert!(copied(&rig) == contents);
-    assert_eq!(temps(&rig), [PathBuf::new(); 0]);
+    assert!(temps(&rig).is_empty());
     fetching.stop().await;
     serving.stop().await;
     node.stop().await;
