@@ -213,8 +213,8 @@ mod tests {
         assert_eq!(config.bandwidth.sources.by_host.len(), 1);
         let stranger = r#"bandwidth.destinations={ "10.0.0.1:1" = "1M" }"#;
         let told = faults(&layers(Some(file), &[], &[stranger]));
-        let what = "10.0.0.1:1 is not in hosts.destinations";
-        assert_eq!(told, [format!("--set bandwidth.destinations: bandwidth.destinations: {what}")]);
+        let what = "--set bandwidth.destinations: 10.0.0.1:1 is not in hosts.destinations";
+        assert_eq!(told, [what]);
     }
 
     #[test]
