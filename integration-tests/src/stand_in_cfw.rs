@@ -24,6 +24,9 @@ use tokio::sync::{Notify, watch};
 
 pub use polling::{Downloader, Polling};
 
+/// Stands among the calls when a list was read from the directory and is held back.
+pub const HELD_LIST: &str = "holding GET /files";
+
 /// A running stand-in. Dropping it stops it.
 pub struct StandInCfw {
     addr: HostAddr,
@@ -177,11 +180,14 @@ impl Drop for StandInCfw {
 
 impl Calls {
     fn note(&self, request: &HttpRequest) {
-        let call = format!("{} {}", request.method(), request.uri().path());
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).push(call);
         if request.headers().contains_key(AUTHORIZATION) {
             self.with_authorization.fetch_add(1, Ordering::SeqCst);
         }
+        self.take(format!("{} {}", request.method(), request.uri().path()));
+    }
+
+    fn take(&self, call: String) {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).push(call);
         self.more.notify_waiters();
     }
 }
@@ -194,7 +200,7 @@ async fn answer(request: HttpRequest, shared: web::Data<Shared>) -> HttpResponse
     let _ = switches.wait_for(|switches| !switches.is_frozen).await;
     match (request.method(), path) {
         (&Method::HEAD, "/hb") => text(StatusCode::OK).finish(),
-        (&Method::GET, "/files") => list(&shared.dir, switches).await,
+        (&Method::GET, "/files") => list(&shared, switches).await,
         (&Method::GET, "/df") if !switches.borrow().df_fails => df(&shared.dir),
         (&Method::GET, "/df") => json(StatusCode::INTERNAL_SERVER_ERROR),
         (_, "/hb" | "/files" | "/df") => HttpResponse::MethodNotAllowed().finish(),
@@ -220,14 +226,17 @@ fn json(status: StatusCode) -> HttpResponse {
     HttpResponse::build(status).content_type("application/json;charset=UTF-8").finish()
 }
 
-async fn list(dir: &Path, mut switches: watch::Receiver<Switches>) -> HttpResponse {
-    let Ok(names) = names_in(dir) else {
+async fn list(shared: &Shared, mut switches: watch::Receiver<Switches>) -> HttpResponse {
+    let Ok(names) = names_in(&shared.dir) else {
         return text(StatusCode::INTERNAL_SERVER_ERROR).finish();
     };
     let mut body = Vec::new();
     for name in names {
         body.extend_from_slice(name.as_bytes());
         body.push(b'\n');
+    }
+    if switches.borrow().holds_lists {
+        shared.calls.take(HELD_LIST.to_owned());
     }
     let _ = switches.wait_for(|switches| !switches.holds_lists).await;
     if switches.borrow().tears_lists {

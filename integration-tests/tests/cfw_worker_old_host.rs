@@ -16,7 +16,7 @@ use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostKind, HostRole};
 use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::stand_in_cfw::{HELD_LIST, StandInCfw};
 use reelyard_integration_tests::stand_in_subscriber::{LONGEST_WAIT, Told, subscriber};
 use tempfile::TempDir;
 
@@ -305,7 +305,7 @@ async fn a_refresh_asked_for_during_a_look_gets_a_later_one() {
     yard.told.next().await;
     yard.host.set_holding_lists(true);
     let first = tokio::spawn(yard.worker.send(Refresh));
-    yard.was_called("GET /files", 2).await;
+    yard.was_called(HELD_LIST, 1).await;
     let later = [Refresh, Refresh].map(|refresh| yard.worker.send(refresh));
     // Messages are handled in order: both are once this one was.
     yard.worker.send(LookDue).await.unwrap();

@@ -226,8 +226,8 @@ async fn everything_is_asked_for_now_and_then_and_when_a_host_is_back() {
     worker.send(Refresh).await.unwrap().unwrap();
     assert_eq!(view.load().whole_lists, whole + 1);
 
-    let gone = worker.send(Probe { timeout: Duration::ZERO }).await.unwrap();
-    assert!(gone.is_err());
+    // An answer that is there already is taken even when there is no time for it.
+    while worker.send(Probe { timeout: Duration::ZERO }).await.unwrap().is_ok() {}
     probe(&worker).await;
     worker.send(Refresh).await.unwrap().unwrap();
     assert!(view.load().whole_lists > whole + 1);

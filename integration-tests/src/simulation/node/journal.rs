@@ -1,0 +1,305 @@
+//! What a node's journal does with the log: it applies, tells the owner who leads, proposes what is
+//! committed, and settles what comes back.
+
+use std::sync::Arc;
+
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::Epoch;
+use reelyard_actors::journal::{Asked, CommitAnswer, CommitError, batch, decode_answers};
+use reelyard_actors::task_manager::{TaskBook, TaskEvent, change_answer, split};
+
+use super::calls::refused_answer;
+use super::{COMMIT_TIMEOUT, Node, SNAPSHOT_EVERY, Waiter};
+use crate::simulation::context::Context;
+use crate::simulation::letters::{Answer, Letter};
+use crate::simulation::operator::Deed;
+use crate::simulation::parties::{Party, Timer};
+use crate::simulation::proposer::Back;
+use crate::simulation::queue::Happening;
+use crate::simulation::replica::{Outgoing, Rpc};
+use crate::tell;
+
+impl Node {
+    pub(super) fn raft(&mut self, context: &mut Context, from: Party, rpc: Rpc) {
+        let Party::Node(from) = from else { return };
+        let (out, installed) = self.replica.receive(from, rpc, context.now(), &mut context.rng);
+        self.post(context, out);
+        if installed {
+            tell!(context, "{} takes a snapshot of another", self.party());
+            self.install(context);
+            self.show(context);
+        }
+        self.advance(context);
+    }
+
+    pub(super) fn post(&mut self, context: &mut Context, out: Outgoing) {
+        for (to, rpc) in out {
+            context.send(self.party(), Party::Node(to), Letter::Raft(rpc));
+        }
+    }
+
+    /// Applies what is committed by now.
+    pub(super) fn advance(&mut self, context: &mut Context) {
+        while self.applied < self.replica.commit() {
+            self.apply_next(context);
+        }
+        // An entry that another leader's has replaced will have no answer.
+        let lost = self.proposer.under_way.as_ref().and_then(|entry| entry.written);
+        if lost
+            .is_some_and(|(index, term)| index <= self.applied || !self.replica.holds(index, term))
+        {
+            let mut back = Vec::new();
+            self.proposer.give_up(&mut back);
+            self.settle_all(context, back);
+            self.propose(context);
+        }
+        if self.replica.kept() >= SNAPSHOT_EVERY {
+            let mut rows = Vec::new();
+            self.own.freeze().write(&mut |row| rows.push(row.to_vec()));
+            self.replica.keep_snapshot(self.applied, rows);
+        }
+        self.notice(context);
+    }
+
+    pub(super) fn apply_next(&mut self, context: &mut Context) {
+        let index = self.applied + 1;
+        let Some(entry) = self.replica.entry(index).cloned() else {
+            context.judge.fail("log", format!("node{} lacks entry {index}", self.id));
+            self.applied = index;
+            return;
+        };
+        self.applied = index;
+        if entry.payload.is_empty() {
+            context.judge.passed(index, entry.term);
+            return;
+        }
+        let commits = match batch::read(&entry.payload) {
+            Ok(commits) => commits.into_iter().map(Arc::new).collect::<Vec<_>>(),
+            Err(error) => return context.judge.fail("log", format!("entry {index}: {error}")),
+        };
+        let applied = match self.own.apply(index, Epoch(entry.term), &commits) {
+            Ok(applied) => applied,
+            Err(error) => return context.judge.fail("log", format!("entry {index}: {error}")),
+        };
+        let first = context.judge.applied(
+            index,
+            (entry.term, &entry.payload),
+            &commits,
+            &applied,
+            self.own.piece(),
+        );
+        if first {
+            for event in &applied.events {
+                tell!(context, "{index}: {} -> {:?}", short(&event.event), event.result);
+            }
+        }
+        let leads = self.own.epoch().is_some();
+        let mut freed = false;
+        for event in &applied.events {
+            let followed = self.desk.follow(event, self.own.piece(), leads);
+            freed |= followed.freed;
+            if let Some(arrival) = followed.arrived.filter(|_| leads) {
+                self.arrived(context, arrival.host, arrival.file);
+            }
+        }
+        let mine = self.proposer.under_way.as_ref().and_then(|under_way| under_way.written);
+        let mut back = Vec::new();
+        if mine == Some((index, entry.term)) {
+            self.proposer.applied(applied.answers, &mut back);
+        }
+        if freed {
+            self.turn(context);
+        } else {
+            self.show(context);
+            self.soon(context);
+        }
+        self.settle_all(context, back);
+        self.propose(context);
+    }
+
+    // Who leads.
+
+    /// Who leads by now: with a quorum that answers, and, to begin with, everything applied.
+    pub(super) fn leads_by_now(&self, now: u64) -> Option<Epoch> {
+        let term = self.replica.leads_a_quorum(now)?;
+        let caught_up = self.applied == self.replica.last();
+        (caught_up || self.proposer.leading == Some(Epoch(term))).then_some(Epoch(term))
+    }
+
+    /// Notices a change of leadership after a while; rarely after a long one.
+    pub(super) fn notice(&mut self, context: &mut Context) {
+        if self.noticing || self.leads_by_now(context.now()) == self.proposer.leading {
+            return;
+        }
+        self.noticing = true;
+        let after = match context.rng.u32(0..100) {
+            0..3 => context.rng.u64(1000..12_000),
+            _ => context.rng.u64(0..20),
+        };
+        context.after(after, self.party(), self.life, Timer::Notice);
+    }
+
+    pub(super) fn take_notice(&mut self, context: &mut Context) {
+        let leading = self.leads_by_now(context.now());
+        if leading == self.proposer.leading {
+            return;
+        }
+        self.proposer.session += 1;
+        self.proposer.leading = leading;
+        let mut back = Vec::new();
+        self.proposer.give_up(&mut back);
+        if self.own.epoch().is_some() {
+            tell!(context, "{} no longer leads", self.party());
+            self.own.step_down();
+            self.desk.step_down();
+        }
+        self.settle_all(context, back);
+        if let Some(epoch) = leading {
+            tell!(context, "{} leads in epoch {epoch}", self.party());
+            context.leader = self.id;
+            context.judge.leads(self.id, epoch.0);
+            self.own.lead(epoch);
+            let now = self.clock(context);
+            self.desk.lead(now);
+            self.turn(context);
+        }
+        self.show(context);
+        self.propose(context);
+    }
+
+    // Commits.
+
+    /// Has events decided: commits them, cut to entries. How many commits they made.
+    pub(super) fn commit(
+        &mut self,
+        context: &mut Context,
+        events: Vec<TaskEvent>,
+        mut waiter: impl FnMut() -> Waiter,
+    ) -> usize {
+        let now = self.clock(context);
+        let mut commits = 0;
+        for events in split(events) {
+            let asked =
+                Asked { by: "simulation".to_owned(), request: context.request(), remember: false };
+            self.commit_one(context, now, asked, events, waiter());
+            commits += 1;
+        }
+        self.propose(context);
+        commits
+    }
+
+    pub(super) fn commit_one(
+        &mut self,
+        context: &mut Context,
+        now: Millis,
+        asked: Asked,
+        events: Vec<TaskEvent>,
+        waiter: Waiter,
+    ) {
+        let request = asked.request;
+        let handed = match self.own.set_out(now, asked, events) {
+            None => Err((waiter, CommitError::NotLeader { leader: None })),
+            Some(commit) => self.proposer.hand_in(&commit, waiter),
+        };
+        match handed {
+            Ok(proposal) => {
+                let timer = Timer::CommitIsOver { proposal };
+                context.after(COMMIT_TIMEOUT, self.party(), self.life, timer);
+            }
+            Err((waiter, error)) => {
+                let back = Back { request, waiter: Some(waiter), result: Err(error) };
+                self.settle_all(context, vec![back]);
+            }
+        }
+    }
+
+    /// Fills the next entry and sends it on its way to Raft.
+    pub(super) fn propose(&mut self, context: &mut Context) {
+        let mut back = Vec::new();
+        if let Some(entry) = self.proposer.fill(&mut back) {
+            let after = match context.rng.u32(0..100) {
+                0..2 => context.rng.u64(500..8000),
+                _ => context.rng.u64(1..6),
+            };
+            context.after(after, self.party(), self.life, Timer::Write { entry });
+        }
+        self.settle_all(context, back);
+    }
+
+    pub(super) fn write(&mut self, context: &mut Context, number: u64) {
+        let Some(entry) = self.proposer.under_way.as_mut().filter(|entry| entry.entry == number)
+        else {
+            return;
+        };
+        // What was filled in a session that is over is not written.
+        let bytes = entry.bytes.take().filter(|_| entry.session == self.proposer.session);
+        let written = bytes.and_then(|bytes| self.replica.append(bytes.into()));
+        entry.written = written;
+        if written.is_none() {
+            let mut back = Vec::new();
+            self.proposer.give_up(&mut back);
+            self.settle_all(context, back);
+            self.propose(context);
+        } else {
+            let out = self.replica.beat(context.now());
+            self.post(context, out);
+        }
+        self.advance(context);
+    }
+
+    pub(super) fn settle_all(&mut self, context: &mut Context, back: Vec<Back<Waiter>>) {
+        for Back { request, waiter, result } in back {
+            // Who was told that the outcome is unknown waits no more.
+            let Some(waiter) = waiter else { continue };
+            let settled = result.and_then(|answer| match answer {
+                CommitAnswer::Applied(answers) => Ok(decode_answers::<TaskBook>(&answers)),
+                CommitAnswer::Deposed => Err(CommitError::Deposed),
+            });
+            self.own.settle(request, &settled);
+            match &settled {
+                Ok(outcomes) => context.judge.acknowledged(request, outcomes.len()),
+                Err(error) => {
+                    let pause = self.desk.uncommitted(error);
+                    self.wake_after(context, u64::try_from(pause.as_millis()).unwrap_or(1000));
+                }
+            }
+            match waiter {
+                Waiter::Itself => {}
+                Waiter::Reports(number) => self.reports_settled(context, number, settled.is_ok()),
+                Waiter::Change { caller, id, to } => {
+                    let answer = match settled.map(|outcomes| change_answer(outcomes, id, to)) {
+                        Ok(Ok(())) => Answer::ok([]),
+                        Ok(Err(refused)) => refused_answer(&refused),
+                        Err(_) => Answer::status(503),
+                    };
+                    context.answer(self.party(), caller.0, caller.1, answer);
+                }
+                Waiter::Operator { id, request } => {
+                    if settled.is_err() {
+                        let again = Deed::Cancel { task: Some(id), request };
+                        context.queue.push(3000, Happening::Done(again));
+                    }
+                }
+            }
+        }
+    }
+
+    // The TaskManager's turns.
+}
+
+/// An event in a few words.
+fn short(event: &TaskEvent) -> String {
+    match event {
+        TaskEvent::Created(task) => {
+            let (id, name) = (task.id, &task.name);
+            format!("created {id} {name:?} {} -> {}", task.source, task.destination)
+        }
+        TaskEvent::InventoryDiffered { host, added, removed, complete } => {
+            format!("{host} differs +{added:?} -{removed:?} complete {complete}")
+        }
+        TaskEvent::Ended { id, ending, .. } => {
+            format!("ended {id}: {:?} {}", ending.how, ending.reason)
+        }
+        other => format!("{other:?}"),
+    }
+}
