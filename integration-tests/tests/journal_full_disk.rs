@@ -104,7 +104,7 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
     let greedy = Arc::new(Greedy { dir: dir.path().to_owned(), armed: AtomicBool::new(false) });
     on_a_system(async {
         let (journal, probe) = open(dir.path(), Some(greedy.clone())).await.unwrap();
-        let mut done = BTreeSet::new();
+        let (mut done, mut unsure) = (BTreeSet::new(), BTreeSet::new());
         greedy.armed.store(true, Ordering::Relaxed);
         // Those that are handed in before it is noticed.
         let commits = (0..600).map(|id| {
@@ -115,13 +115,18 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
             match answer {
                 Ok(()) => drop(done.insert(id)),
                 Err(CommitError::DiskFull { .. } | CommitError::Busy { .. }) => {}
+                // On a slow machine it leads no more for a moment while the store is opened again.
+                Err(CommitError::Unknown { .. }) => drop(unsure.insert(id)),
                 Err(error) => panic!("{error}"),
             }
         }
-        assert!(done.len() > 10, "only {} were finished", done.len());
+        assert!(done.len() + unsure.len() > 10, "only {} were taken", done.len() + unsure.len());
+        let is_whole = |held: &BTreeSet<u64>, done: &BTreeSet<u64>| {
+            held.is_superset(done) && held.difference(done).all(|id| unsure.contains(id))
+        };
         let status = journal.status();
         assert_eq!((status.failure, status.disk_reserve), (None, 0));
-        assert_eq!(taken(&probe).await, done);
+        assert!(is_whole(&taken(&probe).await, &done));
         disk.clear();
         commits_again(&probe, 1000).await;
         done.insert(1000);
@@ -131,7 +136,8 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
         .await;
         journal.stop().await;
         let (journal, probe) = open(dir.path(), None).await.unwrap();
-        assert_eq!(taken(&probe).await, done);
+        let held = taken(&probe).await;
+        assert!(is_whole(&held, &done) && held.len() > 10, "{} were finished", held.len());
         journal.stop().await;
     });
 }
