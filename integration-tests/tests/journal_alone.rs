@@ -9,7 +9,7 @@ use actix::{Actor, Addr};
 use reelyard_actors::event::{Epoch, PieceId, RequestId};
 use reelyard_actors::journal::{
     CommitError, Condition, ENTRY_EVENTS, Journal, JournalSettings, Leadership, NoPeers, OpenError,
-    Seat, accept_loss,
+    Seat, StoreObserver, accept_loss,
 };
 use reelyard_integration_tests::journal_probe::{
     CLOSED, Closed, CommitEvents, Look, Probe, ProbeActor, ProbeEvent, request_of, transfer,
@@ -129,6 +129,41 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
         let view = probe.send(Look).await.unwrap();
         view.books.assert_whole();
         assert_eq!(view.books.taken.len(), 400);
+        journal.stop().await;
+    });
+}
+
+/// A disk that takes longer over each write than a leader may be silent for.
+#[derive(Debug)]
+struct SlowDisk;
+
+impl StoreObserver for SlowDisk {
+    fn store_synced(&self) {
+        std::thread::sleep(Duration::from_millis(300));
+    }
+
+    fn mark_synced(&self) {}
+}
+
+#[test]
+fn a_slow_disk_does_not_depose_the_only_node() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let settings = JournalSettings {
+            heartbeat: Duration::from_millis(10),
+            election: (Duration::from_millis(30), Duration::from_millis(60)),
+            observer: Some(Arc::new(SlowDisk)),
+            ..JournalSettings::alone(dir.path(), 1)
+        };
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        let mut leadership = journal.leadership();
+        leadership.mark_unchanged();
+        for id in 0..3 {
+            commit(&probe, id).await;
+        }
+        assert!(!leadership.has_changed().unwrap());
         journal.stop().await;
     });
 }

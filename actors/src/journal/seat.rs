@@ -97,7 +97,7 @@ impl<P: Piece> Seat<P> {
         let journal = self.journal.clone();
         async move {
             let result = match commit {
-                None => Err(CommitError::NotLeader { leader: journal.leader() }),
+                None => Err(journal.why_not_here()),
                 Some(commit) => journal.commit(commit).await.and_then(|answer| match answer {
                     CommitAnswer::Applied(answers) => Ok(decode_answers::<P>(&answers)),
                     CommitAnswer::Deposed => Err(CommitError::Deposed),

@@ -65,11 +65,15 @@ impl Run {
         }
         // A single voter has nobody to wait for.
         let metrics = raft.metrics().borrow().clone();
-        let alone = metrics.membership_config.membership().voter_ids().eq([self.node.id]);
-        if alone && metrics.current_leader.is_none() {
+        if self.is_alone(&metrics) && metrics.current_leader.is_none() {
             raft.trigger().elect().await.map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+
+    /// Whether this node is the only voter.
+    fn is_alone(&self, metrics: &Metrics) -> bool {
+        metrics.membership_config.membership().voter_ids().eq([self.node.id])
     }
 
     /// Takes note of who leads, and answers in which epoch this node does.
@@ -85,7 +89,9 @@ impl Run {
             metrics.state == ServerState::Leader && metrics.current_leader == Some(self.node.id);
         if is_leader && leading == Some(epoch) {
             let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
-            if silence.is_some_and(|silence| silence + age <= self.node.patience) {
+            let answered = silence.is_some_and(|silence| silence + age <= self.node.patience);
+            // Nobody else can lead a cluster of one, however slow its disk is.
+            if answered || self.is_alone(metrics) {
                 return leading;
             }
             tracing::warn!(%epoch, "no quorum answers: this node decides nothing for now");
