@@ -1,6 +1,7 @@
 //! Who leads, as far as this node knows.
 
 use crate::event::Epoch;
+use crate::journal::messages::CommitError;
 
 /// Who leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,12 +11,12 @@ pub enum Leadership {
         /// The epoch to decide in.
         epoch: Epoch,
     },
-    /// Another node, or this one before it is confirmed.
+    /// Another node.
     Following {
         /// Which.
         leader: u64,
     },
-    /// Nobody that this node knows of.
+    /// Nobody that this node knows of, or this one before it is confirmed.
     Nobody,
     /// The journal has stopped or failed.
     Stopped,
@@ -27,6 +28,17 @@ impl Leadership {
         match self {
             Leadership::Leading { epoch } => Some(epoch),
             _ => None,
+        }
+    }
+
+    /// What a request is told that cannot be decided in the epoch it was meant for. Where this
+    /// node leads, its owner of the piece has not yet heard of it, or of a newer epoch.
+    pub(crate) fn refusal(self) -> CommitError {
+        match self {
+            Leadership::Leading { .. } => CommitError::Deposed,
+            Leadership::Following { leader } => CommitError::NotLeader { leader: Some(leader) },
+            Leadership::Nobody => CommitError::NotLeader { leader: None },
+            Leadership::Stopped => CommitError::Stopped,
         }
     }
 }

@@ -145,15 +145,6 @@ impl Journal {
         }
     }
 
-    /// What a request is told that an owner may not decide here. An owner that was not yet told
-    /// of its node's leadership is asked again, and not at another node.
-    pub(crate) fn why_not_here(&self) -> CommitError {
-        match self.leader() {
-            Some(leader) if leader == self.0.id => CommitError::Deposed,
-            leader => CommitError::NotLeader { leader },
-        }
-    }
-
     /// Why nothing is taken for want of room on the disk, and what to do; none while there is room.
     pub fn disk_full(&self) -> Option<String> {
         let store = self.open_parts().as_ref().map(|open| open.store.clone())?;

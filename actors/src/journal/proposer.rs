@@ -150,13 +150,7 @@ impl Proposer {
 
 /// Whether what was decided in `epoch` may still be proposed.
 fn check_epoch(leadership: Leadership, epoch: Epoch) -> Result<(), CommitError> {
-    match leadership {
-        Leadership::Leading { epoch: present } if present == epoch => Ok(()),
-        Leadership::Leading { .. } => Err(CommitError::Deposed),
-        Leadership::Following { leader } => Err(CommitError::NotLeader { leader: Some(leader) }),
-        Leadership::Nobody => Err(CommitError::NotLeader { leader: None }),
-        Leadership::Stopped => Err(CommitError::Stopped),
-    }
+    if leadership.epoch() == Some(epoch) { Ok(()) } else { Err(leadership.refusal()) }
 }
 
 /// The task that makes entries, one at a time.

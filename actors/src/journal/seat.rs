@@ -63,6 +63,11 @@ impl<P: Piece> Seat<P> {
         self.own.epoch()
     }
 
+    /// The epoch to decide in, or what whoever asks is told.
+    pub fn leading(&self) -> Result<Epoch, CommitError> {
+        self.epoch().ok_or_else(|| self.journal.leadership().borrow().refusal())
+    }
+
     /// Log index of the last entry applied here.
     pub fn applied(&self) -> u64 {
         self.own.applied()
@@ -97,7 +102,7 @@ impl<P: Piece> Seat<P> {
         let journal = self.journal.clone();
         async move {
             let result = match commit {
-                None => Err(journal.why_not_here()),
+                None => Err(journal.leadership().borrow().refusal()),
                 Some(commit) => journal.commit(commit).await.and_then(|answer| match answer {
                     CommitAnswer::Applied(answers) => Ok(decode_answers::<P>(&answers)),
                     CommitAnswer::Deposed => Err(CommitError::Deposed),

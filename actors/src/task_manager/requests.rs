@@ -13,7 +13,6 @@ use super::{
     change_answer,
 };
 use crate::catalog::LookUpMasters;
-use crate::event::Epoch;
 use crate::journal::{Asked, CommitError, Settlement};
 use crate::wire::worker::{ReportsTaken, TaskId};
 
@@ -48,11 +47,6 @@ impl Handler<CancelTask> for TaskManager {
 }
 
 impl TaskManager {
-    fn leading(&self) -> Result<Epoch, CommitError> {
-        let leader = self.journal.leader();
-        self.seat.epoch().ok_or(CommitError::NotLeader { leader })
-    }
-
     /// Decides, commits and answers one change of a task; a repeated one is answered as before.
     fn answer(
         &mut self,
@@ -64,7 +58,7 @@ impl TaskManager {
         if let Some(outcomes) = self.seat.recall(asked.request) {
             return Box::pin(ready(change_answer(outcomes, id, to)));
         }
-        let leading = self.leading().map_err(ChangeRefused::from);
+        let leading = self.seat.leading().map_err(ChangeRefused::from);
         let now = self.clock.now();
         let (dispatcher, standing) = self.at(now);
         let events = match leading.and_then(|_| decide(dispatcher.deciding(standing))) {
@@ -90,7 +84,7 @@ impl Handler<TakeReports> for TaskManager {
         if !self.dispatcher.hosts().get(host).is_some_and(|known| known.role.is_destination()) {
             return Box::pin(ready(Err(ReportsRefused::UnknownHost(host))));
         }
-        let epoch = match self.leading() {
+        let epoch = match self.seat.leading() {
             Ok(epoch) => epoch,
             Err(error) => return Box::pin(ready(Err(error.into()))),
         };
@@ -122,7 +116,7 @@ impl Handler<ResetHost> for TaskManager {
     type Result = Answer<usize, CommitError>;
 
     fn handle(&mut self, reset: ResetHost, _: &mut Context<Self>) -> Self::Result {
-        if let Err(error) = self.leading() {
+        if let Err(error) = self.seat.leading() {
             return Box::pin(ready(Err(error)));
         }
         let ResetHost { host, asked_by, request } = reset;
@@ -152,7 +146,7 @@ impl Handler<PlanNow> for TaskManager {
 
     fn handle(&mut self, _: PlanNow, ctx: &mut Context<Self>) -> Self::Result {
         self.turn(ctx);
-        MessageResult(self.leading())
+        MessageResult(self.seat.leading())
     }
 }
 

@@ -97,8 +97,8 @@ impl Run {
             tracing::warn!(%epoch, "no quorum answers: this node decides nothing for now");
         }
         let known = match metrics.current_leader {
-            Some(leader) => Leadership::Following { leader },
-            None => Leadership::Nobody,
+            Some(leader) if leader != self.node.id => Leadership::Following { leader },
+            _ => Leadership::Nobody,
         };
         self.lead(known);
         if !is_leader || !self.confirmed(raft, metrics).await {
