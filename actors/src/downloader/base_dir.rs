@@ -1,6 +1,7 @@
 //! The directory a destination keeps its copies in, held open: every name is looked up relative
 //! to the handle and never followed, so that none can lead out of it.
 
+mod file_syncs;
 mod temp_file;
 
 pub use temp_file::{ALIGNMENT, TempFile};
@@ -19,6 +20,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use file_syncs::FileSyncs;
+
 use crate::cfw_worker::{Deleted, DiskFigures};
 use crate::clock::Millis;
 use crate::downloader::group_sync::GroupSync;
@@ -36,6 +39,8 @@ pub struct BaseDir {
     temp: OwnedFd,
     capacity: Capacity,
     ledger: Ledger,
+    /// What makes files durable before they are put into place.
+    syncs: FileSyncs,
     /// What makes renames into the directory durable.
     renames: GroupSync,
     /// Tasks at work, whose temporary files are nobody else's.
@@ -73,11 +78,13 @@ impl BaseDir {
         // A symlink here would carry every temporary file to wherever it points.
         let temp = openat(&dir, TEMP_DIR, flags | OFlags::NOFOLLOW, Mode::empty())?;
         lock(&temp)?;
+        let syncs = FileSyncs::of(&temp)?;
         Ok(BaseDir {
             dir,
             temp,
             capacity: Capacity::default(),
             ledger: Ledger::default(),
+            syncs,
             renames: GroupSync::default(),
             at_work: Mutex::default(),
         })
@@ -200,17 +207,19 @@ impl BaseDir {
     /// replaced.
     pub fn create_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
         self.remove_temp(task)?;
+        let errors_before = self.syncs.errors_before();
         let name = task.to_string();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.temp, &name, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o644))?;
-        Ok(TempFile::new(self, File::from(file), name))
+        Ok(TempFile::new(self, File::from(file), name, errors_before))
     }
 
     /// Opens the temporary file that was kept for `task`, to be written further.
     pub fn open_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
+        let errors_before = self.syncs.errors_before();
         let name = task.to_string();
         let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::WRONLY)?;
-        Ok(TempFile::new(self, file, name))
+        Ok(TempFile::new(self, file, name, errors_before))
     }
 
     /// Removes the temporary file of `task`, if there is one.
@@ -232,9 +241,10 @@ impl BaseDir {
 
     /// Takes over what another program wrote as the temporary file of `task`, for reading.
     pub fn adopt_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
+        let errors_before = self.syncs.errors_before();
         let name = task.to_string();
         let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::RDONLY)?;
-        Ok(TempFile::new(self, file, name))
+        Ok(TempFile::new(self, file, name, errors_before))
     }
 }
 

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use draft::Draft;
-use sign_of_life::meanwhile;
-use source::Links;
+use sign_of_life::{LARGE, meanwhile};
+use source::{DataPorts, Links};
 
 use crate::clock::Clock;
 use crate::downloader::base_dir::BaseDir;
@@ -52,6 +52,7 @@ pub struct Fetcher {
     /// What fetches from sources that are old cfws; none refuses such copies.
     pub external: Option<ExternalProgram>,
     links: Links,
+    data_ports: DataPorts,
 }
 
 /// What is done about a copy that breaks off.
@@ -84,8 +85,17 @@ pub struct Copied {
     pub verified: bool,
 }
 
-/// What is told the bytes that are here.
-pub type Progress<'a> = dyn Fn(u64) + Sync + 'a;
+/// What a copy tells while it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// So many bytes are here.
+    Here(u64),
+    /// All bytes of a small file are here and are the master's: only the disk is waited for.
+    Arrived,
+}
+
+/// What is told how a copy goes on.
+pub type Progress<'a> = dyn Fn(Sign) + Sync + 'a;
 
 /// One copy under way.
 struct Copying<'a> {
@@ -128,12 +138,14 @@ impl Fetcher {
             clock,
             external: None,
             links: Links::default(),
+            data_ports: DataPorts::default(),
         }
     }
 
     /// Makes the copy that `order` asks for, at the rate that `rate` shows, whatever `order` said
-    /// once. `progress` is told the bytes here, at least each second while bytes come, and from time to time while they are made durable or hashed at the
-    /// source. What fails leaves nothing behind but what can be gone on with.
+    /// once. `progress` is told the bytes here, at least each second while bytes come, and from
+    /// time to time while they are made durable or hashed at the source. What fails leaves nothing
+    /// behind but what can be gone on with.
     ///
     /// A master whose size is not the planned one any more is copied as it is now: the plan was
     /// made from a look at the file that is older than the file.
@@ -163,7 +175,10 @@ impl Fetcher {
             Some(addr) => addr,
             None => match self.ask_for_data_port(order, cancel)? {
                 Some(addr) => addr,
-                None => return self.fetch_externally(order, cancel, &|bytes| progress(bytes)),
+                None => {
+                    return self
+                        .fetch_externally(order, cancel, &|bytes| progress(Sign::Here(bytes)));
+                }
             },
         };
         let path = master_path(&order.dir, &order.name, false);
@@ -174,6 +189,9 @@ impl Fetcher {
         let copied = self.until_it_ends(&copying, &mut draft);
         match (copied, draft) {
             (Ok(copied), Some(draft)) if !cancel.is_cancelled() => {
+                if copied.size < LARGE {
+                    progress(Sign::Arrived);
+                }
                 let publish = || draft.publish(&order.name).map_err(publishing);
                 meanwhile(copied.size, progress, publish)?;
                 Ok(copied)

@@ -7,7 +7,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct GroupSync {
     turns: Mutex<Turns>,
-    ended: Condvar,
+    /// Where the end of a sync is waited for, by its number: of two that follow each other, only
+    /// those are woken whose turn it is.
+    ended: [Condvar; 2],
 }
 
 #[derive(Debug, Default)]
@@ -26,7 +28,9 @@ impl GroupSync {
         let wanted = turns.begun + 1;
         while turns.done < wanted {
             if turns.under_way {
-                turns = self.ended.wait(turns).unwrap_or_else(PoisonError::into_inner);
+                // One that failed is made up for by any later one.
+                let awaited = turns.begun.max(wanted);
+                turns = self.ended(awaited).wait(turns).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             turns.under_way = true;
@@ -36,12 +40,21 @@ impl GroupSync {
             let synced = sync();
             turns = self.turns();
             turns.under_way = false;
-            self.ended.notify_all();
+            if synced.is_ok() {
+                turns.done = mine;
+            }
+            self.ended(mine).notify_all();
+            // Somebody has to make the next one.
+            self.ended(mine + 1).notify_one();
             // One that failed is tried again by whoever waited for it.
             synced?;
-            turns.done = mine;
         }
         Ok(())
+    }
+
+    fn ended(&self, turn: u64) -> &Condvar {
+        let [even, odd] = &self.ended;
+        if turn.is_multiple_of(2) { even } else { odd }
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {

@@ -36,6 +36,19 @@ pub struct TransferMoved {
     pub bytes: u64,
 }
 
+/// All bytes of a small copy are here, and only the disk is waited for: the next may begin.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct TransferArrived {
+    /// The task.
+    pub task: TaskId,
+}
+
+/// Shows the present state to whoever watches. The actor tells itself.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Publish;
+
 /// A copy has ended. The last thing its thread says.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]

@@ -9,6 +9,7 @@
 
 pub mod base_dir;
 pub mod cancel;
+mod copy_threads;
 pub mod data_port;
 pub mod epoch_guard;
 pub mod external;
@@ -45,14 +46,17 @@ use arc_swap::ArcSwap;
 use tokio::sync::{oneshot, watch};
 
 pub use messages::{
-    DownloaderView, LinkWork, ReportsDelivered, StopTransfers, TakeOrders, TransferEnded,
-    TransferMoved,
+    DownloaderView, LinkWork, ReportsDelivered, StopTransfers, TakeOrders, TransferArrived,
+    TransferEnded, TransferMoved,
 };
+
+use messages::Publish;
 
 use crate::clock::Clock;
 use crate::downloader::cancel::Cancel;
+use crate::downloader::copy_threads::CopyThreads;
 use crate::downloader::fault::Fault;
-use crate::downloader::fetch::{Copied, Fetcher};
+use crate::downloader::fetch::{Copied, Fetcher, Sign};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::rate_dial::RateDial;
 use crate::downloader::state_store::StateStore;
@@ -82,8 +86,9 @@ struct Lasting {
     store: Arc<StateStore>,
     clock: Clock,
     copies_at_once: usize,
-    /// How many threads make copies, of whichever incarnation.
-    threads: watch::Sender<usize>,
+    threads: CopyThreads,
+    /// How many copies are being made, of whichever incarnation.
+    at_work: watch::Sender<usize>,
     /// What the link reads.
     work: watch::Sender<LinkWork>,
     view: ArcSwap<DownloaderView>,
@@ -104,7 +109,8 @@ impl Downloads {
             store,
             clock,
             copies_at_once,
-            threads: watch::Sender::new(0),
+            threads: CopyThreads::default(),
+            at_work: watch::Sender::new(0),
             work: watch::Sender::default(),
             view: ArcSwap::default(),
         });
@@ -140,7 +146,7 @@ impl Downloads {
 impl Lasting {
     async fn no_copy_under_way(&self) {
         // The sender lives as long as this.
-        let _ = self.threads.subscribe().wait_for(|threads| *threads == 0).await;
+        let _ = self.at_work.subscribe().wait_for(|copies| *copies == 0).await;
     }
 
     /// What an earlier run, or an earlier incarnation, could not deliver. Copies of the latter are
@@ -170,6 +176,8 @@ pub struct Downloader {
     dials: HashMap<TaskId, RateDial>,
     /// Who waits for the last copy to end.
     stopping: Vec<oneshot::Sender<()>>,
+    /// Whether the next thing this actor does is to publish.
+    is_to_publish: bool,
 }
 
 impl Downloader {
@@ -181,6 +189,7 @@ impl Downloader {
             cancels: HashMap::new(),
             dials: HashMap::new(),
             stopping: Vec::new(),
+            is_to_publish: false,
         }
     }
 
@@ -190,10 +199,10 @@ impl Downloader {
         self.publish();
     }
 
-    fn carry_out(&mut self, acts: Vec<Act>, addr: &Addr<Self>) {
+    fn carry_out(&mut self, acts: Vec<Act>, ctx: &mut Context<Self>) {
         for act in acts {
             match act {
-                Act::Begin(order) => self.begin(order, addr),
+                Act::Begin(order) => self.begin(order, &ctx.address()),
                 Act::GiveUp(task) => {
                     tracing::info!(%task, "copy given up: it is no longer wanted here");
                     if let Some(cancel) = self.cancels.get(&task) {
@@ -202,7 +211,15 @@ impl Downloader {
                 }
             }
         }
-        self.publish();
+        self.publish_soon(ctx);
+    }
+
+    /// Publishes once for everything that waits in the mailbox: of small files much happens at a
+    /// time.
+    fn publish_soon(&mut self, ctx: &mut Context<Self>) {
+        if !std::mem::replace(&mut self.is_to_publish, true) {
+            ctx.notify(Publish);
+        }
     }
 
     /// Tells the copies under way at which rate they are to go on.
@@ -225,16 +242,16 @@ impl Downloader {
         self.dials.insert(order.id, rate.clone());
         let task = order.id;
         let under_way = UnderWay::begin(&self.lasting);
-        let copy = CopyThread { order, cancel, rate, under_way, downloader: addr.clone() };
-        let begun = std::thread::Builder::new().name(format!("copy-{task}")).spawn(|| copy.run());
-        if let Err(error) = begun {
+        let copy = CopyAtWork { order, cancel, rate, under_way, downloader: addr.clone() };
+        if let Err(error) = self.lasting.threads.begin(Box::new(|| copy.run())) {
             // Without a report: the task is still ordered and is begun again by the next answer.
             tracing::error!(%task, %error, "no thread can be started for a copy");
             addr.do_send(TransferEnded { task, report: None });
         }
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
+        self.is_to_publish = false;
         let reports = self.transfers.reports();
         self.lasting.view.store(Arc::new(DownloaderView {
             under_way: self.transfers.under_way().cloned().collect(),
@@ -251,8 +268,8 @@ impl Downloader {
     }
 }
 
-/// What the thread of one copy holds.
-struct CopyThread {
+/// What the thread of a copy holds meanwhile.
+struct CopyAtWork {
     order: CopyOrder,
     cancel: Cancel,
     rate: RateDial,
@@ -265,21 +282,24 @@ struct UnderWay(Arc<Lasting>);
 
 impl UnderWay {
     fn begin(lasting: &Arc<Lasting>) -> Self {
-        lasting.threads.send_modify(|threads| *threads += 1);
+        lasting.at_work.send_modify(|copies| *copies += 1);
         UnderWay(Arc::clone(lasting))
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.threads.send_modify(|threads| *threads -= 1);
+        self.0.at_work.send_modify(|copies| *copies -= 1);
     }
 }
 
-impl CopyThread {
+impl CopyAtWork {
     fn run(self) {
         let task = self.order.id;
-        let progress = |bytes| self.downloader.do_send(TransferMoved { task, bytes });
+        let progress = |sign| match sign {
+            Sign::Here(bytes) => self.downloader.do_send(TransferMoved { task, bytes }),
+            Sign::Arrived => self.downloader.do_send(TransferArrived { task }),
+        };
         let lasting = &self.under_way.0;
         let fetching = || lasting.fetcher.fetch(&self.order, &self.cancel, &self.rate, &progress);
         let said = match catch_unwind(AssertUnwindSafe(fetching)) {
@@ -355,7 +375,7 @@ impl Handler<TakeOrders> for Downloader {
     fn handle(&mut self, message: TakeOrders, ctx: &mut Context<Self>) {
         self.pace(&message.orders);
         let acts = self.transfers.order(message.orders, self.lasting.clock.now());
-        self.carry_out(acts, &ctx.address());
+        self.carry_out(acts, ctx);
     }
 }
 
@@ -375,15 +395,32 @@ impl Handler<ReportsDelivered> for Downloader {
                 }
             });
         }
-        self.carry_out(acts, &ctx.address());
+        self.carry_out(acts, ctx);
     }
 }
 
 impl Handler<TransferMoved> for Downloader {
     type Result = ();
 
-    fn handle(&mut self, message: TransferMoved, _: &mut Context<Self>) {
+    fn handle(&mut self, message: TransferMoved, ctx: &mut Context<Self>) {
         self.transfers.moved(message.task, message.bytes, self.lasting.clock.now());
+        self.publish_soon(ctx);
+    }
+}
+
+impl Handler<TransferArrived> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, message: TransferArrived, ctx: &mut Context<Self>) {
+        let acts = self.transfers.arrived(message.task, self.lasting.clock.now());
+        self.carry_out(acts, ctx);
+    }
+}
+
+impl Handler<Publish> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, _: Publish, _: &mut Context<Self>) {
         self.publish();
     }
 }
@@ -395,8 +432,10 @@ impl Handler<TransferEnded> for Downloader {
         self.cancels.remove(&message.task);
         self.dials.remove(&message.task);
         let acts = self.transfers.ended(message.task, message.report, self.lasting.clock.now());
-        self.carry_out(acts, &ctx.address());
+        self.carry_out(acts, ctx);
         if self.cancels.is_empty() {
+            // Nothing is handled after the last of those who wait is told.
+            self.publish();
             for waiter in self.stopping.drain(..) {
                 // One who no longer waits need not be told.
                 let _ = waiter.send(());
@@ -410,7 +449,7 @@ impl Handler<StopTransfers> for Downloader {
 
     fn handle(&mut self, _: StopTransfers, ctx: &mut Context<Self>) -> ResponseFuture<()> {
         let acts = self.transfers.stop();
-        self.carry_out(acts, &ctx.address());
+        self.carry_out(acts, ctx);
         let (sender, ended) = oneshot::channel();
         if !self.cancels.is_empty() {
             self.stopping.push(sender);

@@ -11,6 +11,10 @@ use crate::host::HostAddr;
 use crate::names::FileName;
 use crate::wire::worker::{Report, Said, TaskId};
 
+/// How many copies may wait for the disk besides those whose bytes are coming: enough for one
+/// sync to stand for many, and few enough to be threads.
+const MOST_ARRIVED: usize = 32;
+
 /// How many ended tasks are remembered, so that an answer that was on its way when they ended
 /// does not begin them again. Numbers of tasks are never used twice.
 const ENDED_REMEMBERED: usize = 4096;
@@ -41,6 +45,8 @@ pub struct TransferView {
     pub since: Millis,
     /// Whether it was taken back and is about to end.
     pub given_up: bool,
+    /// Whether all its bytes are here, and only the disk is waited for.
+    pub arrived: bool,
 }
 
 /// How copies have ended since the start of the process.
@@ -67,10 +73,35 @@ pub struct Transfers {
     waiting: VecDeque<CopyOrder>,
     under_way: BTreeMap<TaskId, TransferView>,
     outbox: Outbox,
-    /// Ended tasks whose end was taken, oldest first.
-    settled: VecDeque<TaskId>,
+    /// Ended tasks whose end was taken.
+    settled: Settled,
     counters: TransferCounters,
     stopping: bool,
+}
+
+/// The last tasks that ended and whose end was taken.
+#[derive(Clone, Debug, Default)]
+struct Settled {
+    oldest_first: VecDeque<TaskId>,
+    all: HashSet<TaskId>,
+}
+
+impl Settled {
+    fn remember(&mut self, task: TaskId) {
+        if !self.all.insert(task) {
+            return;
+        }
+        self.oldest_first.push_back(task);
+        if self.oldest_first.len() > ENDED_REMEMBERED
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.all.remove(&oldest);
+        }
+    }
+
+    fn contains(&self, task: TaskId) -> bool {
+        self.all.contains(&task)
+    }
 }
 
 impl Transfers {
@@ -83,7 +114,7 @@ impl Transfers {
             waiting: VecDeque::new(),
             under_way: BTreeMap::new(),
             outbox,
-            settled: VecDeque::new(),
+            settled: Settled::default(),
             counters: TransferCounters::default(),
             stopping: false,
         }
@@ -97,16 +128,15 @@ impl Transfers {
     /// Takes the whole list of what is to be done, best first. What is under way and not in it is
     /// given up. A task that is listed twice is one task.
     pub fn order(&mut self, orders: Vec<CopyOrder>, now: Millis) -> Vec<Act> {
-        let wanted = |task: &TaskId| orders.iter().any(|order| order.id == *task);
+        let wanted: HashSet<TaskId> = orders.iter().map(|order| order.id).collect();
         let gone: Vec<TaskId> =
-            self.under_way.keys().filter(|task| !wanted(task)).copied().collect();
+            self.under_way.keys().filter(|task| !wanted.contains(task)).copied().collect();
         let mut acts: Vec<Act> = gone.into_iter().filter_map(|task| self.give_up(task)).collect();
-        let mut listed = HashSet::new();
+        let mut listed: HashSet<TaskId> = self.outbox.ended().collect();
         let fresh = |order: &CopyOrder| {
             listed.insert(order.id)
                 && !self.under_way.contains_key(&order.id)
-                && !self.settled.contains(&order.id)
-                && !self.outbox.ended().any(|ended| ended == order.id)
+                && !self.settled.contains(order.id)
         };
         self.waiting = orders.into_iter().filter(fresh).collect();
         acts.extend(self.begin(now));
@@ -121,6 +151,13 @@ impl Transfers {
             let name = transfer.name.clone();
             self.outbox.push(Report { task, name, at: now, said: Said::Progress { bytes } });
         }
+    }
+
+    /// All bytes of a copy are here: its place is free for the next, while the disk is waited for.
+    pub fn arrived(&mut self, task: TaskId, now: Millis) -> Vec<Act> {
+        let Some(transfer) = self.under_way.get_mut(&task) else { return Vec::new() };
+        transfer.arrived = true;
+        self.begin(now)
     }
 
     /// A copy has ended; without a report it was given up.
@@ -156,9 +193,7 @@ impl Transfers {
         now: Millis,
     ) -> (Vec<TaskId>, Vec<Act>) {
         let settled = self.outbox.taken(sent);
-        self.settled.extend(&settled);
-        let surplus = self.settled.len().saturating_sub(ENDED_REMEMBERED);
-        self.settled.drain(..surplus);
+        settled.iter().for_each(|&task| self.settled.remember(task));
         self.waiting.retain(|order| !cancelled.contains(&order.id));
         let mut acts: Vec<Act> = cancelled.iter().filter_map(|&task| self.give_up(task)).collect();
         acts.extend(self.begin(now));
@@ -214,7 +249,9 @@ impl Transfers {
     /// it still holds its temporary file and its connection.
     fn begin(&mut self, now: Millis) -> Vec<Act> {
         let mut acts = Vec::new();
-        while !self.stopping && self.under_way.len() < self.at_once {
+        let arrived = self.under_way.values().filter(|transfer| transfer.arrived).count();
+        let most = self.at_once + arrived.min(MOST_ARRIVED);
+        while !self.stopping && self.under_way.len() < most {
             let Some(order) = self.waiting.pop_front() else { break };
             let transfer = TransferView {
                 task: order.id,
@@ -224,6 +261,7 @@ impl Transfers {
                 size: order.size,
                 since: now,
                 given_up: false,
+                arrived: false,
             };
             let (task, name) = (order.id, order.name.clone());
             self.outbox.push(Report { task, name, at: now, said: Said::Working });
@@ -285,6 +323,20 @@ mod tests {
         assert!(transfers.reports().iter().all(|report| report.task == TaskId(2)));
         let (_, acts) = transfers.taken(&[], &ids(&[2]), NOW);
         assert_eq!(acts, [Act::GiveUp(TaskId(2))]);
+    }
+
+    #[test]
+    fn a_copy_that_only_waits_for_the_disk_holds_nobody_up() {
+        let mut transfers = Transfers::new(1, vec![]);
+        let orders: Vec<CopyOrder> = (1..=100).map(order).collect();
+        transfers.order(orders.clone(), NOW);
+        for id in 1..=32 {
+            assert_eq!(transfers.arrived(TaskId(id), NOW), [Act::Begin(order(id + 1))]);
+        }
+        assert_eq!(transfers.arrived(TaskId(33), NOW), [], "the disk is too far behind");
+        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [Act::Begin(order(34))]);
+        assert_eq!(transfers.known().len(), 100);
+        assert_eq!(transfers.order(orders[40..].to_vec(), NOW).len(), 33, "all are given up");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod settings;
 mod status;
 mod store;
 mod stream;
+mod thread;
 mod transport;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,6 +49,7 @@ use proposer::Proposer;
 use raft::Node;
 use status::Counters;
 use store::{Store, StoreError, StoreSettings};
+use thread::JournalThread;
 
 /// How long a stopping journal waits for its store to be closed.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -60,6 +62,8 @@ struct Inner {
     id: u64,
     /// The runtime the journal was opened in: owners may call from any thread.
     runtime: Handle,
+    /// Where the proposer and the raft node run.
+    _thread: JournalThread,
     owners: Arc<Owners>,
     node: Arc<Node>,
     proposer: Proposer,
@@ -77,7 +81,8 @@ struct Open {
 }
 
 impl Journal {
-    /// Opens the journal on the tokio runtime it is called in. Every piece in `pieces` needs an
+    /// Opens the journal. Owners are brought to the present on the tokio runtime that this is
+    /// called in; everything else has a thread of its own. Every piece in `pieces` needs an
     /// owner, to be registered next: until all are there, nothing is applied and nobody leads.
     pub async fn open(
         settings: JournalSettings,
@@ -99,14 +104,18 @@ impl Journal {
         let owners = Owners::new(pieces, store.clone(), snapshot.clone(), raft::read_stored)
             .map_err(|error| OpenError::Settings(error.to_string()))?;
         let owners = Arc::new(owners);
+        let thread = JournalThread::start().map_err(|error| failed(StoreError::from(error)))?;
+        let on_thread = thread.runtime().enter();
         let (of_node, of_store) = (owners.clone(), store.clone());
         let node = Node::start(&settings, transport, of_node, of_store, snapshot.as_ref())?;
         let counters = Arc::new(Counters::default());
         let (timeout, room) = (settings.commit_timeout, store.room());
         let (proposer, proposing) = Proposer::start(node.clone(), timeout, room, counters.clone());
+        drop(on_thread);
         Ok(Journal(Arc::new(Inner {
             id,
             runtime: Handle::current(),
+            _thread: thread,
             owners,
             node,
             proposer,

@@ -13,6 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::BaseDir;
+use super::file_syncs::ErrorsBefore;
 use crate::downloader::room::Reservation;
 use crate::names::FileName;
 
@@ -29,13 +30,20 @@ pub struct TempFile<'dir> {
     /// The number of a task and nothing else: a master's name may be 255 bytes long already.
     pub(super) name: String,
     pub(super) stays: bool,
+    errors_before: ErrorsBefore,
     /// Whether writes go past the page cache.
     pub(super) direct: AtomicBool,
 }
 
 impl<'dir> TempFile<'dir> {
-    pub(super) fn new(base: &'dir BaseDir, file: File, name: String) -> Self {
-        TempFile { base, file, name, stays: false, direct: AtomicBool::new(false) }
+    pub(super) fn new(
+        base: &'dir BaseDir,
+        file: File,
+        name: String,
+        errors_before: ErrorsBefore,
+    ) -> Self {
+        let direct = AtomicBool::new(false);
+        TempFile { base, file, name, stays: false, errors_before, direct }
     }
 
     /// The open file.
@@ -125,7 +133,7 @@ impl<'dir> TempFile<'dir> {
     /// Makes the bytes durable, puts the file into place under `name` (over whatever file is
     /// there) and makes that durable too.
     pub fn publish(mut self, name: &FileName) -> io::Result<()> {
-        self.file.sync_all()?;
+        self.base.syncs.make_durable(&self.file, self.errors_before)?;
         renameat(&self.base.temp, self.name.as_bytes(), &self.base.dir, name.as_bytes())?;
         self.stays = true;
         self.base.renames.wait_or(|| fsync(&self.base.dir))?;

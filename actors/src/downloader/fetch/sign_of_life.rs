@@ -3,13 +3,13 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::Progress;
+use super::{Progress, Sign};
 
 /// How often a copy says that it lives.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Smaller files are synced before anybody could miss a sign of life.
-const LARGE: u64 = 16 << 20;
+pub(super) const LARGE: u64 = 16 << 20;
 
 /// Does `work`, which may take long for a copy of `bytes`, and tells `progress` meanwhile that
 /// they are all here.
@@ -21,7 +21,7 @@ pub(super) fn meanwhile<T>(bytes: u64, progress: &Progress<'_>, work: impl FnOnc
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                progress(bytes);
+                progress(Sign::Here(bytes));
             }
         });
         let done = work();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Copying, Ended, Fetcher};
@@ -21,9 +21,37 @@ const IDLE: Duration = Duration::from_secs(10);
 /// How many unused connections to one source are kept.
 const MOST_IDLE: usize = 8;
 
+/// How long it is remembered where a source's data port is.
+const DATA_PORT_IS_GOOD_FOR: Duration = Duration::from_secs(10);
+
 /// Connections to sources that nobody uses at the moment.
 #[derive(Default)]
 pub(super) struct Links(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
+
+/// Where the data ports of sources are, and since when that is known.
+#[derive(Default)]
+pub(super) struct DataPorts(Mutex<HashMap<SocketAddr, (Instant, SocketAddr)>>);
+
+impl DataPorts {
+    fn of(&self, source: SocketAddr) -> Option<SocketAddr> {
+        let mut known = self.known();
+        known.retain(|_, (since, _)| since.elapsed() < DATA_PORT_IS_GOOD_FOR);
+        known.get(&source).map(|&(_, port)| port)
+    }
+
+    fn note(&self, source: SocketAddr, port: SocketAddr) {
+        self.known().insert(source, (Instant::now(), port));
+    }
+
+    /// It did not answer: another program may by now.
+    fn forget(&self, port: SocketAddr) {
+        self.known().retain(|_, (_, known)| *known != port);
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<SocketAddr, (Instant, SocketAddr)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Links {
     fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
@@ -55,6 +83,7 @@ impl Fetcher {
     pub(super) fn connect(&self, copying: &Copying<'_>) -> Result<SourceLink, Ended> {
         let addr = copying.addr;
         SourceLink::connect(addr, self.timeouts, copying.cancel).map_err(|error| {
+            self.data_ports.forget(addr);
             let doing = format!("the data port {addr} cannot be reached");
             Ended::Off { doing, error, arrived: 0 }
         })
@@ -92,6 +121,7 @@ impl Fetcher {
         let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
         let headers: Vec<_> = ticket.into_iter().chain(headers.iter().copied()).collect();
         link.get(addr, path, &headers).map_err(|error| {
+            self.data_ports.forget(addr);
             let doing = format!("the data port {addr} did not answer");
             Ended::Off { doing, error, arrived: 0 }
         })
@@ -106,6 +136,9 @@ impl Fetcher {
         cancel: &Cancel,
     ) -> Result<Option<SocketAddr>, Fault> {
         let host = order.source.socket();
+        if let Some(port) = self.data_ports.of(host) {
+            return Ok(Some(port));
+        }
         let asked = self.ask_for_info(host, None, cancel).and_then(|(status, text)| {
             match &self.token {
                 // Told only to a program that asks for it, which no old cfw does.
@@ -122,7 +155,10 @@ impl Fetcher {
         };
         let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
         match (info, host.port().checked_add(1)) {
-            (Some(info), _) => Ok(Some(info.data_listen)),
+            (Some(info), _) => {
+                self.data_ports.note(host, info.data_listen);
+                Ok(Some(info.data_listen))
+            }
             (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),
             (None, None) => {
                 let reason = format!("the source {host} names no data port");

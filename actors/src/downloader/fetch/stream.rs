@@ -7,7 +7,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use super::draft::Draft;
-use super::{Copying, Ended, Fetcher, ResumePolicy};
+use super::{Copying, Ended, Fetcher, ResumePolicy, Sign};
 use crate::clock::Clock;
 use crate::downloader::base_dir::{ALIGNMENT, TempFile};
 use crate::downloader::cancel::Cancel;
@@ -118,7 +118,7 @@ impl Intake<'_> {
             }
             if self.told.elapsed() >= PROGRESS_EVERY {
                 self.told = Instant::now();
-                (self.progress)(at + buffer.filled as u64);
+                (self.progress)(Sign::Here(at + buffer.filled as u64));
             }
             let taken = (buffer.filled - before) as u64;
             if self.cancel.sleep(self.pacer.take(taken, self.began.elapsed())) {

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 use super::draft::Draft;
-use super::{Copied, Copying, Ended, Fetcher};
+use super::{Copied, Copying, Ended, Fetcher, Sign};
 use crate::downloader::data_port::master_path;
 use crate::downloader::fault::{Fault, changed, refused, remote};
 use crate::downloader::source_link::{AnswerHead, SourceLink};
@@ -45,7 +45,7 @@ impl Fetcher {
                     return Ok(copied);
                 }
                 202 if Instant::now() < until => {
-                    (copying.progress)(copied.size);
+                    (copying.progress)(Sign::Here(copied.size));
                     link.read_text(&head).map_err(off)?;
                     if !head.keep_alive {
                         link = self.connect(copying)?;

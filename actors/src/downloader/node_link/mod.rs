@@ -329,6 +329,9 @@ impl Line {
 
     /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.
     async fn hear(&self, epoch: Epoch) -> Result<(), LinkError> {
+        if !Deposed::unless_heard(epoch, self.epochs.highest())? {
+            return Ok(());
+        }
         let epochs = self.epochs.clone();
         match tokio::task::spawn_blocking(move || epochs.hear(epoch)).await {
             Ok(Ok(heard)) => Ok(heard?),

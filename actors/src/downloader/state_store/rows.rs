@@ -3,13 +3,13 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::StateStoreError;
+use crate::downloader::group_sync::GroupSync;
 
 /// Version of the encoding of every value.
 const VERSION: u8 = 1;
@@ -21,22 +21,24 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Opened {
     pub(super) db: sled::Db,
     /// sled's own file, opened a second time, to be synced.
-    file: Mutex<File>,
+    file: File,
+    syncs: GroupSync,
 }
 
 impl Opened {
     pub(super) fn open(dir: &Path) -> Result<Self, StateStoreError> {
         let db = open_patiently(dir)?;
         let file = File::open(dir.join("db"))?;
-        let opened = Opened { db, file: Mutex::new(file) };
+        let opened = Opened { db, file, syncs: GroupSync::default() };
         opened.sync()?;
         Ok(opened)
     }
 
     pub(super) fn sync(&self) -> Result<(), StateStoreError> {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        self.db.flush()?;
-        Ok(file.sync_data()?)
+        self.syncs.wait_or(|| {
+            self.db.flush()?;
+            Ok(self.file.sync_data()?)
+        })
     }
 
     /// Whether there was nothing under the key before.
