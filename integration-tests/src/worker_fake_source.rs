@@ -2,7 +2,7 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use reelyard_actors::wire::worker::{ContentHash, FileHash};
@@ -26,6 +26,8 @@ pub enum Trouble {
     NoLength,
     /// It speaks no HTTP.
     Babbles,
+    /// It has no place for the first who connects, and nothing else.
+    BusyAtFirst,
 }
 
 /// Serves 100,000 bytes under every path, with `trouble`. Lives as long as the process.
@@ -34,13 +36,27 @@ pub fn start(trouble: Trouble) -> SocketAddr {
     let addr = listener.local_addr().expect("its address");
     let contents = Arc::new(vec![7; 100_000]);
     std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
+        for (number, stream) in listener.incoming().flatten().enumerate() {
             let contents = Arc::clone(&contents);
             // A client that left ends its connection, and nothing else.
-            std::thread::spawn(move || serve(&stream, trouble, &contents).is_ok());
+            std::thread::spawn(move || {
+                if trouble == Trouble::BusyAtFirst && number == 0 {
+                    turn_away(&stream)
+                } else {
+                    serve(&stream, trouble, &contents)
+                }
+            });
         }
     });
     addr
+}
+
+fn turn_away(mut stream: &TcpStream) -> std::io::Result<()> {
+    let why = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+    stream.write_all(why.as_bytes())?;
+    // What it asks is read to its end: a reset would take the answer with it.
+    stream.shutdown(Shutdown::Write)?;
+    std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
 }
 
 fn serve(stream: &TcpStream, trouble: Trouble, contents: &[u8]) -> std::io::Result<()> {
@@ -93,7 +109,7 @@ fn serve(stream: &TcpStream, trouble: Trouble, contents: &[u8]) -> std::io::Resu
             }
             Trouble::NoLength => answer.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?,
             Trouble::Babbles => answer.write_all(b"220 ready for mail\r\n\r\n")?,
-            Trouble::WrongHash | Trouble::FileChanges => {
+            Trouble::WrongHash | Trouble::FileChanges | Trouble::BusyAtFirst => {
                 answer.write_all(head.as_bytes())?;
                 answer.write_all(contents)?;
             }

@@ -61,10 +61,14 @@ async fn bytes_ranges_and_hashes_are_served() {
     assert_eq!((hash.size, hash.blake3.0), (3_000_000, *blake3::hash(&contents).as_bytes()));
 
     assert_eq!(client.put(&url).send().await.unwrap().status(), StatusCode::METHOD_NOT_ALLOWED);
-    for hidden in ["/", "/copies/x", "/masters/%2Fetc%2Fpasswd", "/masters/etc/passwd"] {
-        let answer = client.get(format!("http://{data}{hidden}")).send().await.unwrap();
-        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{hidden}");
+    let status = async |path: &str| {
+        client.get(format!("http://{data}{path}")).send().await.unwrap().status()
+    };
+    for hidden in ["/", "/copies/x", "/masters/etc/passwd"] {
+        assert_eq!(status(hidden).await, StatusCode::NOT_FOUND, "{hidden}");
     }
+    let elsewhere = status("/masters/%2Fetc%2Fpasswd").await;
+    assert_eq!(elsewhere, StatusCode::MISDIRECTED_REQUEST);
     worker.stop().await;
 }
 

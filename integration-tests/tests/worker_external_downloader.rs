@@ -253,3 +253,22 @@ async fn a_task_of_an_old_cfm_from_an_old_source_is_done_too() {
     cfm.stop().await;
     old.node.stop().await;
 }
+
+#[actix::test]
+async fn a_program_that_sets_its_files_room_aside_at_once_shows_that_it_lives() {
+    let old = Old::new();
+    old.source.master(b"E.mpg", 10);
+    let body = "printf 0123456789 > \"$2\"\nwhile [ ! -e \"$DIR/go\" ]; do sleep 0.01; done\n\
+        echo Success >&2";
+    let worker = old.worker(body).await;
+    old.node.order(old.order(1, b"E.mpg"));
+    let signs = || {
+        let reports = old.node.reports();
+        reports.iter().filter(|one| one.said == Said::Progress { bytes: 10 }).count()
+    };
+    eventually("it is told twice that all is there", || signs() >= 2).await;
+    std::fs::write(old.file("go"), b"").unwrap();
+    let end = old.node.end_of(1).await;
+    assert!(matches!(end, Said::DoneUnverified { size: 10, .. }), "{end:?}");
+    worker.stop().await;
+}

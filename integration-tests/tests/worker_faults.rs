@@ -71,23 +71,44 @@ async fn end_of_fetching(dir: &str, name: &[u8], prepare: impl Fn(&Rig)) -> Said
 
 #[actix::test]
 async fn a_master_that_is_not_there_or_no_file_is_the_files_own_fault() {
-    for (dir, name) in [
-        ("DATA", "absent"),
-        ("DATA", "dir"),
-        ("DATA", "link"),
-        ("DATA/dir", "y"),
-        ("/etc", "passwd"),
-        ("DATA/..", "secret"),
-    ] {
+    for (dir, name) in [("DATA", "absent"), ("DATA", "dir"), ("DATA", "link")] {
         let end = end_of_fetching(dir, name.as_bytes(), |source| {
             std::fs::create_dir(source.data().join("dir")).unwrap();
-            std::fs::write(source.data().join("dir/y"), b"y").unwrap();
-            std::fs::write(source.place.path().join("secret"), b"s").unwrap();
             std::os::unix::fs::symlink("/etc/passwd", source.data().join("link")).unwrap();
         })
         .await;
         assert!(matches!(end, Said::Failed { blame: Blame::File, .. }), "{dir}/{name}: {end:?}");
     }
+}
+
+#[actix::test]
+async fn a_source_without_the_masters_directory_is_blamed_and_no_file_of_it() {
+    for (dir, name) in [("DATA/dir", "y"), ("/etc", "passwd"), ("DATA/..", "secret")] {
+        let end = end_of_fetching(dir, name.as_bytes(), |source| {
+            std::fs::create_dir(source.data().join("dir")).unwrap();
+            std::fs::write(source.data().join("dir/y"), b"y").unwrap();
+            std::fs::write(source.place.path().join("secret"), b"s").unwrap();
+        })
+        .await;
+        let Said::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
+        assert!(reason.contains("no source directory of this worker"), "{reason}");
+    }
+    let end = end_of_fetching("DATA", b"E.mpg", |_| {}).await;
+    let Said::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
+    assert!(reason.contains("is its file system mounted?"), "{reason}");
+}
+
+#[actix::test]
+async fn a_source_that_is_busy_is_asked_again_and_blamed_for_nothing() {
+    let (destination, node) = (Rig::new(), FakeNode::start());
+    let fetching = started(destination.destination(&node.url)).await;
+    let mut order = destination.order(1, b"E.mpg");
+    order.source_data = Some(worker_fake_source::start(Trouble::BusyAtFirst));
+    node.order(order);
+    let end = node.end_of(1).await;
+    assert!(matches!(end, Said::Done { size: 100_000, .. }), "{end:?}");
+    fetching.stop().await;
+    node.stop().await;
 }
 
 #[actix::test]

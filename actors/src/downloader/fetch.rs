@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use draft::Draft;
-use sign_of_life::{LARGE, meanwhile};
+use sign_of_life::LARGE;
+pub(super) use sign_of_life::meanwhile;
 use source::{DataPorts, Links};
 
 use crate::clock::Clock;
@@ -32,6 +33,12 @@ use crate::downloader::room::{NoRoom, Reservation};
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
 use crate::token::SharedToken;
 use crate::wire::worker::{Blame, ContentHash};
+
+/// How long a source that has no place for another connection is left alone, as it asks for.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often it is asked again before it is blamed.
+const BUSY_TRIES: u32 = 60;
 
 /// What every copy of one worker needs.
 pub struct Fetcher {
@@ -113,6 +120,8 @@ struct Copying<'a> {
 enum Ended {
     /// The source is gone or fell silent; what it was doing, and after how many bytes.
     Off { doing: String, error: io::Error, arrived: u64 },
+    /// The source has no place for another connection now.
+    Busy,
     /// All bytes are here and are not those of the master.
     Wrong(Fault),
     /// It is no use to go on.
@@ -176,8 +185,7 @@ impl Fetcher {
             None => match self.ask_for_data_port(order, cancel)? {
                 Some(addr) => addr,
                 None => {
-                    return self
-                        .fetch_externally(order, cancel, &|bytes| progress(Sign::Here(bytes)));
+                    return self.fetch_externally(order, cancel, progress);
                 }
             },
         };
@@ -185,7 +193,10 @@ impl Fetcher {
         // Without the claim another copy of this name is about to end: this one keeps to itself.
         let claim = claim.as_ref();
         let copying = Copying { order, addr, path, claim, cancel, rate, progress };
-        let mut draft = copying.claim.and_then(|claim| Draft::take_up(self, claim));
+        let mut draft = match copying.claim {
+            Some(claim) => Draft::take_up(self, claim)?,
+            None => None,
+        };
         let copied = self.until_it_ends(&copying, &mut draft);
         match (copied, draft) {
             (Ok(copied), Some(draft)) if !cancel.is_cancelled() => {
@@ -218,11 +229,24 @@ impl Fetcher {
         copying: &Copying<'a>,
         draft: &mut Option<Draft<'a>>,
     ) -> Result<Copied, Fault> {
-        let (mut tries, mut reached, mut begun_anew) = (0, 0, false);
+        let (mut tries, mut reached, mut begun_anew, mut turned_away) = (0, 0, false, 0);
         loop {
             let (doing, error, arrived) = match self.attempt(copying, draft) {
                 Ok(copied) => return Ok(copied),
                 Err(Ended::Fault(fault)) => return Err(fault),
+                Err(Ended::Busy) => {
+                    turned_away += 1;
+                    if turned_away > BUSY_TRIES {
+                        let reason =
+                            format!("the data port {} was busy all the time", copying.addr);
+                        return Err(Fault::Blamed(Blame::Source, reason));
+                    }
+                    (copying.progress)(Sign::Here(draft.as_ref().map_or(0, Draft::position)));
+                    if copying.cancel.sleep(BUSY_PAUSE) {
+                        return Err(Fault::Cancelled);
+                    }
+                    continue;
+                }
                 Err(Ended::Wrong(fault)) => {
                     let was_resumed = draft.as_ref().is_some_and(|draft| draft.was_resumed);
                     if !was_resumed || begun_anew {
@@ -320,6 +344,7 @@ impl Fetcher {
                 (206 | 416, Some(_)) if position > 0 => {
                     draft.take().into_iter().for_each(Draft::discard);
                 }
+                (503, _) => return Err(Ended::Busy),
                 _ => return Err(refused(&mut link, &head, "the master").into()),
             }
         }

@@ -3,6 +3,26 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+/// One sync under way. It ends when this is dropped, also by a panic.
+struct Turn<'a> {
+    group: &'a GroupSync,
+    number: u64,
+    succeeded: bool,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut turns = self.group.turns();
+        turns.under_way = false;
+        if self.succeeded {
+            turns.done = self.number;
+        }
+        self.group.ended(self.number).notify_all();
+        // Somebody has to make the next one.
+        self.group.ended(self.number + 1).notify_one();
+    }
+}
+
 /// Syncs of one thing, numbered by their beginnings.
 #[derive(Debug, Default)]
 pub struct GroupSync {
@@ -35,19 +55,14 @@ impl GroupSync {
             }
             turns.under_way = true;
             turns.begun += 1;
-            let mine = turns.begun;
+            let mut turn = Turn { group: self, number: turns.begun, succeeded: false };
             drop(turns);
             let synced = sync();
-            turns = self.turns();
-            turns.under_way = false;
-            if synced.is_ok() {
-                turns.done = mine;
-            }
-            self.ended(mine).notify_all();
-            // Somebody has to make the next one.
-            self.ended(mine + 1).notify_one();
+            turn.succeeded = synced.is_ok();
+            drop(turn);
             // One that failed is tried again by whoever waited for it.
             synced?;
+            turns = self.turns();
         }
         Ok(())
     }
@@ -92,6 +107,14 @@ mod tests {
             }
         });
         assert!(syncs.load(Ordering::SeqCst) <= 1600);
+    }
+
+    #[test]
+    fn a_panic_ends_a_sync_like_a_failure() {
+        let group = GroupSync::default();
+        let panics = || group.wait_or(|| -> Result<(), ()> { panic!("on purpose") });
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).unwrap_err();
+        assert_eq!(group.wait_or(|| Ok::<(), &str>(())), Ok(()));
     }
 
     #[test]

@@ -70,6 +70,12 @@ const LONGEST_REASON: usize = 1000;
 /// How often what is left of copies is collected.
 const COLLECT_EVERY: Duration = Duration::from_secs(600);
 
+/// How long an actor that stops may take before it is ended.
+const STOPPING: Duration = Duration::from_secs(20);
+
+/// How often copies that wait for the disk show that they live.
+const SHOW_LIFE_EVERY: Duration = Duration::from_secs(10);
+
 /// How long a store that cannot be read is left alone.
 const STORE_REST: Duration = Duration::from_secs(1);
 
@@ -136,8 +142,9 @@ impl Downloads {
 
     /// Gives every copy up and stops for good; returns when the last thread is done.
     pub async fn stop(&self) {
-        // An error means that the actor is gone already; its copies are given up with it.
-        let _ = self.addr().send(StopTransfers).await;
+        // An error means that the actor is gone already, or waits for its store: its copies are
+        // given up with it.
+        let _ = tokio::time::timeout(STOPPING, self.addr().send(StopTransfers)).await;
         self.actor.stop().await;
         self.lasting.no_copy_under_way().await;
     }
@@ -302,6 +309,7 @@ impl CopyAtWork {
         };
         let lasting = &self.under_way.0;
         let fetching = || lasting.fetcher.fetch(&self.order, &self.cancel, &self.rate, &progress);
+        // Whatever panics, the end is told: the place is free for another copy.
         let said = match catch_unwind(AssertUnwindSafe(fetching)) {
             Ok(Ok(copied)) => Some(said_of(copied)),
             Ok(Err(Fault::Blamed(blame, reason))) => Some(failed(blame, reason)),
@@ -314,7 +322,9 @@ impl CopyAtWork {
         let report = said.map(|said| Report { task, name, at: lasting.clock.now(), said });
         if let Some(report) = &report {
             self.tell(report);
-            if let Err(error) = lasting.store.keep_report(report) {
+            let keeping = || lasting.store.keep_report(report).map_err(|error| error.to_string());
+            let panicked = |_| Err("the state store panicked; see its log".to_owned());
+            if let Err(error) = catch_unwind(AssertUnwindSafe(keeping)).unwrap_or_else(panicked) {
                 tracing::error!(%task, %error, "a report is not durable: a restart would lose it");
             }
         }
@@ -355,6 +365,10 @@ impl Actor for Downloader {
         // Nothing else is handled before: an order that came first could be for a task whose end
         // is among the reports.
         ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
+        ctx.run_interval(SHOW_LIFE_EVERY, |downloader, ctx| {
+            downloader.transfers.show_life(downloader.lasting.clock.now());
+            downloader.publish_soon(ctx);
+        });
         ctx.run_interval(COLLECT_EVERY, |downloader, _| {
             let lasting = Arc::clone(&downloader.lasting);
             tokio::task::spawn_blocking(move || lasting.fetcher.partials.collect_or_tell());
@@ -376,6 +390,8 @@ impl Handler<TakeOrders> for Downloader {
         self.pace(&message.orders);
         let acts = self.transfers.order(message.orders, self.lasting.clock.now());
         self.carry_out(acts, ctx);
+        // Whoever sent this goes by what is published as soon as it is answered.
+        self.publish();
     }
 }
 
@@ -396,6 +412,7 @@ impl Handler<ReportsDelivered> for Downloader {
             });
         }
         self.carry_out(acts, ctx);
+        self.publish();
     }
 }
 

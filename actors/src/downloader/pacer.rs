@@ -9,8 +9,8 @@ use crate::host::BitsPerSecond;
 const BURST: Duration = Duration::from_millis(100);
 
 /// A token bucket that may go into debt: bytes are taken as they come, and what was taken too
-/// early is waited for. Times are counted from the beginning of the transfer. Each step is taken at
-/// the rate that the dial shows then.
+/// early is waited for. Times are counted from the beginning of the transfer. Each step is paid for
+/// at the rate that the dial showed when it began: what came before a change is no debt after it.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     dial: RateDial,
@@ -29,19 +29,31 @@ impl Pacer {
         self.dial.rate().is_some_and(|present| present < rate)
     }
 
-    /// Takes `bytes` at `now` and says how long to wait before taking more.
-    pub fn take(&mut self, bytes: u64, now: Duration) -> Duration {
+    /// Takes the `bytes` of one step at `now` and says how long to wait before taking more.
+    pub fn take(&mut self, step: Step, bytes: u64, now: Duration) -> Duration {
         let earliest = now.saturating_sub(BURST);
-        let took = self.dial.rate().map_or(Duration::ZERO, |rate| exact_time(rate, bytes));
+        let took = step.rate.map_or(Duration::ZERO, |rate| exact_time(rate, bytes));
         self.paid_until = self.paid_until.max(earliest) + took;
         self.paid_until.saturating_sub(now)
     }
 
-    /// How many bytes to take in one step, so that steps are a tenth of a second apart and a new
-    /// rate holds as soon; none for as many as come.
-    pub fn step(&self) -> Option<usize> {
-        let rate = self.dial.rate()?;
-        Some(usize::try_from(rate.0 / 80).unwrap_or(usize::MAX).max(1))
+    /// The next step, at the present rate.
+    pub fn step(&self) -> Step {
+        Step { rate: self.dial.rate() }
+    }
+}
+
+/// What is taken at one rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    rate: Option<BitsPerSecond>,
+}
+
+impl Step {
+    /// How many bytes to take in it, so that steps are a tenth of a second apart and a new rate
+    /// holds as soon; none for as many as come.
+    pub fn bytes(self) -> Option<usize> {
+        self.rate.map(|rate| usize::try_from(rate.0 / 80).unwrap_or(usize::MAX).max(1))
     }
 }
 
@@ -73,7 +85,7 @@ mod tests {
             let mut taken = 0_u64;
             for (bytes, dawdle_ms) in pieces {
                 now += Duration::from_millis(dawdle_ms);
-                now += pacer.take(bytes, now);
+                now += pacer.take(pacer.step(), bytes, now);
                 taken += bytes;
                 let allowed = (now + BURST).as_secs_f64() * rate as f64 / 8.0;
                 prop_assert!(taken as f64 <= allowed + 1.0, "{taken} > {allowed} at {now:?}");
@@ -88,7 +100,7 @@ mod tests {
             let mut pacer = pacer(rate);
             let mut now = Duration::ZERO;
             for _ in 0..100 {
-                now += pacer.take(bytes, now);
+                now += pacer.take(pacer.step(), bytes, now);
             }
             let ideal = bytes as f64 * 100.0 * 8.0 / rate as f64;
             prop_assert!((now.as_secs_f64() - ideal).abs() <= ideal * 0.01 + 1e-6);
@@ -106,8 +118,9 @@ mod tests {
                 let began = now;
                 let mut taken = 0_u64;
                 for _ in 0..50 {
-                    let bytes = pacer.step().unwrap_or(1 << 20) as u64;
-                    now += pacer.take(bytes, now);
+                    let step = pacer.step();
+                    let bytes = step.bytes().unwrap_or(1 << 20) as u64;
+                    now += pacer.take(step, bytes, now);
                     taken += bytes;
                 }
                 match rate {
@@ -126,15 +139,28 @@ mod tests {
     #[test]
     fn ten_megabit_are_read_in_steps_of_a_tenth_of_a_second() {
         let mut pacer = pacer(10_000_000);
-        assert_eq!(pacer.step(), Some(125_000));
-        assert_eq!(pacer.take(125_000, Duration::ZERO), Duration::from_millis(100));
+        let step = pacer.step();
+        assert_eq!(step.bytes(), Some(125_000));
+        assert_eq!(pacer.take(step, 125_000, Duration::ZERO), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn what_came_before_a_lower_rate_is_no_debt_at_it() {
+        let dial = RateDial::at(None);
+        let mut pacer = Pacer::new(dial.clone());
+        let step = pacer.step();
+        dial.turn(Some(BitsPerSecond(64_000)));
+        assert_eq!(pacer.take(step, 1 << 20, Duration::from_secs(1)), Duration::ZERO);
+        let step = pacer.step();
+        assert_eq!(step.bytes(), Some(800));
+        assert!(pacer.take(step, 800, Duration::from_secs(1)) <= Duration::from_millis(100));
     }
 
     #[test]
     fn a_pause_is_not_made_up_for_by_a_rush() {
         let mut pacer = pacer(8_000);
-        pacer.take(1_000, Duration::ZERO);
-        let wait = pacer.take(1_000, Duration::from_secs(60));
+        pacer.take(pacer.step(), 1_000, Duration::ZERO);
+        let wait = pacer.take(pacer.step(), 1_000, Duration::from_secs(60));
         assert_eq!(wait, Duration::from_millis(900));
     }
 }

@@ -160,6 +160,16 @@ impl Transfers {
         self.begin(now)
     }
 
+    /// Says of the copies that wait for the disk that they still do.
+    pub fn show_life(&mut self, now: Millis) {
+        let arrived = self.under_way.values().filter(|transfer| transfer.arrived);
+        let waiting: Vec<(TaskId, u64)> =
+            arrived.map(|transfer| (transfer.task, transfer.size.unwrap_or(0))).collect();
+        for (task, bytes) in waiting {
+            self.moved(task, bytes, now);
+        }
+    }
+
     /// A copy has ended; without a report it was given up.
     pub fn ended(&mut self, task: TaskId, report: Option<Report>, now: Millis) -> Vec<Act> {
         if self.under_way.remove(&task).is_none() {
@@ -336,6 +346,9 @@ mod tests {
         assert_eq!(transfers.arrived(TaskId(33), NOW), [], "the disk is too far behind");
         assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [Act::Begin(order(34))]);
         assert_eq!(transfers.known().len(), 100);
+        transfers.show_life(NOW);
+        let moved = |report: &&Report| matches!(report.said, Said::Progress { .. });
+        assert_eq!(transfers.reports().iter().filter(moved).count(), 32);
         assert_eq!(transfers.order(orders[40..].to_vec(), NOW).len(), 33, "all are given up");
     }
 

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rustix::fs::{fstatfs, syncfs};
+use rustix::system::{Uname, uname};
 
 use crate::downloader::group_sync::GroupSync;
 
@@ -19,8 +20,8 @@ const KNOWN: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 
 /// The syncs of files in one file system.
 ///
-/// A sync as a whole tells an error to the first who asks, whichever file it was of (and only
-/// from Linux 5.8 on). So an error is noted, and each file that was there before asks for itself.
+/// A sync as a whole tells an error to the first who asks, whichever file it was of. So an error is
+/// noted, and each file that was there before asks for itself.
 #[derive(Debug)]
 pub(super) struct FileSyncs {
     /// A handle on the file system, which sees each of its errors once. None where files are only
@@ -41,7 +42,8 @@ impl FileSyncs {
     /// The syncs of the file system that `dir` is on.
     pub(super) fn of(dir: impl AsFd) -> io::Result<Self> {
         let kind = u64::try_from(fstatfs(&dir)?.f_type).unwrap_or_default();
-        let whole = KNOWN.contains(&kind).then(|| dir.as_fd().try_clone_to_owned()).transpose()?;
+        let told = KNOWN.contains(&kind) && tells_errors(&uname());
+        let whole = told.then(|| dir.as_fd().try_clone_to_owned()).transpose()?;
         let (waiting, errors) = (AtomicUsize::new(0), AtomicU64::new(0));
         Ok(FileSyncs { whole, waiting, together: GroupSync::default(), errors })
     }
@@ -72,5 +74,46 @@ impl FileSyncs {
             return file.sync_all();
         }
         Ok(())
+    }
+}
+
+/// Whether a sync of a file system as a whole tells its errors: Linux does from 5.8 on.
+fn tells_errors(system: &Uname) -> bool {
+    system.release().to_str().is_ok_and(|release| release_of(release) >= (5, 8))
+}
+
+/// The first two numbers of a kernel's release.
+fn release_of(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    let mut next = || numbers.next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    (next(), next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_told_apart() {
+        assert_eq!(release_of("5.4.0-150-generic"), (5, 4));
+        assert_eq!(release_of("6.12-rc1"), (6, 12));
+        assert_eq!(release_of("whatever"), (0, 0));
+    }
+
+    #[test]
+    fn many_files_at_a_time_are_synced_and_one_that_was_there_at_an_error_asks_for_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let syncs = FileSyncs::of(File::open(dir.path()).unwrap()).unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..4 * COMPANY {
+                let (syncs, dir) = (&syncs, dir.path());
+                scope.spawn(move || {
+                    let before = syncs.errors_before();
+                    let file = File::create(dir.join(number.to_string())).unwrap();
+                    syncs.make_durable(&file, before).unwrap();
+                });
+            }
+        });
+        assert_eq!(syncs.waiting.load(Ordering::Relaxed), 0);
     }
 }

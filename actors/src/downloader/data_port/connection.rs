@@ -118,6 +118,9 @@ fn answer(stream: &TcpStream, shared: &Shared, request: &Request) -> io::Result<
     let file = match shared.shelf.open(&asked.place) {
         Ok(file) => file,
         Err(NotServed::Absent(why)) => return head("404 Not Found").with_text(stream, why),
+        Err(NotServed::Elsewhere(why)) => {
+            return head("421 Misdirected Request").with_text(stream, why);
+        }
         Err(NotServed::Failed(error)) => {
             tracing::warn!(path = request.path, %error, "a file cannot be opened for a client");
             return head("500 Internal Server Error").with_text(stream, &error.to_string());

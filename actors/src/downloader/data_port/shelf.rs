@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::downloader::base_dir::{BaseDir, open_regular};
@@ -45,6 +45,8 @@ pub struct Asked {
 pub enum NotServed {
     /// There is none, or it is not to be seen from here (404).
     Absent(&'static str),
+    /// Nothing is served from its directory here (421): whoever sends others here is wrong.
+    Elsewhere(&'static str),
     /// It cannot be opened (500).
     Failed(io::Error),
 }
@@ -67,16 +69,38 @@ impl Shelf {
                 let listed =
                     |source: &&PathBuf| without_slashes(source.as_os_str().as_bytes()) == wanted;
                 match self.source_dirs.iter().find(listed) {
-                    // A directory that is gone (not mounted, say) is no fault of the file.
-                    Some(source) => {
-                        open_regular(open_dir(source).map_err(NotServed::Failed)?, name)
+                    Some(source) => return open_master(source, name),
+                    None => {
+                        return Err(NotServed::Elsewhere("no source directory of this worker"));
                     }
-                    None => return Err(NotServed::Absent("no source directory of this worker")),
                 }
             }
         };
         opened.map_err(why_not)
     }
+}
+
+/// Opens a master. A directory that is gone, or that is empty because nothing is mounted there, is
+/// no fault of the file.
+fn open_master(source: &Path, name: &FileName) -> Result<File, NotServed> {
+    let dir = open_dir(source).map_err(NotServed::Failed)?;
+    let opened = open_regular(&dir, name);
+    if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        && is_empty(&dir).map_err(NotServed::Failed)?
+    {
+        let why = "the source directory is empty: is its file system mounted?";
+        return Err(NotServed::Failed(io::Error::other(why)));
+    }
+    opened.map_err(why_not)
+}
+
+fn is_empty(dir: &OwnedFd) -> io::Result<bool> {
+    for entry in Dir::read_from(dir)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a file that cannot be opened is itself the reason, or the disk it is on.
@@ -201,9 +225,9 @@ mod tests {
         assert!(matches!(open(&dir, b"absent"), Err(NotServed::Absent(_))));
         assert!(matches!(open(&dir, b"link"), Err(NotServed::Absent(_))));
         assert!(matches!(open(&dir, b"sub"), Err(NotServed::Absent(_))));
-        assert!(matches!(open(&dir.join("sub"), b"y"), Err(NotServed::Absent(_))));
-        assert!(matches!(open(place.path(), b"secret"), Err(NotServed::Absent(_))));
-        assert!(matches!(open(&dir.join(".."), b"secret"), Err(NotServed::Absent(_))));
+        assert!(matches!(open(&dir.join("sub"), b"y"), Err(NotServed::Elsewhere(_))));
+        assert!(matches!(open(place.path(), b"secret"), Err(NotServed::Elsewhere(_))));
+        assert!(matches!(open(&dir.join(".."), b"secret"), Err(NotServed::Elsewhere(_))));
         assert!(matches!(shelf.open(&Place::Copy(name(b"x"))), Err(NotServed::Absent(_))));
     }
 

@@ -25,7 +25,7 @@ use self::family::{Family, MARK, has_ended};
 use self::tail::Tail;
 use crate::downloader::cancel::Cancel;
 use crate::downloader::fault::{Fault, local, publishing};
-use crate::downloader::fetch::{Copied, Fetcher};
+use crate::downloader::fetch::{Copied, Fetcher, Progress, Sign, meanwhile};
 use crate::downloader::order::CopyOrder;
 use crate::host::{BitsPerSecond, OLD_COPY_SPEED};
 use crate::wire::worker::{Blame, ContentHash};
@@ -66,7 +66,7 @@ impl Fetcher {
         &self,
         order: &CopyOrder,
         cancel: &Cancel,
-        progress: &dyn Fn(u64),
+        progress: &Progress<'_>,
     ) -> Result<Copied, Fault> {
         let Some(program) = &self.external else {
             return Err(Fault::Blamed(Blame::Pair, not_configured(order)));
@@ -90,7 +90,7 @@ impl Fetcher {
             }
             _ => local(error),
         })?;
-        let (size, hash) = hash(temp.file(), cancel)?;
+        let (size, hash) = hash(temp.file(), cancel, progress)?;
         if let Some(planned) = order.size.filter(|planned| *planned != size) {
             // Either the master is another one by now, or a part of it did not arrive.
             let reason =
@@ -100,7 +100,7 @@ impl Fetcher {
         if cancel.is_cancelled() {
             return Err(Fault::Cancelled);
         }
-        temp.publish(&order.name).map_err(publishing)?;
+        meanwhile(size, progress, || temp.publish(&order.name)).map_err(publishing)?;
         room.settle();
         Ok(Copied { size, hash, verified: false })
     }
@@ -108,7 +108,12 @@ impl Fetcher {
 
 impl ExternalProgram {
     /// Runs it for one copy. When this returns, nothing that it started lives.
-    fn run(&self, order: &CopyOrder, cancel: &Cancel, progress: &dyn Fn(u64)) -> Result<(), Fault> {
+    fn run(
+        &self,
+        order: &CopyOrder,
+        cancel: &Cancel,
+        progress: &Progress<'_>,
+    ) -> Result<(), Fault> {
         let target = self.temp_dir.join(order.id.to_string());
         let rate = order.copy_speed.unwrap_or(OLD_COPY_SPEED);
         let cannot = |what: &str, error: &dyn std::fmt::Display| {
@@ -234,7 +239,7 @@ fn follow(
     stderr: &mut ChildStderr,
     said: &mut Tail,
     cancel: &Cancel,
-    progress: &dyn Fn(u64),
+    progress: &Progress<'_>,
 ) -> Result<(), Unfollowed> {
     let flags = rustix::fs::fcntl_getfl(&*stderr).map_err(std::io::Error::from)?;
     rustix::fs::fcntl_setfl(&*stderr, flags | rustix::fs::OFlags::NONBLOCK)
@@ -255,11 +260,10 @@ fn follow(
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
             let there = std::fs::symlink_metadata(watched.target).map_or(0, |file| file.len());
-            // Only growth is a sign of life.
-            if there > bytes {
-                bytes = there;
-                progress(bytes);
-            }
+            bytes = bytes.max(there);
+            // Also when it has not grown, of a program that sets its file's room aside at once:
+            // how long it may take is known here.
+            progress(Sign::Here(bytes));
         }
         let allowed = limit.allows(bytes);
         if began.elapsed() > allowed {
@@ -284,7 +288,12 @@ fn source_path(order: &CopyOrder) -> Result<OsString, Fault> {
     Ok(OsString::from_vec(path))
 }
 
-fn hash(mut file: &File, cancel: &Cancel) -> Result<(u64, ContentHash), Fault> {
+fn hash(
+    mut file: &File,
+    cancel: &Cancel,
+    progress: &Progress<'_>,
+) -> Result<(u64, ContentHash), Fault> {
+    let mut told = Instant::now();
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; STEP];
     let mut size = 0;
@@ -294,6 +303,10 @@ fn hash(mut file: &File, cancel: &Cancel) -> Result<(u64, ContentHash), Fault> {
             Ok(count) => {
                 hasher.update(&buffer[..count]);
                 size += count as u64;
+                if told.elapsed() >= LOOK_EVERY {
+                    told = Instant::now();
+                    progress(Sign::Here(size));
+                }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(local(error)),

@@ -62,45 +62,45 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// Takes up what was kept of an earlier copy, if anything was and its room is to be had.
-    pub(super) fn take_up(fetcher: &'a Fetcher, claim: &'a Claim<'a>) -> Option<Self> {
-        let kept = claim.kept()?;
-        let length = kept.trunk.length();
-        let taken_up = || -> Result<Self, Fault> {
-            let temp = fetcher.base.open_temp(kept.began).map_err(local)?;
-            let found = temp.file().metadata().map_err(local)?;
-            if found.len() < length || found.ino() != kept.inode {
-                return Err(local(io::Error::other("another file stands in its place")));
-            }
-            // After a kill the room of the whole file may still be set aside.
-            temp.cut(length).map_err(local)?;
-            let reservation = fetcher.reserve(kept.size - length)?;
-            let mut draft = Draft {
-                temp,
-                reservation: None,
-                claim: Some(claim),
-                name: kept.name.clone(),
-                began: kept.began,
-                inode: kept.inode,
-                size: kept.size,
-                origin: kept.origin.clone(),
-                hasher: TreeHasher::resume(kept.trunk.clone()),
-                was_resumed: true,
-            };
-            draft.settle(reservation).map_err(local)?;
-            Ok(draft)
-        };
-        match taken_up() {
-            Ok(draft) => {
-                tracing::info!(file = %kept.name, length, size = kept.size, "copy taken up again");
-                Some(draft)
-            }
-            Err(fault) => {
-                tracing::info!(file = %kept.name, ?fault, "an interrupted copy cannot be resumed");
+    /// Takes up what was kept of an earlier copy, if anything was and is still there.
+    ///
+    /// # Errors
+    /// There is no room for the rest of it now: it stays for later.
+    pub(super) fn take_up(
+        fetcher: &'a Fetcher,
+        claim: &'a Claim<'a>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(kept) = claim.kept() else { return Ok(None) };
+        let (length, size) = (kept.trunk.length(), kept.size);
+        let temp = match open_kept(fetcher, &kept) {
+            Ok(temp) => temp,
+            Err(error) => {
+                tracing::info!(file = %kept.name, %error, "an interrupted copy cannot be resumed");
                 claim.forget(kept.began);
-                None
+                return Ok(None);
             }
+        };
+        let reservation = match fetcher.reserve(size - length) {
+            Ok(reservation) => reservation,
+            Err(fault) => return Err(temp.keep(length).map_or_else(local, |()| fault)),
+        };
+        let mut draft = Draft {
+            temp,
+            reservation: None,
+            claim: Some(claim),
+            name: kept.name,
+            began: kept.began,
+            inode: kept.inode,
+            size,
+            origin: kept.origin,
+            hasher: TreeHasher::resume(kept.trunk),
+            was_resumed: true,
+        };
+        if let Err(error) = draft.settle(reservation) {
+            return Err(draft.temp.keep(length).map_or_else(local, |()| local(error)));
         }
+        tracing::info!(file = %draft.name, length, size, "copy taken up again");
+        Ok(Some(draft))
     }
 
     fn settle(&mut self, reservation: Reservation) -> io::Result<()> {
@@ -208,4 +208,16 @@ impl<'a> Draft<'a> {
         }
         Ok(())
     }
+}
+
+/// What was written of an interrupted copy, and no more than that.
+fn open_kept<'a>(fetcher: &'a Fetcher, kept: &Partial) -> io::Result<TempFile<'a>> {
+    let temp = fetcher.base.open_temp(kept.began)?;
+    let found = temp.file().metadata()?;
+    if found.len() < kept.trunk.length() || found.ino() != kept.inode {
+        return Err(io::Error::other("another file stands in its place"));
+    }
+    // After a kill the room of the whole file may still be set aside.
+    temp.cut(kept.trunk.length())?;
+    Ok(temp)
 }

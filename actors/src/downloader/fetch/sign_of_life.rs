@@ -13,7 +13,11 @@ pub(super) const LARGE: u64 = 16 << 20;
 
 /// Does `work`, which may take long for a copy of `bytes`, and tells `progress` meanwhile that
 /// they are all here.
-pub(super) fn meanwhile<T>(bytes: u64, progress: &Progress<'_>, work: impl FnOnce() -> T) -> T {
+pub(in crate::downloader) fn meanwhile<T>(
+    bytes: u64,
+    progress: &Progress<'_>,
+    work: impl FnOnce() -> T,
+) -> T {
     if bytes < LARGE {
         return work();
     }

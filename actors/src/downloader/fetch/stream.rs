@@ -108,8 +108,9 @@ impl Intake<'_> {
         buffer.filled = 0;
         while buffer.filled < wanted {
             self.be_slow()?;
-            let step = self.pacer.step().map_or(GROUP, |step| step.min(GROUP));
-            let until = (buffer.filled + step).min(wanted);
+            let step = self.pacer.step();
+            let most = step.bytes().map_or(GROUP, |bytes| bytes.min(GROUP));
+            let until = (buffer.filled + most).min(wanted);
             let before = buffer.filled;
             if let Err(error) = self.read(buffer, until) {
                 let (arrived, size) = (at + buffer.filled as u64, self.size);
@@ -121,7 +122,7 @@ impl Intake<'_> {
                 (self.progress)(Sign::Here(at + buffer.filled as u64));
             }
             let taken = (buffer.filled - before) as u64;
-            if self.cancel.sleep(self.pacer.take(taken, self.began.elapsed())) {
+            if self.cancel.sleep(self.pacer.take(step, taken, self.began.elapsed())) {
                 return Err(Fault::Cancelled.into());
             }
         }

@@ -56,6 +56,7 @@ impl Fetcher {
                     return Err(Fault::Blamed(Blame::Source, reason).into());
                 }
                 409 => return Err(changed().into()),
+                503 => return Err(Ended::Busy),
                 _ => return Err(refused(&mut link, &head, "the master's hash").into()),
             }
         }

@@ -257,8 +257,10 @@ async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
         let sent: Vec<Report> = work.borrow().reports.iter().take(MOST_REPORTS).cloned().collect();
         let (node, speaks) = (line.node(), *speaks.borrow());
         let answer = match speaks {
+            // It went away meanwhile: a token is not for whoever answers in its place.
+            Speaks::Unknown => continue,
             Speaks::Cfm => cfm::deliver(&line, &sent).await,
-            _ => reelyard::deliver(&line, &sent).await,
+            Speaks::Reelyard => reelyard::deliver(&line, &sent).await,
         };
         match answer {
             Ok(cancelled) => {
