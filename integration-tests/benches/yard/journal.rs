@@ -18,8 +18,14 @@ use reelyard_integration_tests::running::on_a_system;
 use crate::figure::{Figure, Wanted};
 use crate::peers::Running;
 
-/// How long each case runs.
-const SPAN: Duration = Duration::from_secs(5);
+/// How often each is measured, in turns; the best counts, as noise only slows.
+const ROUNDS: usize = 5;
+
+/// How long each round runs.
+const SPAN: Duration = Duration::from_secs(2);
+
+/// How much redis is asked to do in a round, with one client and with many.
+const SETS: [usize; 2] = [5_000, 80_000];
 
 /// Clients that wait at the same time in the second case.
 const CLIENTS: usize = 256;
@@ -30,30 +36,36 @@ const BYTES: usize = 100;
 /// One client, then many.
 pub fn measure() -> Result<Vec<Figure>> {
     let dir = tempfile::tempdir()?;
-    let (one, many) = on_a_system(async {
+    let redis = Redis::start(dir.path())?;
+    let [(one, redis_one), (many, redis_many)] = on_a_system(async {
         let settings = JournalSettings::alone(dir.path().join("journal"), 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await?;
         let probe = ProbeActor::new(journal.clone()).start();
         journal.leadership().wait_for(|now| now.epoch().is_some()).await?;
         let next = Arc::new(AtomicU64::new(0));
-        let one = commits_per_second(1, || commit_until(probe.clone(), next.clone())).await?;
-        let many =
-            commits_per_second(CLIENTS, || commit_until(probe.clone(), next.clone())).await?;
+        let mut best = [(0.0_f64, 0.0_f64); 2];
+        for _ in 0..ROUNDS {
+            for ((clients, sets), best) in [1, CLIENTS].into_iter().zip(SETS).zip(&mut best) {
+                let client = || commit_until(probe.clone(), next.clone());
+                let ours = commits_per_second(clients, client).await?;
+                let theirs = redis.sets_per_second(clients, sets)?;
+                *best = (best.0.max(ours), best.1.max(theirs));
+            }
+        }
         journal.stop().await;
-        anyhow::Ok((one, many))
+        anyhow::Ok(best)
     })?;
-    let redis = Redis::start(dir.path())?;
     let peer = "redis, appendfsync always";
     Ok(vec![
         Figure::new("journal, one client", one, "commits/s", Wanted::AtLeast(1_800.0))
-            .beside(peer, redis.sets_per_second(1, 10_000)?),
+            .beside(peer, redis_one),
         Figure::new(
             format!("journal, {CLIENTS} commits in flight"),
             many,
             "events/s",
             Wanted::AtLeast(60_000.0),
         )
-        .beside(peer, redis.sets_per_second(CLIENTS, 200_000)?),
+        .beside(peer, redis_many),
     ])
 }
 

@@ -62,7 +62,7 @@ impl Nginx {
                 "daemon off; master_process off; pid {dir_shown}/nginx.pid;\n\
                  error_log {dir_shown}/nginx.log;\n\
                  events {{ worker_connections 256; }}\n\
-                 http {{ access_log off; sendfile on; tcp_nopush on; open_file_cache max=100000;\n\
+                 http {{ access_log off; sendfile on; tcp_nopush on; open_file_cache max=1000;\n\
                  keepalive_requests 1000000;\n\
                  server {{ listen {at}; root {masters}; }} }}\n"
             ),
