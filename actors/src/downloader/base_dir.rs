@@ -206,11 +206,18 @@ impl BaseDir {
     /// Makes the temporary file of `task`, empty; one that stands there from an earlier attempt is
     /// replaced.
     pub fn create_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
-        self.remove_temp(task)?;
         let errors_before = self.syncs.errors_before();
         let name = task.to_string();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = openat(&self.temp, &name, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o644))?;
+        let create =
+            || openat(&self.temp, &name, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o644));
+        let file = match create() {
+            Err(Errno::EXIST) => {
+                self.remove_temp(task)?;
+                create()?
+            }
+            created => created?,
+        };
         Ok(TempFile::new(self, File::from(file), name, errors_before))
     }
 
