@@ -31,6 +31,8 @@ pub struct Master {
     pub dir: Arc<str>,
     /// Bytes.
     pub size: u64,
+    /// How long that is good to know.
+    pub good_until: Millis,
 }
 
 impl Looks {
@@ -38,15 +40,15 @@ impl Looks {
     /// until `ask_again_after`.
     pub fn learn(
         &mut self,
-        seen: impl IntoIterator<Item = (FileId, MasterLook)>,
+        seen: &[(FileId, MasterLook)],
         now: Millis,
         fresh_for: Duration,
         ask_again_after: Duration,
     ) {
         for (file, seen) in seen {
-            let unknown = seen == MasterLook::Unknown;
+            let unknown = *seen == MasterLook::Unknown;
             let good_until = now.after(if unknown { ask_again_after } else { fresh_for });
-            self.by_file.insert(file, Look { seen, good_until });
+            self.by_file.insert(*file, Look { seen: seen.clone(), good_until });
         }
         if self.by_file.len() > DROP_BEYOND {
             self.by_file.retain(|_, look| now < look.good_until);
@@ -62,7 +64,10 @@ impl Looks {
     pub fn get(&self, file: FileId, now: Millis) -> Option<Result<Master, Skip>> {
         let look = self.by_file.get(&file).filter(|look| now < look.good_until)?;
         Some(match &look.seen {
-            MasterLook::Found { dir, size, .. } => Ok(Master { dir: Arc::clone(dir), size: *size }),
+            MasterLook::Found { dir, size, .. } => {
+                let good_until = look.good_until;
+                Ok(Master { dir: Arc::clone(dir), size: *size, good_until })
+            }
             MasterLook::Absent => Err(Skip::MasterAbsent),
             MasterLook::Unknown => Err(Skip::MasterUnknown),
         })

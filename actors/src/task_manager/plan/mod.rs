@@ -5,6 +5,7 @@ mod explain;
 mod explanation;
 mod looks;
 mod name_traits;
+mod pace;
 mod pairing;
 mod parking;
 mod ring;
@@ -18,7 +19,10 @@ pub use explanation::{
     DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
 };
 use looks::{Looks, Master};
+use pace::Pace;
+use pairing::HeldPairs;
 pub use pairing::{Pairing, Part};
+use parking::Lot;
 pub use skip::{Skip, Unusable, Waiting};
 
 use super::back_off::Blamed;
@@ -44,6 +48,13 @@ const LOOK_AHEAD: usize = 32;
 
 /// How many masters are looked up at once.
 pub const LOOKS_AT_ONCE: usize = 256;
+
+/// How many files a second are found to have no pair: a source that is free but can serve nobody
+/// who has much room must not make rounds go through the whole catalogue.
+const NO_PAIRS_A_SECOND: usize = 256;
+
+/// How many masters of files that are set aside are looked at again in a second.
+const LOOKED_AT_AGAIN_A_SECOND: usize = 16;
 
 /// How many skipped files a round names, and beyond these the best one of each reason.
 const EXAMPLES: usize = 20;
@@ -155,14 +166,15 @@ pub struct Round {
 pub struct Planner {
     candidates: Candidates,
     looks: Looks,
+    no_pairs: Pace,
+    looked_at_again: Pace,
 }
 
 /// What is the same for all candidates of one round.
 struct Occupied {
     files: HashSet<FileId>,
     held_files: HashSet<FileId>,
-    /// By source, the destinations with which it backs off.
-    held_pairs: HashMap<HostAddr, Vec<HostAddr>>,
+    held_pairs: HeldPairs,
 }
 
 impl Planner {
@@ -189,7 +201,18 @@ impl Planner {
         settings: &TaskSettings,
         now: Millis,
     ) {
-        self.looks.learn(looks, now, settings.look_fresh_for, settings.ask_again_after);
+        let looks: Vec<(FileId, MasterLook)> = looks.into_iter().collect();
+        self.looks.learn(&looks, now, settings.look_fresh_for, settings.ask_again_after);
+        let good_until = now.after(settings.look_fresh_for);
+        for (file, seen) in looks {
+            match seen {
+                MasterLook::Found { size, .. } => {
+                    self.candidates.looked(file, Some(size), good_until);
+                }
+                MasterLook::Absent => self.candidates.looked(file, None, good_until),
+                MasterLook::Unknown => {}
+            }
+        }
     }
 
     /// Takes note that these files came to a host.
@@ -214,17 +237,22 @@ impl Planner {
 
     /// How many files are graded, want a copy, and are too big for every destination.
     pub fn counts(&self) -> (usize, u64, u64) {
-        (self.candidates.graded(), self.candidates.wanted(), self.candidates.too_big())
+        {
+            let too_big = self.candidates.parking().count(Skip::TooBig);
+            (self.candidates.graded(), self.candidates.wanted(), too_big)
+        }
     }
 
     /// Plans one round.
     pub fn round(&mut self, yard: &Yard<'_>) -> Round {
         self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
-        let mut pairing = Pairing::new(yard);
-        self.candidates.unpark(pairing.largest_room(), pairing.room_now());
+        let occupied = Occupied::of(yard);
+        let mut pairing = Pairing::new(yard, &occupied.held_pairs);
+        self.candidates.unpark(&pairing.rooms());
         let mut round = Round { waiting: self.waits(yard, &pairing), ..Round::default() };
         if matches!(round.waiting, None | Some(Waiting::Source)) {
-            self.walk(yard, &mut pairing, &mut round);
+            self.walk(yard, &occupied, &mut pairing, &mut round);
+            self.look_again(yard.now, &mut round);
         }
         round.parts = pairing.parts().clone();
         self.count_parked(&mut round);
@@ -233,12 +261,20 @@ impl Planner {
 
     /// What is set aside was not looked at, and counts all the same.
     fn count_parked(&self, round: &mut Round) {
-        let (too_big, crowded) = (self.candidates.too_big(), self.candidates.crowded());
-        for (skip, files) in [(Skip::TooBig, too_big), (Skip::NoRoom, crowded)] {
+        for skip in Lot::ALL.map(Lot::why) {
+            let files = self.candidates.parking().count(skip);
             if files > 0 {
                 *round.skipped.entry(skip).or_default() = files;
             }
         }
+    }
+
+    /// Has masters looked at again of files that are set aside: one may have been replaced.
+    fn look_again(&mut self, now: Millis, round: &mut Round) {
+        let most = self.looked_at_again.left(LOOKED_AT_AGAIN_A_SECOND, now);
+        let files = self.candidates.parking().to_look_at(now, most);
+        self.looked_at_again.spend(files.len());
+        round.to_look_up.extend(files);
     }
 
     /// What the whole round waits for.
@@ -275,11 +311,17 @@ impl Planner {
 
     /// Goes through the candidates, best first, as long as a source is free; a file whose master
     /// must be looked at first keeps its turn. Then looks a little further ahead.
-    fn walk(&mut self, yard: &Yard<'_>, pairing: &mut Pairing, round: &mut Round) {
-        let occupied = Occupied::of(yard);
+    fn walk(
+        &mut self,
+        yard: &Yard<'_>,
+        occupied: &Occupied,
+        pairing: &mut Pairing,
+        round: &mut Round,
+    ) {
         let mut next_id = yard.first_id();
-        let mut without_room = Vec::new();
+        let mut aside = Vec::new();
         let room_now = pairing.room_now();
+        let mut no_pairs_left = self.no_pairs.left(NO_PAIRS_A_SECOND, yard.now);
         let mut kept_turns = 0;
         let mut ahead = 0;
         for candidate in self.candidates.best_first(yard.settings.ungraded_hot) {
@@ -290,7 +332,7 @@ impl Planner {
             if ahead > LOOK_AHEAD || round.to_look_up.len() >= LOOKS_AT_ONCE {
                 break;
             }
-            let skip = match self.judge(candidate.file, yard, &occupied) {
+            let skip = match self.judge(candidate.file, yard, occupied) {
                 None => {
                     round.to_look_up.push(candidate.file);
                     kept_turns += usize::from(turns_left);
@@ -298,21 +340,27 @@ impl Planner {
                 }
                 Some(Err(skip)) => skip,
                 Some(Ok(_)) if !turns_left => continue,
-                Some(Ok(master)) => match self.pair(candidate.file, &master, pairing, &occupied) {
-                    Ok((source, destination)) => {
-                        pairing.take(source, destination, master.size);
+                Some(Ok(master)) => match self.pair(candidate.file, &master, pairing, occupied) {
+                    Ok(pair) => {
+                        pairing.take(pair, master.size, &occupied.held_pairs);
                         let id = TaskId(next_id);
                         next_id += 1;
-                        let pair = (source, destination);
                         let speed = yard.rate_for(&round.tasks, pair);
                         round.tasks.push(new_task(yard, id, candidate, &master, pair, speed));
                         continue;
                     }
                     Err(skip) => {
+                        if matches!(skip, Skip::NoPair | Skip::NameNotCarried) {
+                            if no_pairs_left == 0 {
+                                round.waiting = Some(Waiting::Looks(round.to_look_up.len()));
+                                break;
+                            }
+                            no_pairs_left -= 1;
+                            self.no_pairs.spend(1);
+                        }
                         // What only this round leaves no room for goes on with the next.
-                        let no_room = skip == Skip::NoRoom && master.size > room_now;
-                        if no_room || skip == Skip::TooBig {
-                            without_room.push((candidate.file, master.size, skip));
+                        if skip != Skip::NoRoom || master.size > room_now {
+                            aside.push((candidate.file, master, skip));
                         }
                         skip
                     }
@@ -320,8 +368,11 @@ impl Planner {
             };
             round.skip(candidate.file, skip);
         }
-        for (file, size, why) in without_room {
-            self.candidates.park(file, size, why == Skip::TooBig);
+        for (file, master, why) in aside {
+            let carried = self.candidates.traits().old_hosts_carry(file);
+            if let Some(lot) = Lot::of(why, carried) {
+                self.candidates.park(file, master.size, master.good_until, lot);
+            }
         }
         if round.waiting.is_none() {
             round.waiting = Some(if kept_turns > 0 {
