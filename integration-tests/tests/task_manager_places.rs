@@ -40,8 +40,11 @@ fn a_catalogue_is_placed_best_first_each_file_once() {
         assert_eq!((view.ended.len(), view.plan.wanted, view.counters.created), (12, 0, 12));
         let on = |host| view.ended.values().filter(|task| task.destination == host).count();
         assert_eq!([1, 2, 3].map(|last| on(destination(last))), [4, 4, 4], "spread by room");
-        let arrived = yard.world.lock().unwrap().arrived.len();
-        assert_eq!(arrived, 12, "each CfwWorker was told");
+        let world = yard.world.lock().unwrap();
+        assert_eq!(world.arrived.len(), 12, "each CfwWorker was told");
+        let asked: u64 = world.hosts.values().map(|host| host.refreshes).sum();
+        assert_eq!(asked, 0, "a CfwWorker looks by itself at a host that comes up");
+        drop(world);
         yard.journal.stop().await;
     });
 }

@@ -25,7 +25,7 @@ use crate::catalog::ranking::Ranking;
 use crate::catalog::rising::RisingHits;
 use crate::cfw_worker::{HostConduct, HostObserved};
 use crate::clock::Millis;
-use crate::heartbeat::{Health, HealthChanged};
+use crate::heartbeat::HealthChanged;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, CommitError, InFlight};
 use crate::names::{FileId, FileName};
@@ -67,13 +67,6 @@ pub struct Arrival {
     pub file: FileId,
     /// Its size in bytes, when known.
     pub size: Option<u64>,
-}
-
-/// What a change of a host's health leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HealthTaken {
-    /// Whether the host is to be looked at: nothing is known of its disk.
-    pub look: bool,
 }
 
 /// Everything that the TaskManager keeps in memory only.
@@ -161,14 +154,10 @@ impl Dispatcher {
         self.planner.set_masters(masters);
     }
 
-    /// Takes a change of a host's health; none for a host that is not configured.
-    pub fn health_changed(&mut self, changed: &HealthChanged) -> Option<HealthTaken> {
-        if !self.hosts.health_changed(changed) {
-            return None;
-        }
-        let host = self.hosts.get(changed.host)?;
-        let unseen = host.role.is_destination() && host.disk.is_none();
-        Some(HealthTaken { look: changed.to == Health::Up && unseen })
+    /// Takes a change of a host's health; false for a host that is not configured. Its CfwWorker
+    /// looks at a host that is up again by itself.
+    pub fn health_changed(&mut self, changed: &HealthChanged) -> bool {
+        self.hosts.health_changed(changed)
     }
 
     /// Takes what was seen of a host.

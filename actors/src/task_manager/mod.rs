@@ -44,7 +44,7 @@ use actix::{Actor, AsyncContext, Context, SpawnHandle};
 pub use back_off::{BackingOff, Blamed};
 pub use change::change_answer;
 pub use decide::Deciding;
-pub use dispatcher::{Arrival, Dispatcher, Followed, HealthTaken, Standing};
+pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
 pub use hold::Uncommitted;
 pub use hosts::{HostState, HostTable, Landed};
