@@ -7,6 +7,7 @@ use bytesize::ByteSize;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::names::ShownName;
+use reelyard_actors::wire::api::Page;
 use serde::Serialize;
 
 /// A table without lines, one row per thing, as other programs can cut it.
@@ -22,6 +23,14 @@ pub fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// Says that a list goes on, if it does.
+pub fn more<T>(page: &Page<T>, out: &mut dyn Write) -> io::Result<()> {
+    match &page.next {
+        Some(next) => writeln!(out, "there are more: --all, or --cursor {next}"),
+        None => Ok(()),
+    }
 }
 
 /// Prints `value` as indented JSON.

@@ -51,7 +51,7 @@ pub struct Candidates {
     /// Files that some host holds.
     placed: RoaringBitmap,
     /// IPs of destinations whose inventory was never read.
-    unasked: HashSet<IpAddr>,
+    unasked: Arc<HashSet<IpAddr>>,
     /// Files that can go nowhere as things are. Without them being set aside, each round would go
     /// through all of them.
     parking: Parking,
@@ -119,6 +119,11 @@ impl Candidates {
         &self.parking
     }
 
+    /// The IPs of destinations whose inventory was never read.
+    pub fn unasked(&self) -> &Arc<HashSet<IpAddr>> {
+        &self.unasked
+    }
+
     /// How many files are graded.
     pub fn graded(&self) -> usize {
         self.order.len()
@@ -137,8 +142,8 @@ impl Candidates {
             .filter(|(addr, _)| !was_asked(book, hosts, *addr))
             .map(|(addr, _)| addr.ip())
             .collect();
-        if self.unasked != unasked {
-            self.unasked = unasked;
+        if *self.unasked != unasked {
+            self.unasked = Arc::new(unasked);
             self.stale = true;
         }
         if self.stale {
@@ -294,7 +299,7 @@ impl Candidates {
             Some(masters) => &masters.files - &self.placed,
             None => RoaringBitmap::new(),
         };
-        files -= self.traits.ignored();
+        files -= &**self.traits.ignored();
         files -= self.parking.files();
         let mut positions: Vec<u32> = files
             .iter()

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roaring::RoaringBitmap;
+
 use super::skip::Skip;
 use crate::catalog::MasterLook;
 use crate::clock::Millis;
@@ -16,6 +18,8 @@ const DROP_BEYOND: usize = 8192;
 #[derive(Clone, Debug, Default)]
 pub struct Looks {
     by_file: HashMap<FileId, Look>,
+    /// Those whose masters were not there when they were looked at last.
+    absent: Arc<RoaringBitmap>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +52,11 @@ impl Looks {
         for (file, seen) in seen {
             let unknown = *seen == MasterLook::Unknown;
             let good_until = now.after(if unknown { ask_again_after } else { fresh_for });
+            let absent = *seen == MasterLook::Absent;
+            if absent != self.absent.contains(file.0) {
+                let all = Arc::make_mut(&mut self.absent);
+                if absent { all.insert(file.0) } else { all.remove(file.0) };
+            }
             self.by_file.insert(*file, Look { seen: seen.clone(), good_until });
         }
         if self.by_file.len() > DROP_BEYOND {
@@ -58,6 +67,12 @@ impl Looks {
     /// Forgets that masters were absent: the listing changed.
     pub fn forget_absent(&mut self) {
         self.by_file.retain(|_, look| look.seen != MasterLook::Absent);
+        self.absent = Arc::default();
+    }
+
+    /// The files whose masters were not there when they were looked at last.
+    pub fn absent(&self) -> &Arc<RoaringBitmap> {
+        &self.absent
     }
 
     /// The master of `file`, as far as it is freshly known; none when it must be looked at.

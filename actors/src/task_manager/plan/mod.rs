@@ -8,6 +8,7 @@ mod name_traits;
 mod pace;
 mod pairing;
 mod parking;
+mod passed_over;
 mod ring;
 mod skip;
 
@@ -23,6 +24,7 @@ use pace::Pace;
 use pairing::HeldPairs;
 pub use pairing::{Pairing, Part};
 use parking::Lot;
+pub use passed_over::PassedOver;
 pub use skip::{Skip, Unusable, Waiting};
 
 use super::back_off::Blamed;
@@ -237,9 +239,17 @@ impl Planner {
 
     /// How many files are graded, want a copy, and are too big for every destination.
     pub fn counts(&self) -> (usize, u64, u64) {
-        {
-            let too_big = self.candidates.parking().count(Skip::TooBig);
-            (self.candidates.graded(), self.candidates.wanted(), too_big)
+        let too_big = self.candidates.parking().count(Skip::TooBig);
+        (self.candidates.graded(), self.candidates.wanted(), too_big)
+    }
+
+    /// Which files no round takes up, for whoever shows them.
+    pub fn passed_over(&self) -> PassedOver {
+        PassedOver {
+            ignored: Arc::clone(self.candidates.traits().ignored()),
+            parked: self.candidates.parking().by_reason(),
+            absent: Arc::clone(self.looks.absent()),
+            unasked: Arc::clone(self.candidates.unasked()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Files set aside because they can go nowhere as things are, by size.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
@@ -83,6 +84,7 @@ pub struct Parking {
     /// By when the look at the master that showed the size is no longer good.
     by_look: BTreeSet<(Millis, u32)>,
     files: RoaringBitmap,
+    by_lot: [Arc<RoaringBitmap>; Lot::ALL.len()],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +102,7 @@ impl Parking {
         self.by_size[lot as usize].insert((size, file.0));
         self.by_look.insert((good_until, file.0));
         self.files.insert(file.0);
+        Arc::make_mut(&mut self.by_lot[lot as usize]).insert(file.0);
     }
 
     /// Takes a file back. Answers whether it was here.
@@ -109,6 +112,7 @@ impl Parking {
         };
         self.by_size[lot as usize].remove(&(size, file.0));
         self.by_look.remove(&(good_until, file.0));
+        Arc::make_mut(&mut self.by_lot[lot as usize]).remove(file.0);
         self.files.remove(file.0)
     }
 
@@ -127,7 +131,11 @@ impl Parking {
     pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) -> bool {
         match self.parked.get(&file.0) {
             Some(&Parked { lot, size: before, .. }) if size == Some(before) => {
-                self.park(file, before, good_until, lot);
+                let parked = Parked { lot, size: before, good_until };
+                if let Some(old) = self.parked.insert(file.0, parked) {
+                    self.by_look.remove(&(old.good_until, file.0));
+                }
+                self.by_look.insert((good_until, file.0));
                 false
             }
             Some(_) => self.take(file),
@@ -150,6 +158,12 @@ impl Parking {
     pub fn count(&self, why: Skip) -> u64 {
         let lots = Lot::ALL.iter().filter(|lot| lot.why() == why);
         lots.map(|lot| self.by_size[*lot as usize].len() as u64).sum()
+    }
+
+    /// The files by why they stand here.
+    pub fn by_reason(&self) -> Vec<(Skip, Arc<RoaringBitmap>)> {
+        let lots = Lot::ALL.iter().map(|lot| (lot.why(), Arc::clone(&self.by_lot[*lot as usize])));
+        lots.filter(|(_, files)| !files.is_empty()).collect()
     }
 
     /// The files.
