@@ -55,7 +55,11 @@ impl Looks {
             let absent = *seen == MasterLook::Absent;
             if absent != self.absent.contains(file.0) {
                 let all = Arc::make_mut(&mut self.absent);
-                if absent { all.insert(file.0) } else { all.remove(file.0) };
+                if absent {
+                    all.insert(file.0)
+                } else {
+                    all.remove(file.0)
+                };
             }
             self.by_file.insert(*file, Look { seen: seen.clone(), good_until });
         }
