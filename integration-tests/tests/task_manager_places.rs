@@ -135,6 +135,7 @@ fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_
             at: yard.clock.now(),
         };
         yard.manager.send(seen).await.unwrap();
+        yard.look(destination(1)).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.until("the round waits for the silent one", |view| {
             let waiting = view.plan.last.as_ref()?.waiting.as_ref()?;

@@ -106,7 +106,9 @@ impl Deciding<'_> {
     fn time_out(&self, task: &Task) -> TaskEvent {
         let host = task.destination;
         let reason = match task.state {
-            TaskState::Ready => format!("{host} never began it"),
+            TaskState::Ready if self.signs.of(task.id).is_none() => {
+                format!("{host} never began it")
+            }
             _ if task.claimed_done => format!("{host} said done but could not be asked about it"),
             _ => format!("{host} gave no sign of life for too long"),
         };

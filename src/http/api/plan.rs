@@ -23,7 +23,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
         at: round.map(|round| round.at),
         took_us: round.map(|round| round.took_us),
         planned: open.into_iter().map(|task| planned(task)).collect(),
-        skipped: skipped(&standing),
+        skipped: skipped(&state, &standing),
         back_offs: view.left_alone().map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
@@ -49,7 +49,7 @@ fn planned(task: &Task) -> PlannedCopy {
 
 /// How many files got no copy, by reason. A round looks only at files that may want one; the
 /// others are counted here.
-fn skipped(standing: &Standing<'_>) -> Vec<Skipped> {
+fn skipped(state: &NodeState, standing: &Standing<'_>) -> Vec<Skipped> {
     let plan = &standing.tasks.plan;
     let mut skipped = BTreeMap::new();
     if let Some(round) = &plan.last {
@@ -57,12 +57,13 @@ fn skipped(standing: &Standing<'_>) -> Vec<Skipped> {
     }
     skipped.extend(standing.never_looked_at());
     let examples = plan.last.as_ref().map_or(&[][..], |round| &round.examples);
-    let first = |reason| examples.iter().find(|example| example.why == reason);
-    let shown = |(reason, files)| Skipped {
-        reason: word(&reason),
-        files,
-        first: first(reason).map(|example| example.file.shown()),
+    // A round tells of files that are set aside only while it sets them aside.
+    let first = |reason| {
+        let example = examples.iter().find(|example| example.why == reason);
+        let best = || standing.best_set_aside(reason).map(|file| state.names.name(file).shown());
+        best().or_else(|| example.map(|example| example.file.shown()))
     };
+    let shown = |(reason, files)| Skipped { reason: word(&reason), files, first: first(reason) };
     skipped.into_iter().map(shown).collect()
 }
 

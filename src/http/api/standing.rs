@@ -80,6 +80,13 @@ impl<'a> Standing<'a> {
         reasons.into_iter().filter(|(_, files)| *files > 0).collect()
     }
 
+    /// The best of the files that are set aside for this reason.
+    pub fn best_set_aside(&self, why: Skip) -> Option<FileId> {
+        let ranking = self.catalog.ranking.as_ref()?;
+        let files = self.tasks.plan.passed_over.set_aside(why);
+        files.min_by_key(|file| ranking.rank(*file).unwrap_or(u32::MAX))
+    }
+
     fn has_master(&self, file: FileId) -> bool {
         self.catalog.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0))
     }

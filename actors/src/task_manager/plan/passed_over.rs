@@ -37,6 +37,12 @@ impl PassedOver {
         parked.map(|(why, _)| *why)
     }
 
+    /// The files that are set aside for this reason.
+    pub fn set_aside(&self, why: Skip) -> impl Iterator<Item = FileId> + '_ {
+        let parked = self.parked.iter().filter(move |(reason, _)| *reason == why);
+        parked.flat_map(|(_, files)| files.iter().map(FileId))
+    }
+
     /// The files whose names begin with an ignored prefix.
     pub fn ignored(&self) -> &RoaringBitmap {
         &self.ignored
@@ -72,5 +78,6 @@ mod tests {
         assert_eq!([1, 2, 3].map(why), [Skip::Ignored, Skip::MasterAbsent, Skip::TooBig].map(Some));
         assert_eq!([4, 5].map(why), [Some(Skip::NoRoom), None]);
         assert_eq!(over.why(FileId(5), &[ip]), Some(Skip::Listed));
+        assert_eq!(over.set_aside(Skip::TooBig).collect::<Vec<_>>(), [FileId(1), FileId(3)]);
     }
 }
