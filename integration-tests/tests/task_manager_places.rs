@@ -40,11 +40,13 @@ fn a_catalogue_is_placed_best_first_each_file_once() {
         assert_eq!((view.ended.len(), view.plan.wanted, view.counters.created), (12, 0, 12));
         let on = |host| view.ended.values().filter(|task| task.destination == host).count();
         assert_eq!([1, 2, 3].map(|last| on(destination(last))), [4, 4, 4], "spread by room");
-        let world = yard.world.lock().unwrap();
-        assert_eq!(world.arrived.len(), 12, "each CfwWorker was told");
-        let asked: u64 = world.hosts.values().map(|host| host.refreshes).sum();
+        let (arrived, asked) = {
+            let world = yard.world.lock().unwrap();
+            let asked: u64 = world.hosts.values().map(|host| host.refreshes).sum();
+            (world.arrived.len(), asked)
+        };
+        assert_eq!(arrived, 12, "each CfwWorker was told");
         assert_eq!(asked, 0, "a CfwWorker looks by itself at a host that comes up");
-        drop(world);
         yard.journal.stop().await;
     });
 }

@@ -92,6 +92,18 @@ mod tests {
     }
 
     #[test]
+    fn a_list_that_is_cut_says_so() {
+        let said = |next: Option<&str>| {
+            let next = next.map(|next| reelyard_actors::wire::api::Cursor(next.to_owned()));
+            let mut out = Vec::new();
+            more(&Page::<u8> { items: Vec::new(), next }, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(said(None), "");
+        assert_eq!(said(Some("100")), "there are more: --all, or --cursor 100\n");
+    }
+
+    #[test]
     fn an_age_has_two_units_and_no_more_precision_than_is_wanted() {
         assert_eq!(age(Millis(0), Millis(3_725_500)), "1h 2m");
         assert_eq!(age(Millis(0), Millis(65_432)), "1m 5s");

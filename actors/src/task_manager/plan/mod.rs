@@ -5,14 +5,16 @@ mod explain;
 mod explanation;
 mod looks;
 mod name_traits;
+mod occupied;
 mod pace;
 mod pairing;
 mod parking;
 mod passed_over;
 mod ring;
 mod skip;
+mod yard;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candidates::{Candidate, Candidates, was_asked};
@@ -20,17 +22,16 @@ pub use explanation::{
     DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
 };
 use looks::{Looks, Master};
+use occupied::Occupied;
 use pace::Pace;
-use pairing::HeldPairs;
 pub use pairing::{Pairing, Part};
 use parking::Lot;
 pub use passed_over::PassedOver;
 pub use skip::{Skip, Unusable, Waiting};
+pub use yard::Yard;
 
-use super::back_off::Blamed;
-use super::event::{NewTask, TaskEvent};
+use super::event::NewTask;
 use super::hosts::HostTable;
-use super::rates::Roads;
 use super::settings::TaskSettings;
 use super::state::TaskBook;
 use crate::catalog::MasterLook;
@@ -40,7 +41,6 @@ use crate::catalog::rising::RisingHits;
 use crate::clock::Millis;
 use crate::heartbeat::Health;
 use crate::host::{BitsPerSecond, HostAddr};
-use crate::journal::InFlight;
 use crate::names::FileId;
 use crate::wire::worker::TaskId;
 
@@ -60,91 +60,6 @@ const LOOKED_AT_AGAIN_A_SECOND: usize = 16;
 
 /// How many skipped files a round names, and beyond these the best one of each reason.
 const EXAMPLES: usize = 20;
-
-/// Everything outside the planner that a round looks at.
-#[derive(Clone, Copy)]
-pub struct Yard<'a> {
-    /// The piece as applied.
-    pub book: &'a TaskBook,
-    /// What was decided but is not yet applied: it occupies its hosts and its file already.
-    pub in_flight: &'a InFlight<TaskEvent>,
-    /// The hosts as last seen.
-    pub hosts: &'a HostTable,
-    /// The settings.
-    pub settings: &'a TaskSettings,
-    /// Since when this node leads.
-    pub leading_since: Millis,
-    /// The present.
-    pub now: Millis,
-}
-
-/// What keeps two hosts and a file occupied.
-pub(super) struct UnderWay {
-    pub(super) source: HostAddr,
-    pub(super) destination: HostAddr,
-    pub(super) size: u64,
-}
-
-impl Yard<'_> {
-    /// Tasks that are decided but not applied.
-    fn created_in_flight(&self) -> impl Iterator<Item = &NewTask> {
-        self.in_flight.events().filter_map(|event| match event {
-            TaskEvent::Created(task) if self.book.task(task.id).is_none() => Some(task),
-            _ => None,
-        })
-    }
-
-    /// Every copy that is under way, applied or not.
-    fn under_way(&self) -> impl Iterator<Item = UnderWay> {
-        let open = self.book.open().values().map(|task| UnderWay {
-            source: task.source,
-            destination: task.destination,
-            size: task.size,
-        });
-        open.chain(self.created_in_flight().map(|task| UnderWay {
-            source: task.source,
-            destination: task.destination,
-            size: task.size,
-        }))
-    }
-
-    /// What a new copy is told of its rate, of which there are `planned` others in this round.
-    fn rate_for(&self, planned: &[NewTask], pair: (HostAddr, HostAddr)) -> Option<BitsPerSecond> {
-        let roads = Roads { hosts: self.hosts, in_force: self.settings.bandwidth.at(self.now) };
-        let goes_there = |destination: &HostAddr| *destination == pair.1;
-        let others = self.under_way().map(|copy| copy.destination).filter(goes_there).count()
-            + planned.iter().map(|task| task.destination).filter(|to| goes_there(to)).count();
-        roads.rate_of_new(pair, self.settings.copies_per_source, others)
-    }
-
-    /// The task that copies `file`, applied or not.
-    fn copied_by(&self, file: FileId) -> Option<TaskId> {
-        let in_flight = || {
-            let of_file = |task: &&NewTask| self.book.file(&task.name) == file;
-            self.created_in_flight().find(of_file).map(|task| task.id)
-        };
-        self.book.open_for(file).or_else(in_flight)
-    }
-
-    /// The destination that was planned to last, applied or not.
-    fn last_planned_to(&self) -> Option<HostAddr> {
-        let in_flight = self.created_in_flight().max_by_key(|task| task.id);
-        in_flight.map(|task| task.destination).or(self.book.last_planned_to())
-    }
-
-    /// A number for a new task: the time in nanoseconds, and more than any number so far.
-    fn first_id(&self) -> i64 {
-        let by_time = self.now.0.saturating_mul(1_000_000);
-        let open = self.book.open().last_key_value().map(|(id, _)| *id);
-        let ended = self.book.ended().last_key_value().map(|(id, _)| *id);
-        let in_flight = self.created_in_flight().map(|task| task.id).max();
-        [open, ended, in_flight]
-            .into_iter()
-            .flatten()
-            .map(|id| id.0.saturating_add(1))
-            .fold(by_time, i64::max)
-    }
-}
 
 /// What one round came to.
 #[derive(Clone, Debug, Default)]
@@ -170,13 +85,6 @@ pub struct Planner {
     looks: Looks,
     no_pairs: Pace,
     looked_at_again: Pace,
-}
-
-/// What is the same for all candidates of one round.
-struct Occupied {
-    files: HashSet<FileId>,
-    held_files: HashSet<FileId>,
-    held_pairs: HeldPairs,
 }
 
 impl Planner {
@@ -431,37 +339,6 @@ impl Round {
         if (*count == 1 || self.examples.len() < EXAMPLES) && skip != Skip::UnderWay {
             self.examples.push((file, skip));
         }
-    }
-}
-
-impl Occupied {
-    fn of(yard: &Yard<'_>) -> Self {
-        let book = yard.book;
-        let open = book.open().values().map(|task| book.file(&task.name));
-        let in_flight = yard.created_in_flight().map(|task| book.file(&task.name));
-        // A copy that was found is about to be on record: the file wants no other.
-        let found = yard.in_flight.events().filter_map(|event| match event {
-            TaskEvent::Placed { name, .. } => Some(book.file(name)),
-            _ => None,
-        });
-        let mut occupied = Occupied {
-            files: open.chain(in_flight).chain(found).collect(),
-            held_files: HashSet::new(),
-            held_pairs: HashMap::new(),
-        };
-        let held = book.back_offs().iter().filter(|(_, back_off)| back_off.holds(yard.now));
-        for (blamed, _) in held {
-            match blamed {
-                Blamed::File(name) => {
-                    occupied.held_files.insert(book.file(name));
-                }
-                Blamed::Pair(source, destination) => {
-                    occupied.held_pairs.entry(*source).or_default().push(*destination);
-                }
-                Blamed::Source(_) | Blamed::Destination(_) => {}
-            }
-        }
-        occupied
     }
 }
 
