@@ -3,6 +3,8 @@
 
 mod planner_case;
 
+use std::time::Duration;
+
 use planner_case::oracle::Oracle;
 use planner_case::world::{World, apply};
 use planner_case::{Case, NOW, case};
@@ -160,4 +162,64 @@ fn an_old_source_with_nobody_to_serve_keeps_no_round_searching() {
     let round = world.round();
     assert_eq!(round.tasks.len(), 1);
     assert_eq!(round.waiting, Some(Waiting::Source), "and it says what it waits for");
+}
+
+#[test]
+fn a_source_that_can_serve_nobody_keeps_no_round_searching() {
+    let mut case = Case::plain(1, 2, 50, false);
+    // One destination backs off together with it, the other is full.
+    case.held_pairs = vec![(0, 0)];
+    case.destinations[1].room = Some(0);
+    let round = World::of(&case).round();
+    assert_eq!((round.tasks.len(), round.skipped.len()), (0, 0), "{:?}", round.skipped);
+    assert_eq!(round.waiting, Some(Waiting::Source));
+}
+
+#[test]
+fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
+    let mut case = Case::plain(2, 2, 600, false);
+    for file in &mut case.files {
+        file.size = 100;
+    }
+    // The free source is an old one, and goes with the destination only that has little room.
+    case.sources[0].ours = false;
+    case.destinations[0].fetches_from_old = true;
+    case.destinations[0].room = Some(50);
+    case.files[0].under_way = Some((1, 1, true));
+    let mut world = World::of(&case);
+    for _ in 0..3 {
+        assert!(world.round().tasks.is_empty());
+        assert_eq!(world.wanted(), 600 - 256);
+    }
+    for second in 1..4 {
+        assert!(world.round_at(NOW.after(Duration::from_secs(second))).tasks.is_empty());
+    }
+    assert_eq!(world.wanted(), 1, "all but the one under way are set aside");
+    // The small one among those that come later is found all the same, and so are the others once
+    // there is a pair for them.
+    world.look(&case, 599, 10, NOW);
+    let task = world.round_at(NOW.after(Duration::from_secs(4))).tasks.remove(0);
+    assert_eq!((task.name, task.destination), (case.name(599), case.destination(0)));
+    case.destinations[1].fetches_from_old = true;
+    world.see(case.destination(1), &case.destinations[1], None);
+    let task = world.round_at(NOW.after(Duration::from_secs(4))).tasks.remove(0);
+    assert_eq!((task.name, task.destination), (case.name(1), case.destination(1)));
+}
+
+#[test]
+fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
+    let mut case = Case::plain(1, 1, 40, false);
+    for file in &mut case.files {
+        file.size = 5000;
+    }
+    let mut world = World::of(&case);
+    assert_eq!(world.round().skipped.get(&Skip::TooBig), Some(&40));
+    assert!(world.round().to_look_up.is_empty());
+    let later = NOW.after(Duration::from_secs(3600));
+    assert_eq!(world.round_at(later).to_look_up.len(), 16);
+    assert!(world.round_at(later).to_look_up.is_empty(), "so many a second");
+    world.look(&case, 7, 5000, later);
+    assert!(world.round_at(later).tasks.is_empty(), "it is as large as before");
+    world.look(&case, 7, 500, later);
+    assert_eq!(world.round_at(later).tasks.remove(0).name, case.name(7));
 }

@@ -40,8 +40,13 @@ fn a_catalogue_is_placed_best_first_each_file_once() {
         assert_eq!((view.ended.len(), view.plan.wanted, view.counters.created), (12, 0, 12));
         let on = |host| view.ended.values().filter(|task| task.destination == host).count();
         assert_eq!([1, 2, 3].map(|last| on(destination(last))), [4, 4, 4], "spread by room");
-        let arrived = yard.world.lock().unwrap().arrived.len();
+        let (arrived, asked) = {
+            let world = yard.world.lock().unwrap();
+            let asked: u64 = world.hosts.values().map(|host| host.refreshes).sum();
+            (world.arrived.len(), asked)
+        };
         assert_eq!(arrived, 12, "each CfwWorker was told");
+        assert_eq!(asked, 0, "a CfwWorker looks by itself at a host that comes up");
         yard.journal.stop().await;
     });
 }
@@ -132,6 +137,7 @@ fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_
             at: yard.clock.now(),
         };
         yard.manager.send(seen).await.unwrap();
+        yard.look(destination(1)).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.until("the round waits for the silent one", |view| {
             let waiting = view.plan.last.as_ref()?.waiting.as_ref()?;

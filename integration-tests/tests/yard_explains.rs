@@ -65,3 +65,39 @@ fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
     assert_eq!(status["warnings"], Value::Array(Vec::new()));
     Ok(())
 }
+
+#[test]
+fn files_and_plan_tell_what_an_explanation_tells() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let huge = std::fs::File::create(ground.path("masters").join("huge.mpg"))?;
+    // Larger than any disk on which tests are run, and not a byte of it written.
+    huge.set_len(8 << 40)?;
+    ground.grade(&[b"huge.mpg", b"ad 1.mpg", b"ad 2.mpg", b"missing.mpg"])?;
+    let roles = [
+        ground.start_source(0, &[])?,
+        ground.start_destination(0, &[])?,
+        ground.start_node(&[("ignore.prefixes", r#"["ad"]"#)])?,
+    ];
+    let roles: Vec<_> = roles.iter().collect();
+    wait_for("the explanation", &roles, || {
+        let told = ground.get("/api/v1/files/huge.mpg/explain")?;
+        (told["verdict"] == "too_big").then_some(())
+    })?;
+    let reasons = wait_for("the plan tells it too", &roles, || {
+        let plan = ground.get("/api/v1/plan")?;
+        let skipped = plan["skipped"].as_array()?.iter();
+        let reasons: Vec<(String, u64)> = skipped
+            .filter_map(|one| Some((one["reason"].as_str()?.to_owned(), one["files"].as_u64()?)))
+            .collect();
+        reasons.iter().any(|(reason, _)| reason == "too_big").then_some(reasons)
+    })?;
+    let wanted = [("ignored", 2), ("no_master", 1), ("too_big", 1)];
+    let mut reasons: Vec<_> = reasons.iter().map(|(reason, files)| (&**reason, *files)).collect();
+    reasons.sort_unstable();
+    assert_eq!(reasons, wanted);
+    let files = ground.get("/api/v1/files").context("files")?;
+    let states = files["items"].as_array().context("items")?.iter();
+    let states: Vec<_> = states.map(|file| file["state"].as_str().unwrap_or_default()).collect();
+    assert_eq!(states, ["too_big", "ignored", "ignored", "no_master"]);
+    Ok(())
+}

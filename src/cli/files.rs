@@ -63,10 +63,7 @@ fn print_files(files: &Page<FileView>, out: &mut dyn Write) -> io::Result<()> {
         ]);
     }
     output::print(&table, out)?;
-    if let Some(next) = &files.next {
-        writeln!(out, "there are more: --all, or --cursor {next}")?;
-    }
-    Ok(())
+    output::more(files, out)
 }
 
 /// Prints an input that is not as it should be; of the others nothing.
@@ -103,6 +100,10 @@ fn state(state: FileState) -> &'static str {
         FileState::BackingOff => "backing off",
         FileState::Ignored => "ignored",
         FileState::NoMaster => "no master",
+        FileState::MasterAbsent => "master absent",
+        FileState::Listed => "listed elsewhere",
+        FileState::TooBig => "too big",
+        FileState::NoRoom => "no room",
         FileState::NameNotCarried => "name not carried",
         FileState::Ungraded => "ungraded",
     }

@@ -84,6 +84,7 @@ fn list(client: &Client, page: &PageArgs, json: bool, out: &mut dyn Write) -> Re
         ]);
     }
     output::print(&table, out)?;
+    output::more(&hosts, out)?;
     print_strangers(&hosts.items, out)
 }
 

@@ -7,6 +7,7 @@ use bytesize::ByteSize;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::names::ShownName;
+use reelyard_actors::wire::api::Page;
 use serde::Serialize;
 
 /// A table without lines, one row per thing, as other programs can cut it.
@@ -22,6 +23,14 @@ pub fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// Says that a list goes on, if it does.
+pub fn more<T>(page: &Page<T>, out: &mut dyn Write) -> io::Result<()> {
+    match &page.next {
+        Some(next) => writeln!(out, "there are more: --all, or --cursor {next}"),
+        None => Ok(()),
+    }
 }
 
 /// Prints `value` as indented JSON.
@@ -80,6 +89,18 @@ mod tests {
         assert_eq!(plain("a\x1b[31mb\nc"), "a\\u{1b}[31mb\\nc");
         assert_eq!(plain("gpm.\u{202e}exe"), "gpm.\\u{202e}exe");
         assert_eq!(plain("영화 100%.mpg"), "영화 100%.mpg");
+    }
+
+    #[test]
+    fn a_list_that_is_cut_says_so() {
+        let said = |next: Option<&str>| {
+            let next = next.map(|next| reelyard_actors::wire::api::Cursor(next.to_owned()));
+            let mut out = Vec::new();
+            more(&Page::<u8> { items: Vec::new(), next }, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(said(None), "");
+        assert_eq!(said(Some("100")), "there are more: --all, or --cursor 100\n");
     }
 
     #[test]

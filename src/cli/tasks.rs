@@ -123,10 +123,7 @@ fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Res
         ]);
     }
     output::print(&table, out)?;
-    if let Some(next) = &tasks.next {
-        writeln!(out, "there are more: --all, or --cursor {next}")?;
-    }
-    Ok(())
+    Ok(output::more(&tasks, out)?)
 }
 
 fn show(client: &Client, id: TaskId, json: bool, out: &mut dyn Write) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 mod api;
 mod auth;
+mod clean_path;
 pub mod compat;
 mod file_table;
 mod health;

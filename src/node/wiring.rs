@@ -26,7 +26,7 @@ use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
-use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_actors::supervision::{Supervised, Supervision};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 
 use super::settings;
@@ -129,14 +129,6 @@ impl Wiring {
         for host in self.hosts.values() {
             host.worker.stop().await;
         }
-    }
-
-    /// What there is to see of the supervision of each actor.
-    pub fn supervision(&self) -> Vec<SupervisionStatus> {
-        let mut all =
-            vec![self.catalog.status(), self.task_manager.status(), self.heartbeat.status()];
-        all.extend(self.hosts.values().map(|host| host.worker.status()));
-        all
     }
 
     /// Everybody tells the TaskManager.

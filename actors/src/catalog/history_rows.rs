@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use super::address_lists::{AddressLists, AddressReader, ListNumber};
 use super::lines::{Line, LineSplitter};
-use super::rows::{RowFault, RowTally};
+use super::rows::{BAD_ROWS_SHOWN, FaultCount, RowFault, RowTally, beginning};
 use crate::names::{FileName, HashedName, NameHash, NameHasher};
 
 /// How many rows make a block. Names are looked up a block at a time: many independent look-ups
@@ -20,6 +20,8 @@ pub struct HistoryBlock {
     /// The names, one behind the other.
     names: Vec<u8>,
     faulty: Vec<FaultyRow>,
+    /// How many more are faulty, by fault: rows that will not be shown.
+    more_faulty: Vec<FaultCount>,
 }
 
 /// What one row says.
@@ -40,6 +42,7 @@ struct FaultyRow {
     /// Behind how many rows of the block it stands; for one that is used, itself included.
     behind: usize,
     line: u64,
+    /// Its beginning, as much as is shown.
     text: Box<[u8]>,
     fault: RowFault,
     /// Whether it only counts when the name of the row is graded.
@@ -70,6 +73,9 @@ impl HistoryBlock {
                 tally.fault(*line, *fault, text);
             }
         }
+        for FaultCount { fault, rows } in &self.more_faulty {
+            tally.count(*fault, *rows);
+        }
     }
 }
 
@@ -89,6 +95,8 @@ struct Parser {
     /// The one that is being filled.
     block: HistoryBlock,
     rows: u64,
+    /// Faults that count in any case.
+    sure_faults: u64,
 }
 
 /// All rows that were not taken before.
@@ -114,6 +122,7 @@ impl HistoryRowReader {
             blocks: Vec::new(),
             block: HistoryBlock::default(),
             rows: 0,
+            sure_faults: 0,
         };
         HistoryRowReader { lines: LineSplitter::default(), parser }
     }
@@ -153,7 +162,7 @@ impl Parser {
                 }
             }
         }
-        if self.block.rows.len() >= ROWS_PER_BLOCK {
+        if self.block.rows.len() + self.block.faulty.len() >= ROWS_PER_BLOCK {
             self.blocks.push(std::mem::take(&mut self.block));
         }
     }
@@ -185,8 +194,17 @@ impl Parser {
     }
 
     fn fault(&mut self, line: u64, row: &[u8], fault: RowFault, if_graded: bool) {
-        let behind = self.block.rows.len();
-        self.block.faulty.push(FaultyRow { behind, line, text: row.into(), fault, if_graded });
+        // A file that is no hitcount.history at all may have any number of them. Behind as many as
+        // are shown none will be.
+        let is_shown = self.sure_faults < BAD_ROWS_SHOWN as u64;
+        self.sure_faults += u64::from(!if_graded);
+        if is_shown || if_graded {
+            let text = if is_shown { beginning(row) } else { &[] };
+            let behind = self.block.rows.len();
+            self.block.faulty.push(FaultyRow { behind, line, text: text.into(), fault, if_graded });
+        } else {
+            FaultCount::add(&mut self.block.more_faulty, fault, 1);
+        }
     }
 }
 
@@ -203,4 +221,47 @@ impl HistoryBlock {
 fn size_in(text: &[u8]) -> Option<u64> {
     let size = std::str::from_utf8(text).ok()?.parse().ok();
     size.filter(|&size| size != u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::NameTable;
+
+    #[test]
+    fn a_file_that_is_no_history_is_counted_and_not_kept() {
+        let mut reader = HistoryRowReader::new(NameTable::new().hasher(), BTreeSet::new());
+        let row = [vec![b'x'; 10_000], b"\n".to_vec()].concat();
+        reader.feed(b"header\n");
+        for _ in 0..1000 {
+            reader.feed(&row);
+        }
+        let rows = reader.finish();
+        let mut tally = RowTally::default();
+        let mut kept = 0;
+        for block in &rows.blocks {
+            block.count_faults(|_| false, &mut tally);
+            kept += block.faulty.iter().map(|row| row.text.len()).sum::<usize>();
+        }
+        let counted = FaultCount { fault: RowFault::TooFewFields, rows: 1000 };
+        assert_eq!((rows.rows, &tally.faults), (1000, &vec![counted]));
+        assert_eq!(tally.first_bad.len(), BAD_ROWS_SHOWN);
+        assert!(tally.first_bad[0].text.ends_with("x ..."));
+        assert!(kept < 10_000, "{kept} bytes");
+    }
+
+    #[test]
+    fn rows_with_faults_of_graded_names_fill_blocks_too() {
+        let mut reader = HistoryRowReader::new(NameTable::new().hasher(), BTreeSet::new());
+        reader.feed(b"header\n");
+        for number in 0..ROWS_PER_BLOCK {
+            reader.feed(format!("f{number}.mpg,1,2,large,nowhere,\n").as_bytes());
+        }
+        let blocks = reader.finish().blocks;
+        let most = blocks.iter().map(|block| block.rows.len() + block.faulty.len()).max();
+        assert!(most.unwrap() <= ROWS_PER_BLOCK + 2, "{most:?}");
+        let mut tally = RowTally::default();
+        blocks.iter().for_each(|block| block.count_faults(|_| true, &mut tally));
+        assert_eq!(tally.bad(), 2 * ROWS_PER_BLOCK as u64);
+    }
 }

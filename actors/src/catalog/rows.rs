@@ -66,6 +66,16 @@ pub struct FaultCount {
     pub rows: u64,
 }
 
+impl FaultCount {
+    /// Adds rows with this fault to `counts`.
+    pub fn add(counts: &mut Vec<FaultCount>, fault: RowFault, rows: u64) {
+        match counts.iter_mut().find(|count| count.fault == fault) {
+            Some(count) => count.rows += rows,
+            None => counts.push(FaultCount { fault, rows }),
+        }
+    }
+}
+
 /// The rows of one input: how many there are and what is wrong with some.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RowTally {
@@ -82,19 +92,26 @@ pub struct RowTally {
 impl RowTally {
     /// Counts a fault of the row at `line`.
     pub fn fault(&mut self, line: u64, fault: RowFault, row: &[u8]) {
-        match self.faults.iter_mut().find(|count| count.fault == fault) {
-            Some(count) => count.rows += 1,
-            None => self.faults.push(FaultCount { fault, rows: 1 }),
-        }
+        self.count(fault, 1);
         if self.first_bad.len() < BAD_ROWS_SHOWN {
             self.first_bad.push(BadRow { line, fault, text: shown(row) });
         }
+    }
+
+    /// Counts a fault of rows that are not to be shown.
+    pub fn count(&mut self, fault: RowFault, rows: u64) {
+        FaultCount::add(&mut self.faults, fault, rows);
     }
 
     /// Faults found in all.
     pub fn bad(&self) -> u64 {
         self.faults.iter().map(|count| count.rows).sum()
     }
+}
+
+/// As much of a row as [`RowTally::fault`] needs of it, to show it and to say whether it goes on.
+pub fn beginning(row: &[u8]) -> &[u8] {
+    &row[..row.len().min(SHOWN_BYTES + 1)]
 }
 
 /// The beginning of a row as text that is safe on a terminal.

@@ -49,6 +49,8 @@ struct SourceDir {
     files: RoaringBitmap,
     /// The directory's time at its last listing; none if an equal one would prove nothing.
     modified: Option<SystemTime>,
+    /// The directory's time as this process sees it, and since when.
+    seen: Option<(SystemTime, Millis)>,
     listed_at: Option<Millis>,
     /// When the last listing ended and how long it took, by the machine's running time.
     took: Option<(Instant, Duration)>,
@@ -74,6 +76,7 @@ impl SourceDirs {
             path: Arc::clone(path),
             files: RoaringBitmap::new(),
             modified: None,
+            seen: None,
             listed_at: None,
             took: None,
             noticed_by: None,
@@ -151,6 +154,9 @@ impl SourceDir {
             Ok(modified) => modified,
             Err(error) => return self.fail(&error),
         };
+        if self.seen.is_none_or(|(seen, _)| seen != modified) {
+            self.seen = Some((modified, now));
+        }
         let is_recent = self.listed_at.is_some_and(|at| now.since(at) < relist_interval);
         if self.state == InputState::Ok
             && (is_recent && self.modified == Some(modified) || self.is_resting())
@@ -162,7 +168,9 @@ impl SourceDir {
             Err(error) => self.fail(&error),
             Ok(files) => {
                 let age = begun.duration_since(modified);
-                let is_sure = age.is_ok_and(|age| age >= SURE_AFTER);
+                // However far ahead its time is: a later change leaves another one.
+                let was_seen = self.seen.is_some_and(|(_, since)| now.since(since) >= SURE_AFTER);
+                let is_sure = was_seen || age.is_ok_and(|age| age >= SURE_AFTER);
                 self.files = files;
                 self.modified = is_sure.then_some(modified);
                 self.listed_at = Some(now);
@@ -291,6 +299,25 @@ mod tests {
             listed.iter().map(|id| names.name(FileId(id)).to_string()).collect();
         listed.sort();
         assert_eq!(listed, ["B", "link"]);
+    }
+
+    #[test]
+    fn a_time_in_the_future_is_trusted_once_it_was_seen_for_a_while() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path();
+        let touch = |time| fs::File::open(dir).unwrap().set_modified(time).unwrap();
+        touch(SystemTime::now() + Duration::from_secs(3600));
+        let source_dirs = vec![text(dir)];
+        let settings = CatalogSettings { source_dirs, ..CatalogSettings::default() };
+        let mut dirs = SourceDirs::new(&settings, NameTable::new());
+        let mut is_trusted = |second| {
+            dirs.look(Millis(0).after(Duration::from_secs(second)));
+            dirs.dirs[0].modified.is_some()
+        };
+        assert_eq!([1, 2, 3].map(&mut is_trusted), [false, false, true]);
+        fs::write(dir.join("A"), "").unwrap();
+        dirs.look(Millis(4000));
+        assert_eq!(dirs.masters.unwrap().files.len(), 1);
     }
 
     #[test]

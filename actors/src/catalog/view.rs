@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -90,11 +89,6 @@ impl InputView {
     /// An input nobody has looked at.
     pub fn of(path: &Path) -> Self {
         InputView { path: path.display().to_string(), ..InputView::default() }
-    }
-
-    /// How old what is in use is: the time since its file was written.
-    pub fn age(&self, now: Millis) -> Option<Duration> {
-        self.modified.map(|modified| now.since(modified))
     }
 
     fn problem(&self) -> Option<String> {

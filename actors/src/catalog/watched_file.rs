@@ -46,6 +46,8 @@ pub struct WatchedFile {
     path: PathBuf,
     settle: Settle,
     read: Option<LastRead>,
+    /// The stamp as this process sees it, and since when.
+    seen: Option<(FileStamp, Millis)>,
     /// A change that was seen and not read yet.
     unread: Option<Unread>,
     /// Whether the contents differ between the last two readings.
@@ -103,7 +105,7 @@ impl WatchedFile {
     /// A file that was not read yet.
     pub fn new(path: PathBuf, settle: Settle) -> Self {
         let view = InputView::of(&path);
-        WatchedFile { path, settle, read: None, unread: None, is_new: false, view }
+        WatchedFile { path, settle, read: None, seen: None, unread: None, is_new: false, view }
     }
 
     /// Where it is.
@@ -153,7 +155,7 @@ impl WatchedFile {
     ) -> Option<R> {
         let looked = stamp_of(&self.path).and_then(|stamp| match self.due(stamp, now, asked) {
             Due::Nothing => Ok(None),
-            Due::Comparing if self.compare()? => Ok(None),
+            Due::Comparing if self.compare(now)? => Ok(None),
             due => self.read(now, due == Due::ReadingDisturbed, start, feed),
         });
         match looked {
@@ -169,6 +171,9 @@ impl WatchedFile {
 
     /// What is to be done with the file as it stands.
     fn due(&mut self, stamp: FileStamp, now: Millis, asked: Asked) -> Due {
+        if self.seen.is_none_or(|(seen, _)| seen != stamp) {
+            self.seen = Some((stamp, now));
+        }
         if let Some(read) = self.read.as_ref().filter(|read| read.stamp == stamp) {
             self.unread = None;
             self.view.state = InputState::Ok;
@@ -195,11 +200,14 @@ impl WatchedFile {
     }
 
     /// Whether the contents are those of the last reading.
-    fn compare(&mut self) -> io::Result<bool> {
+    fn compare(&mut self, now: Millis) -> io::Result<bool> {
+        // However far ahead the time of a file is: a later write leaves another one.
+        let was_seen = self.seen.filter(|(_, since)| now.since(*since) >= SURE_AFTER);
         let Some(read) = &mut self.read else { return Ok(false) };
         match read_file(&self.path, false, |_| {})? {
             Some(reading) if reading.last.contents == read.contents => {
                 *read = reading.last;
+                read.sure |= was_seen.is_some_and(|(stamp, _)| stamp == read.stamp);
                 Ok(true)
             }
             _ => Ok(false),
@@ -441,6 +449,24 @@ mod tests {
         assert!(read.is_some_and(|read| read.starts_with(b"last")));
         assert_eq!(file.next_look(), Some(seconds(660)), "the rest is waited for");
         assert_eq!(file.view().state, InputState::Changing);
+    }
+
+    #[test]
+    fn a_time_in_the_future_is_trusted_once_it_was_seen_for_a_while() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("input");
+        fs::write(&path, "one").unwrap();
+        let ahead = SystemTime::now() + Duration::from_secs(3600);
+        File::open(&path).unwrap().set_modified(ahead).unwrap();
+        let mut file = file_at(&path, 0, 0);
+        assert_eq!(look(&mut file, NOW), Some(b"one".to_vec()));
+        let mut is_sure = |now| {
+            assert_eq!(look(&mut file, now), None);
+            file.read.unwrap().sure
+        };
+        assert_eq!([0, 1, 2].map(|second| is_sure(seconds(second))), [false, false, true]);
+        fs::write(&path, "two").unwrap();
+        assert_eq!(look(&mut file, seconds(3)), Some(b"two".to_vec()));
     }
 
     #[test]

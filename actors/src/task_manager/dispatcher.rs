@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::decide::Deciding;
 use super::event::{GivenUp, TaskEvent, TaskOutcome};
+use super::hold::{Hold, Uncommitted};
 use super::hosts::{HostTable, Landed};
 use super::inventory::next_difference;
 use super::plan::{Explanation, Planner, Round, Yard};
@@ -24,7 +25,7 @@ use crate::catalog::ranking::Ranking;
 use crate::catalog::rising::RisingHits;
 use crate::cfw_worker::{HostConduct, HostObserved};
 use crate::clock::Millis;
-use crate::heartbeat::{Health, HealthChanged};
+use crate::heartbeat::HealthChanged;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, CommitError, InFlight};
 use crate::names::{FileId, FileName};
@@ -68,13 +69,6 @@ pub struct Arrival {
     pub size: Option<u64>,
 }
 
-/// What a change of a host's health leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HealthTaken {
-    /// Whether the host is to be looked at: nothing is known of its disk.
-    pub look: bool,
-}
-
 /// Everything that the TaskManager keeps in memory only.
 #[derive(Debug, Default)]
 pub struct Dispatcher {
@@ -86,6 +80,7 @@ pub struct Dispatcher {
     pub(super) last_round: Option<LastRound>,
     pub(super) counters: TaskCounters,
     pub(super) strangers: Strangers,
+    hold: Hold,
     /// Whether masters are being looked at.
     looking: bool,
     /// Hosts that are being asked what they hold.
@@ -130,6 +125,7 @@ impl Dispatcher {
     /// This node leads from `now` on: it has heard of nothing yet.
     pub fn lead(&mut self, now: Millis) {
         self.signs = Signs::starting(now);
+        self.hold = Hold::default();
     }
 
     /// This node no longer leads.
@@ -158,14 +154,10 @@ impl Dispatcher {
         self.planner.set_masters(masters);
     }
 
-    /// Takes a change of a host's health; none for a host that is not configured.
-    pub fn health_changed(&mut self, changed: &HealthChanged) -> Option<HealthTaken> {
-        if !self.hosts.health_changed(changed) {
-            return None;
-        }
-        let host = self.hosts.get(changed.host)?;
-        let unseen = host.role.is_destination() && host.disk.is_none();
-        Some(HealthTaken { look: changed.to == Health::Up && unseen })
+    /// Takes a change of a host's health; false for a host that is not configured. Its CfwWorker
+    /// looks at a host that is up again by itself.
+    pub fn health_changed(&mut self, changed: &HealthChanged) -> bool {
+        self.hosts.health_changed(changed)
     }
 
     /// Takes what was seen of a host.
@@ -318,6 +310,11 @@ impl Dispatcher {
         heard
     }
 
+    /// How long nothing is to be decided yet, after a commit that came back without an outcome.
+    pub fn held(&self, now: Millis) -> Option<Duration> {
+        self.hold.left(now)
+    }
+
     /// How long to sleep until something becomes due by itself.
     pub fn sleep(&self, standing: Standing<'_>) -> Duration {
         let deadline = self.deciding(standing).next_deadline();
@@ -325,13 +322,15 @@ impl Dispatcher {
         until.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)
     }
 
-    /// A commit came back without an outcome. Answers when to decide anew.
-    pub fn uncommitted(&mut self, error: &CommitError) -> Duration {
+    /// A commit came back without an outcome: nothing is decided for a while.
+    pub fn uncommitted(&mut self, error: &CommitError, now: Millis) -> Uncommitted {
         self.counters.uncommitted += 1;
-        match error {
-            CommitError::Busy { retry_after } => *retry_after,
-            _ => LONGEST_SLEEP,
-        }
+        self.hold.uncommitted(error, now)
+    }
+
+    /// A commit came back with its outcome. Answers whether the one before had none.
+    pub fn committed(&mut self) -> bool {
+        self.hold.committed()
     }
 
     /// Follows an applied event in what is kept in memory. `book` has applied it, and perhaps what

@@ -37,8 +37,10 @@ impl Deciding<'_> {
 
     /// When something becomes due next, as far as that is known by time alone.
     pub fn next_deadline(&self) -> Option<Millis> {
-        let at_work = self.at_work();
-        let tasks = self.book.open().values().filter_map(|task| self.deadline(task, &at_work));
+        let (at_work, ending) = (self.at_work(), self.ending());
+        // Whose end is under way has passed its deadline, and is waited for.
+        let tasks = self.book.open().values().filter(|task| !ending.contains(&task.id));
+        let tasks = tasks.filter_map(|task| self.deadline(task, &at_work));
         let back_offs = self.book.back_offs().values().map(|back_off| back_off.until);
         tasks.chain(back_offs.filter(|until| *until > self.now)).min()
     }
@@ -104,7 +106,9 @@ impl Deciding<'_> {
     fn time_out(&self, task: &Task) -> TaskEvent {
         let host = task.destination;
         let reason = match task.state {
-            TaskState::Ready => format!("{host} never began it"),
+            TaskState::Ready if self.signs.of(task.id).is_none() => {
+                format!("{host} never began it")
+            }
             _ if task.claimed_done => format!("{host} said done but could not be asked about it"),
             _ => format!("{host} gave no sign of life for too long"),
         };
@@ -170,3 +174,42 @@ impl Deciding<'_> {
 
 /// How many things are forgotten in one event, so that it fits an entry.
 const AT_ONCE: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::RequestId;
+    use crate::host::HostRole;
+    use crate::journal::InFlight;
+    use crate::task_manager::hosts::HostTable;
+    use crate::task_manager::samples::{host, task};
+    use crate::task_manager::settings::{HostSetting, TaskSettings};
+    use crate::task_manager::signs::Signs;
+    use crate::task_manager::state::TaskBook;
+
+    #[test]
+    fn a_task_whose_end_is_under_way_has_no_deadline() {
+        let mut book = TaskBook::default();
+        book.put_open(task(1, "a.mpg"));
+        let hosts = [
+            HostSetting { addr: host(1), role: HostRole::Source },
+            HostSetting { addr: host(21), role: HostRole::Destination },
+        ];
+        let settings = TaskSettings::default();
+        let mut deciding = Deciding {
+            book: &book,
+            in_flight: &InFlight::default(),
+            hosts: &HostTable::new(&hosts),
+            signs: &Signs::default(),
+            settings: &settings,
+            now: Millis(0).after(settings.pickup_timeout * 2),
+        };
+        assert!(deciding.next_deadline().is_some_and(|deadline| deadline <= deciding.now));
+        let events = deciding.due();
+        assert!(events.iter().any(|event| matches!(event, TaskEvent::Ended { .. })));
+        let mut in_flight = InFlight::default();
+        in_flight.begin(RequestId(1), events);
+        deciding.in_flight = &in_flight;
+        assert_eq!(deciding.next_deadline(), None);
+    }
+}

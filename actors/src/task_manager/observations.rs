@@ -39,13 +39,9 @@ impl Handler<HealthChanged> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, changed: HealthChanged, ctx: &mut Context<Self>) {
-        let Some(taken) = self.dispatcher.health_changed(&changed) else {
-            return;
-        };
-        if taken.look {
-            self.refresh(changed.host, ctx);
+        if self.dispatcher.health_changed(&changed) {
+            self.soon(ctx);
         }
-        self.soon(ctx);
     }
 }
 

@@ -66,6 +66,11 @@ impl TaskManager {
     /// Tells the operator of an event.
     fn tell(&self, event: &TaskEvent) {
         match event {
+            TaskEvent::Created(task) => {
+                let (id, file, size) = (task.id, &task.name, task.size);
+                let (source, destination) = (task.source, task.destination);
+                tracing::info!(%id, %file, %source, %destination, size, "copy planned");
+            }
             TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);

@@ -4,7 +4,6 @@ use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
 
-use super::entries::split;
 use super::plan::Explanation;
 use super::turn::LOOK_TIMEOUT;
 use super::{
@@ -13,7 +12,7 @@ use super::{
     change_answer,
 };
 use crate::catalog::LookUpMasters;
-use crate::journal::{Asked, CommitError, Settlement};
+use crate::journal::{Asked, CommitError, Seat, Settlement};
 use crate::wire::worker::{ReportsTaken, TaskId};
 
 /// Who changes tasks over cfm's wire: it does not say who calls (spec D37).
@@ -93,7 +92,7 @@ impl Handler<TakeReports> for TaskManager {
         let heard = dispatcher.hear(host, &reports, standing);
         self.soon(ctx);
         let mut commits: Vec<LocalBoxFuture<'static, Settlement<TaskBook>>> = Vec::new();
-        for events in split(heard.events) {
+        for events in Seat::<TaskBook>::parts(heard.events) {
             let asked = Asked::by_itself(&host.to_string());
             commits.push(Box::pin(self.seat.commit(now, asked, events)));
         }

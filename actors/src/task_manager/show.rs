@@ -93,7 +93,8 @@ impl Dispatcher {
                 .map(|&(file, why)| SkippedFile { file: names.name(file), why })
                 .collect(),
         });
-        PlanView { graded, wanted, too_big, last }
+        let passed_over = self.planner.passed_over();
+        PlanView { graded, wanted, too_big, passed_over, last }
     }
 }
 

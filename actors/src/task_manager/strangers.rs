@@ -29,7 +29,8 @@ pub enum StrangerSign {
     OtherCluster,
     /// One of our workers has heard a leader of a later epoch than this one's.
     LaterEpoch,
-    /// A worker works on a task that was never made here.
+    /// A worker works on a task that was never made here. After a restore of the store, or a loss
+    /// that was accepted, it may be one of ours that came later.
     UnknownTask,
     /// Somebody who does not say who he is deletes on one of our workers.
     UnnamedDeletes,
@@ -194,7 +195,11 @@ impl Strangers {
 
     /// Takes note of a worker's word on a task that was never made here.
     pub fn note_unknown_task(&mut self, host: HostAddr, report: &Report, now: Millis) {
-        let what = format!("it works on task {} ({}), never made here", report.task, report.name);
+        let what = format!(
+            "it works on task {} ({}), never made here: another manager's, or one of this cluster \
+             that was lost when its store was restored",
+            report.task, report.name
+        );
         self.note(Some(host), StrangerSign::UnknownTask, 1, what, now);
     }
 

@@ -29,7 +29,13 @@ pub fn deadline(
 ) -> Option<Millis> {
     match task.state {
         TaskState::Ready if destination.at_work => None,
-        TaskState::Ready => Some(signs.could_begin(task).after(settings.pickup_timeout)),
+        TaskState::Ready => {
+            let picked_up = signs.could_begin(task).after(settings.pickup_timeout);
+            // One of ours that was heard of has begun, whether or not that could be committed yet.
+            let heard = signs.of(task.id).filter(|_| destination.ours);
+            let silent = heard.map_or(picked_up, |sign| sign.at.after(settings.timeout));
+            Some(picked_up.max(silent))
+        }
         TaskState::Working if destination.ours || task.claimed_done => {
             Some(signs.last(task).after(settings.timeout))
         }
@@ -96,6 +102,14 @@ mod tests {
             signs.ended(&samples::task(1, "a.mpg"), Millis(70_000));
             assert_eq!(deadline(&task, idle, &signs, &settings()), Some(Millis(80_000)));
         }
+    }
+
+    #[test]
+    fn a_ready_task_that_was_heard_of_has_begun() {
+        let task = samples::task(1, "a.mpg");
+        let mut signs = Signs::starting(Millis(0));
+        signs.heard(task.id, Millis(9_000), None);
+        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(109_000)));
     }
 
     #[test]

@@ -5,15 +5,14 @@ use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
-use super::entries::split;
 use super::plan::Round;
 use super::show::LastRound;
-use super::{TaskEvent, TaskManager};
+use super::{TaskEvent, TaskManager, Uncommitted};
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::Refresh;
 use crate::clock::Millis;
 use crate::host::HostAddr;
-use crate::journal::{Asked, CommitError, Settlement};
+use crate::journal::{Asked, CommitError, Seat, Settlement};
 use crate::manager::ClusterId;
 use crate::names::FileId;
 use crate::supervision::Route;
@@ -37,8 +36,10 @@ impl TaskManager {
 
     /// Takes a turn now.
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
-        if self.seat.epoch().is_some() {
-            let now = self.clock.now();
+        let now = self.clock.now();
+        if let Some(left) = self.dispatcher.held(now) {
+            self.wake_after(left, ctx);
+        } else if self.seat.epoch().is_some() {
             let (dispatcher, standing) = self.at(now);
             let mut events = dispatcher.due(standing);
             events.extend(self.naming());
@@ -99,18 +100,13 @@ impl TaskManager {
             let took_us = last.took.as_micros();
             tracing::debug!(planned = tasks.len(), ?waiting, took_us, "planned a round");
         }
-        for task in tasks {
-            let (id, file) = (task.id, &task.name);
-            let (source, destination) = (task.source, task.destination);
-            tracing::info!(%id, %file, %source, %destination, size = task.size, "copy planned");
-        }
         self.dispatcher.last_round = Some(last);
     }
 
     /// Commits events of the TaskManager's own, cut to entries.
     pub(super) fn commit(&mut self, events: Vec<TaskEvent>, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        for events in split(events) {
+        for events in Seat::<TaskBook>::parts(events) {
             let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
             let settling = committing.into_actor(self).map(|settlement, manager, ctx| {
                 // What was refused or lost is decided anew from how things stand then.
@@ -127,10 +123,20 @@ impl TaskManager {
         ctx: &mut Context<Self>,
     ) -> Result<crate::journal::Outcomes<TaskBook>, CommitError> {
         let settled = self.seat.settle(settlement);
-        if let Err(error) = &settled {
-            tracing::warn!(%error, "a commit of tasks came back without an outcome");
-            let pause = self.dispatcher.uncommitted(error);
-            self.wake_after(pause, ctx);
+        match &settled {
+            Ok(_) => {
+                if self.dispatcher.committed() {
+                    tracing::info!("commits of tasks are answered again");
+                }
+            }
+            Err(error) => {
+                let Uncommitted { pause, is_news } =
+                    self.dispatcher.uncommitted(error, self.clock.now());
+                if is_news {
+                    tracing::warn!(%error, "a commit of tasks came back without an outcome");
+                }
+                self.wake_after(pause, ctx);
+            }
         }
         settled
     }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::back_off::Blamed;
 use super::messages::Task;
-use super::plan::{Part, Skip, Unusable, Waiting};
+use super::plan::{Part, PassedOver, Skip, Unusable, Waiting};
 use super::signs::Sign;
 use super::state::Tasks;
 use super::strangers::Stranger;
@@ -140,6 +140,9 @@ pub struct PlanView {
     pub wanted: u64,
     /// Files larger than the room on any destination.
     pub too_big: u64,
+    /// Which files no round takes up, and why.
+    #[serde(skip)]
+    pub passed_over: PassedOver,
     /// The last round; none before the first one of this leader.
     pub last: Option<RoundView>,
 }

@@ -300,8 +300,10 @@ impl Node {
     }
 
     fn turn(&mut self, context: &mut Context) {
-        if self.own.epoch().is_some() {
-            let now = self.clock(context);
+        let now = self.clock(context);
+        if let Some(left) = self.desk.held(now) {
+            self.wake_after(context, u64::try_from(left.as_millis()).unwrap_or(1000).max(1));
+        } else if self.own.epoch().is_some() {
             let (desk, standing) = self.at(now);
             let due = desk.due(standing);
             self.commit(context, due, || Waiter::Itself);

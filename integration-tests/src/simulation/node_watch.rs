@@ -207,10 +207,7 @@ impl Node {
         if let Some((from, to)) = change {
             crate::tell!(context, "{}: {host} is {to:?}", self.party());
             let changed = HealthChanged { host, from, to, at: now };
-            let taken = self.desk.health_changed(&changed);
-            if taken.is_some_and(|taken| taken.look) {
-                self.refresh(context, host);
-            }
+            self.desk.health_changed(&changed);
             self.soon(context);
         }
     }

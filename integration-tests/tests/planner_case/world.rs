@@ -80,7 +80,8 @@ impl World {
         self
     }
 
-    fn see(&mut self, addr: HostAddr, host: &Host, inventory: Option<Inventory>) {
+    /// A host is seen as this.
+    pub fn see(&mut self, addr: HostAddr, host: &Host, inventory: Option<Inventory>) {
         let to = if host.up { Health::Up } else { Health::Suspect };
         let from = Health::Unknown;
         self.hosts.health_changed(&HealthChanged { host: addr, from, to, at: NOW });
@@ -244,14 +245,25 @@ impl World {
         self
     }
 
+    /// A look at the master of this file shows that it has `size` bytes.
+    pub fn look(&mut self, case: &Case, number: usize, size: u64, at: Millis) {
+        let file = self.names.intern(&case.name(number));
+        let found = MasterLook::Found { dir: "/data".into(), size, modified: at };
+        self.planner.learn([(file, found)], &self.settings, at);
+    }
+
     pub fn round(&mut self) -> Round {
+        self.round_at(NOW)
+    }
+
+    pub fn round_at(&mut self, now: Millis) -> Round {
         self.planner.round(&Yard {
             book: &self.book,
             in_flight: &self.in_flight,
             hosts: &self.hosts,
             settings: &self.settings,
             leading_since: NOW,
-            now: NOW,
+            now,
         })
     }
 }

@@ -16,10 +16,26 @@ pub async fn show(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<ExplainView>, Refusal> {
     // As it stands in the request line: a name is decoded exactly once, and may be of any bytes.
-    let segment = request.uri().path().trim_end_matches("/explain").rsplit('/').next();
-    let segment = segment.unwrap_or_default();
+    let segment = name_segment(request.uri().path());
     let name = FileName::from_percent(segment)
         .map_err(|bad| Refusal::bad_request(format!("\"{segment}\": {bad}")))?;
     let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
     Ok(web::Json(ExplainView::of(&name, explanation)))
+}
+
+/// The file's name in the path, as it stands there.
+fn name_segment(path: &str) -> &str {
+    let file = path.strip_suffix("/explain").unwrap_or(path);
+    file.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_be_named_like_the_call() {
+        assert_eq!(name_segment("/api/v1/files/a%2Fb.mpg/explain"), "a%2Fb.mpg");
+        assert_eq!(name_segment("/api/v1/files/explain/explain"), "explain");
+    }
 }

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 
 use actix_web::web;
-use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::host::HostKind;
 use reelyard_actors::names::{FileId, FileName};
-use reelyard_actors::task_manager::{Blamed, PlannedHost, Task, TaskManagerView};
+use reelyard_actors::task_manager::plan::Skip;
+use reelyard_actors::task_manager::{Blamed, PlannedHost, Task};
 use reelyard_actors::wire::api::{BackOffView, Cursor, FileState, FileView, Page};
 use reelyard_actors::wire::cfm;
 use serde::Deserialize;
 
 use super::paging::PageQuery;
+use super::standing::Standing;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
@@ -56,9 +57,7 @@ pub async fn list(
 
 /// Everything that is known of files, as it stands while one page is made.
 struct Shelf<'a> {
-    state: &'a NodeState,
-    catalog: arc_swap::Guard<std::sync::Arc<CatalogView>>,
-    tasks: std::sync::Arc<TaskManagerView>,
+    standing: Standing<'a>,
     /// Hot files that have no grade; they come first.
     ungraded: Vec<FileId>,
     hits: HashMap<FileId, u32>,
@@ -69,8 +68,8 @@ struct Shelf<'a> {
 
 impl<'a> Shelf<'a> {
     fn new(state: &'a NodeState) -> Self {
-        let catalog = state.actors.catalog_view.load();
-        let tasks = state.actors.task_board.view();
+        let standing = Standing::new(state);
+        let Standing { catalog, tasks, .. } = &standing;
         let ranked = |file: &FileId| catalog.ranking.as_ref().and_then(|all| all.rank(*file));
         let hot = catalog.rising.hot().iter();
         let ungraded = hot.map(|(file, _)| *file).filter(|file| ranked(file).is_none()).collect();
@@ -80,18 +79,16 @@ impl<'a> Shelf<'a> {
             && !kinds().any(|kind| matches!(kind, HostKind::Reelyard { .. }));
         let open = tasks.open.values().map(|task| (task.name.clone(), task.clone()));
         Shelf {
-            state,
             ungraded,
             hits: catalog.rising.hot().iter().copied().collect(),
             copying: open.collect(),
             all_old,
-            catalog,
-            tasks,
+            standing,
         }
     }
 
     fn ranked(&self) -> &[FileId] {
-        self.catalog.ranking.as_ref().map_or(&[], |ranking| ranking.files())
+        self.standing.catalog.ranking.as_ref().map_or(&[], |ranking| ranking.files())
     }
 
     fn len(&self) -> usize {
@@ -106,29 +103,20 @@ impl<'a> Shelf<'a> {
     }
 
     fn shown(&self, file: FileId, name: &FileName) -> FileView {
-        let ranking = self.catalog.ranking.as_ref();
+        let ranking = self.standing.catalog.ranking.as_ref();
         let task = self.copying.get(name);
         // What hitcount.history tells is only a hint.
-        let seen = self.catalog.master_sizes.get(file);
+        let seen = self.standing.catalog.master_sizes.get(file);
         let size = seen.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
-        let placements = self.tasks.placements.iter();
+        let placements = self.standing.tasks.placements.iter();
         let placed_on: Vec<_> =
             placements.filter(|(_, files)| files.contains(file.0)).map(|(host, _)| *host).collect();
         let back_off = self.back_off(name);
         let rank = ranking.and_then(|ranking| ranking.rank(file));
-        let ignored =
-            self.state.ignore_prefixes.iter().any(|prefix| name.as_bytes().starts_with(prefix));
-        let has_master =
-            self.catalog.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0));
         let state = match () {
             () if !placed_on.is_empty() => FileState::Placed,
             () if task.is_some() => FileState::Copying,
-            () if ignored => FileState::Ignored,
-            () if !has_master => FileState::NoMaster,
-            () if rank.is_none() && !self.state.ungraded_hot => FileState::Ungraded,
-            () if self.all_old && !cfm::carries(name) => FileState::NameNotCarried,
-            () if back_off.is_some() => FileState::BackingOff,
-            () => FileState::Waiting,
+            () => self.waits(file, name, back_off.is_some()),
         };
         FileView {
             name: name.shown(),
@@ -142,8 +130,25 @@ impl<'a> Shelf<'a> {
         }
     }
 
+    /// Why a file has no copy and gets none at present.
+    fn waits(&self, file: FileId, name: &FileName, backs_off: bool) -> FileState {
+        match self.standing.why_not(file, name) {
+            Some(Skip::Ignored) => FileState::Ignored,
+            Some(Skip::NoMaster) => FileState::NoMaster,
+            Some(Skip::Ungraded) => FileState::Ungraded,
+            Some(Skip::MasterAbsent) => FileState::MasterAbsent,
+            Some(Skip::Listed) => FileState::Listed,
+            Some(Skip::TooBig) => FileState::TooBig,
+            Some(Skip::NameNotCarried) => FileState::NameNotCarried,
+            _ if self.all_old && !cfm::carries(name) => FileState::NameNotCarried,
+            _ if backs_off => FileState::BackingOff,
+            Some(Skip::NoRoom) => FileState::NoRoom,
+            _ => FileState::Waiting,
+        }
+    }
+
     fn back_off(&self, name: &FileName) -> Option<BackOffView> {
-        let held = self.tasks.back_offs.get(&Blamed::File(name.clone()))?;
-        held.holds(self.tasks.at).then(|| super::plan::back_off(held))
+        let held = self.standing.tasks.back_offs.get(&Blamed::File(name.clone()))?;
+        held.holds(self.standing.tasks.at).then(|| super::plan::back_off(held))
     }
 }

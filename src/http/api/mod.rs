@@ -6,6 +6,7 @@ mod files;
 mod hosts;
 mod paging;
 mod plan;
+mod standing;
 mod status;
 mod tasks;
 mod workers;

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use actix_web::web;
 use reelyard_actors::back_off::BackOff;
 use reelyard_actors::task_manager::plan::{Skip, Waiting};
-use reelyard_actors::task_manager::{Blamed, Task, TaskManagerView};
+use reelyard_actors::task_manager::{Blamed, Task};
 use reelyard_actors::wire::api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
 
-use roaring::{MultiOps, RoaringBitmap};
-
 use super::NoQuery;
+use super::standing::Standing;
 use crate::http::node::NodeState;
 
 /// `GET /plan`.
 pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
-    let view = state.actors.task_board.view();
+    let standing = Standing::new(&state);
+    let view = &standing.tasks;
     let round = view.plan.last.as_ref();
     let mut open: Vec<_> = view.open.values().collect();
     open.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
@@ -23,7 +23,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
         at: round.map(|round| round.at),
         took_us: round.map(|round| round.took_us),
         planned: open.into_iter().map(|task| planned(task)).collect(),
-        skipped: skipped(&state, &view),
+        skipped: skipped(&state, &standing),
         back_offs: view.left_alone().map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
@@ -47,32 +47,23 @@ fn planned(task: &Task) -> PlannedCopy {
     }
 }
 
-/// How many files got no copy, by reason. A round looks only at files that may want one; those
-/// that a host holds, or that no source directory has, are counted here.
-fn skipped(state: &NodeState, view: &TaskManagerView) -> Vec<Skipped> {
+/// How many files got no copy, by reason. A round looks only at files that may want one; the
+/// others are counted here.
+fn skipped(state: &NodeState, standing: &Standing<'_>) -> Vec<Skipped> {
+    let plan = &standing.tasks.plan;
     let mut skipped = BTreeMap::new();
-    if let Some(round) = &view.plan.last {
+    if let Some(round) = &plan.last {
         skipped.extend(round.skipped.iter().map(|(&reason, &files)| (reason, files)));
     }
-    let catalog = state.actors.catalog_view.load();
-    let graded = catalog.ranking.as_ref().map(|ranking| ranking.set()).cloned().unwrap_or_default();
-    let held: RoaringBitmap = view.placements.values().map(|files| &**files).union();
-    let missing = match &catalog.masters {
-        Some(masters) => &(&graded - &held) - &masters.files,
-        None => RoaringBitmap::new(),
+    skipped.extend(standing.never_looked_at());
+    let examples = plan.last.as_ref().map_or(&[][..], |round| &round.examples);
+    // A round tells of files that are set aside only while it sets them aside.
+    let first = |reason| {
+        let example = examples.iter().find(|example| example.why == reason);
+        let best = || standing.best_set_aside(reason).map(|file| state.names.name(file).shown());
+        best().or_else(|| example.map(|example| example.file.shown()))
     };
-    for (reason, files) in [(Skip::Placed, &graded & &held), (Skip::NoMaster, missing)] {
-        if !files.is_empty() {
-            skipped.insert(reason, files.len());
-        }
-    }
-    let examples = view.plan.last.as_ref().map_or(&[][..], |round| &round.examples);
-    let first = |reason| examples.iter().find(|example| example.why == reason);
-    let shown = |(reason, files)| Skipped {
-        reason: word(&reason),
-        files,
-        first: first(reason).map(|example| example.file.shown()),
-    };
+    let shown = |(reason, files)| Skipped { reason: word(&reason), files, first: first(reason) };
     skipped.into_iter().map(shown).collect()
 }
 

@@ -1,8 +1,10 @@
 //! Which call a method and a path are, by the rules of cfw's router (spec 2), as a pure function.
 //! Paths are taken apart after they were percent-decoded once, as cfw's are.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use percent_encoding::percent_decode_str;
 use reelyard_actors::names::{BadFileName, FileName};
+
+use crate::http::clean_path::{cleaned, written};
 
 /// A request, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,28 +31,11 @@ pub enum Call {
     Nothing,
 }
 
-/// What Go leaves alone when it writes a path.
-const PATH_KEPT: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'$')
-    .remove(b'&')
-    .remove(b'+')
-    .remove(b',')
-    .remove(b'/')
-    .remove(b':')
-    .remove(b';')
-    .remove(b'=')
-    .remove(b'@');
-
 /// Reads `method` and `path`, the latter as it stands in the request line.
 pub fn route(method: &str, path: &str) -> Call {
     let decoded: Vec<u8> = percent_decode_str(path).collect();
-    let cleaned = clean(&decoded);
-    if cleaned != decoded {
-        return Call::Clean(percent_encode(&cleaned, PATH_KEPT).to_string());
+    if let Some(clean) = cleaned(&decoded) {
+        return Call::Clean(written(&clean));
     }
     let bare = match decoded.strip_suffix(b"/") {
         Some(bare) if !bare.is_empty() => bare,
@@ -60,7 +45,7 @@ pub fn route(method: &str, path: &str) -> Call {
     if wanted != method {
         Call::Method
     } else if bare.len() < decoded.len() {
-        Call::WithoutSlash(percent_encode(bare, PATH_KEPT).to_string())
+        Call::WithoutSlash(written(bare))
     } else {
         call
     }
@@ -80,26 +65,6 @@ fn call_of(path: &[u8]) -> Option<(&'static str, Call)> {
             is_one_segment.then(|| ("DELETE", Call::Delete(FileName::new(name))))
         }
     }
-}
-
-/// The path without empty, `.` and `..` segments; a slash at its end stays.
-fn clean(path: &[u8]) -> Vec<u8> {
-    let mut segments: Vec<&[u8]> = Vec::new();
-    for segment in path.split(|&byte| byte == b'/') {
-        match segment {
-            b"" | b"." => {}
-            b".." => {
-                segments.pop();
-            }
-            name => segments.push(name),
-        }
-    }
-    let mut cleaned = vec![b'/'];
-    cleaned.extend_from_slice(&segments.join(&b'/'));
-    if path.ends_with(b"/") && cleaned.len() > 1 {
-        cleaned.push(b'/');
-    }
-    cleaned
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ use tokio::sync::watch;
 const FILE: &str = "reserve";
 /// How often the disk is looked at while the store is written to.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// How long after a reserve could not be made it is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Room below which nothing more is taken, where no reserve is kept.
 const LEAST: u64 = 1 << 20;
 
@@ -40,13 +42,16 @@ pub(super) struct Room {
     wanted: u64,
     state: watch::Sender<RoomState>,
     looked: Instant,
+    /// When a reserve could not be made, since one could.
+    refused: Option<Instant>,
 }
 
 impl Room {
     /// Looks at the room of the store in `dir`, and keeps `wanted` bytes of it in reserve.
     pub(super) fn keep(dir: &Path, wanted: u64) -> io::Result<Room> {
         let state = watch::Sender::new(RoomState { reserve: held(dir)?, ..RoomState::default() });
-        let mut room = Room { dir: dir.to_owned(), wanted, state, looked: Instant::now() };
+        let looked = Instant::now();
+        let mut room = Room { dir: dir.to_owned(), wanted, state, looked, refused: None };
         room.look()?;
         Ok(room)
     }
@@ -67,8 +72,9 @@ impl Room {
         let before = self.state.borrow().clone();
         let mut now = RoomState { free: free(&self.dir)?, ..before.clone() };
         let (low, missing) = (self.low(), self.wanted.saturating_sub(now.reserve));
-        if missing > 0 && now.free >= missing + 2 * low {
-            now.reserve = reserve(&self.dir, self.wanted)?;
+        let may_try = self.refused.is_none_or(|at| at.elapsed() >= TRY_AGAIN_AFTER);
+        if missing > 0 && now.free >= missing + 2 * low && may_try {
+            now.reserve = self.make_reserve();
             now.free = free(&self.dir)?;
         }
         if now.free < low {
@@ -92,6 +98,22 @@ impl Room {
             news
         });
         Ok(())
+    }
+
+    /// Makes the reserve as large as is wanted; answers how large it is.
+    fn make_reserve(&mut self) -> u64 {
+        match reserve(&self.dir.join(FILE), self.wanted) {
+            Ok(()) => {
+                self.refused = None;
+                self.wanted
+            }
+            Err(error) => {
+                if self.refused.replace(Instant::now()).is_none() {
+                    tracing::warn!(%error, "no reserve can be kept for the journal");
+                }
+                0
+            }
+        }
     }
 
     /// There was no room for a write: gives the reserve up. Answers whether there was one.
@@ -142,18 +164,15 @@ pub(super) fn held(dir: &Path) -> io::Result<u64> {
     }
 }
 
-/// Makes the reserve `bytes` large, of blocks that are really taken; answers how large it is.
-fn reserve(dir: &Path, bytes: u64) -> io::Result<u64> {
-    let path = dir.join(FILE);
-    let made = File::create(&path).and_then(|file| allocate(&file, bytes));
-    match made {
-        Ok(()) => Ok(bytes),
-        Err(error) => {
-            fs::remove_file(&path)?;
-            tracing::warn!(%error, "no reserve can be kept for the journal");
-            Ok(0)
+/// Makes a reserve `bytes` large, of blocks that are really taken, or none at all.
+fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
+    let made = File::create(path).and_then(|file| allocate(&file, bytes));
+    made.inspect_err(|_| match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, "a part of a reserve for the journal is left behind");
         }
-    }
+        _ => {}
+    })
 }
 
 fn allocate(file: &File, bytes: u64) -> io::Result<()> {
@@ -189,6 +208,22 @@ mod tests {
         room.look().unwrap();
         assert_eq!(room.state().borrow().full, None);
         assert_eq!(held(dir.path()).unwrap(), 1 << 20);
+    }
+
+    #[test]
+    fn a_reserve_that_cannot_be_made_is_tried_again_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let in_the_way = dir.path().join(FILE);
+        fs::create_dir(&in_the_way).unwrap();
+        let mut room = Room::keep(dir.path(), 1 << 20).unwrap();
+        assert_eq!(room.state().borrow().reserve, 0);
+        let refused = room.refused.unwrap();
+        fs::remove_dir(&in_the_way).unwrap();
+        room.look().unwrap();
+        assert_eq!((held(dir.path()).unwrap(), room.refused), (0, Some(refused)));
+        room.refused = refused.checked_sub(TRY_AGAIN_AFTER);
+        room.look().unwrap();
+        assert_eq!((held(dir.path()).unwrap(), room.refused), (1 << 20, None));
     }
 
     #[test]

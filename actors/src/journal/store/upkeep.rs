@@ -142,6 +142,9 @@ pub(super) fn is_store(dir: &Path) -> bool {
     ["sled", "sled.old", "sled.new", "mark", "watermark"].iter().any(|name| dir.join(name).exists())
 }
 
+/// What the directory of a copy is called, before the number of the process that made it.
+const COPY: &str = "checking-";
+
 /// A copy of a store's database, removed when it is dropped.
 pub(super) struct Copied {
     dir: PathBuf,
@@ -149,7 +152,8 @@ pub(super) struct Copied {
 
 impl Copied {
     pub(super) fn make(dir: &Path, scratch: &Path) -> Result<Self, UpkeepError> {
-        let copied = Copied { dir: scratch.join(format!("checking-{}", std::process::id())) };
+        drop_stale(scratch);
+        let copied = Copied { dir: scratch.join(format!("{COPY}{}", std::process::id())) };
         let from = dir.join(SLED);
         let made = remove_tree(&copied.dir)
             .and_then(|()| fs::create_dir_all(&copied.dir))
@@ -175,6 +179,24 @@ impl Drop for Copied {
     }
 }
 
+/// Removes the copies of processes that ended before they could.
+fn drop_stale(scratch: &Path) {
+    let entries = fs::read_dir(scratch).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(COPY));
+        let Some(process) = process.and_then(|process| process.parse::<u32>().ok()) else {
+            continue;
+        };
+        if !Path::new(&format!("/proc/{process}")).exists()
+            && let Err(error) = remove_tree(&entry.path())
+        {
+            let dir = entry.path();
+            tracing::warn!(dir = %dir.display(), %error, "a copy of the store is left behind");
+        }
+    }
+}
+
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -187,4 +209,24 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_processes_that_are_gone_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let alive = format!("{COPY}{}", std::process::id());
+        // No process has so high a number.
+        let stale = format!("{COPY}{}", u32::MAX);
+        for name in [alive.as_str(), stale.as_str(), "checking-nobody", "sled"] {
+            fs::create_dir_all(dir.path().join(name).join("sled")).unwrap();
+        }
+        drop_stale(dir.path());
+        let left = [alive.as_str(), stale.as_str(), "checking-nobody", "sled"];
+        let left = left.map(|name| dir.path().join(name).exists());
+        assert_eq!(left, [true, false, true, true]);
+    }
 }

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::name_traits::NameTraits;
-use super::parking::Parking;
+use super::parking::{Lot, Parking, Rooms};
 use super::skip::Skip;
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::rising::RisingHits;
+use crate::clock::Millis;
 use crate::names::FileId;
 use crate::task_manager::hosts::HostTable;
 use crate::task_manager::state::TaskBook;
@@ -50,13 +51,10 @@ pub struct Candidates {
     /// Files that some host holds.
     placed: RoaringBitmap,
     /// IPs of destinations whose inventory was never read.
-    unasked: HashSet<IpAddr>,
-    /// Files larger than the room on any destination.
-    too_big: Parking,
-    /// Files larger than the room that any usable destination has at present, as long as others
-    /// that are not usable have more. Without them being set aside, each round would go through all
-    /// of them.
-    crowded: Parking,
+    unasked: Arc<HashSet<IpAddr>>,
+    /// Files that can go nowhere as things are. Without them being set aside, each round would go
+    /// through all of them.
+    parking: Parking,
     wanted: RoaringBitmap,
     /// Whether `wanted` must be made anew.
     stale: bool,
@@ -116,15 +114,14 @@ impl Candidates {
         self.wanted.len()
     }
 
-    /// How many files are too big for every destination.
-    pub fn too_big(&self) -> u64 {
-        self.too_big.files().len()
+    /// The files that stand aside.
+    pub fn parking(&self) -> &Parking {
+        &self.parking
     }
 
-    /// How many files fit only on destinations that are not usable at present, or beside what is on
-    /// its way.
-    pub fn crowded(&self) -> u64 {
-        self.crowded.files().len()
+    /// The IPs of destinations whose inventory was never read.
+    pub fn unasked(&self) -> &Arc<HashSet<IpAddr>> {
+        &self.unasked
     }
 
     /// How many files are graded.
@@ -145,8 +142,8 @@ impl Candidates {
             .filter(|(addr, _)| !was_asked(book, hosts, *addr))
             .map(|(addr, _)| addr.ip())
             .collect();
-        if self.unasked != unasked {
-            self.unasked = unasked;
+        if *self.unasked != unasked {
+            self.unasked = Arc::new(unasked);
             self.stale = true;
         }
         if self.stale {
@@ -158,6 +155,7 @@ impl Candidates {
     pub fn came(&mut self, files: impl IntoIterator<Item = FileId>) {
         for file in files {
             self.placed.insert(file.0);
+            self.parking.take(file);
             self.judge(file);
         }
     }
@@ -177,23 +175,23 @@ impl Candidates {
         }
     }
 
-    /// Sets a file of `size` bytes aside until a destination has room for it: any one when it is
-    /// `too_big` for all, else a usable one.
-    pub fn park(&mut self, file: FileId, size: u64, too_big: bool) {
-        if too_big {
-            self.too_big.park(file, size);
-        } else {
-            self.crowded.park(file, size);
-        }
+    /// Sets a file aside until there is room for its `size`, which is good to know until
+    /// `good_until`.
+    pub fn park(&mut self, file: FileId, size: u64, good_until: Millis, lot: Lot) {
+        self.parking.park(file, size, good_until, lot);
         self.judge(file);
     }
 
-    /// Takes back every file that fits where nothing is on its way, or where it may go now.
-    pub fn unpark(&mut self, largest_room: u64, room_now: u64) {
-        while let Some(file) = self.too_big.take_fitting(largest_room) {
+    /// Takes back every file for which there is room.
+    pub fn unpark(&mut self, rooms: &Rooms) {
+        while let Some(file) = self.parking.take_fitting(rooms) {
             self.judge(file);
         }
-        while let Some(file) = self.crowded.take_fitting(room_now) {
+    }
+
+    /// Takes what a look at a master showed: its size, or that it is not there.
+    pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) {
+        if self.parking.looked(file, size, good_until) {
             self.judge(file);
         }
     }
@@ -224,12 +222,8 @@ impl Candidates {
             Some(Skip::Placed)
         } else if self.is_listed(file) {
             Some(Skip::Listed)
-        } else if self.too_big.files().contains(file.0) {
-            Some(Skip::TooBig)
-        } else if self.crowded.files().contains(file.0) {
-            Some(Skip::NoRoom)
         } else {
-            None
+            self.parking.why(file)
         }
     }
 
@@ -305,9 +299,8 @@ impl Candidates {
             Some(masters) => &masters.files - &self.placed,
             None => RoaringBitmap::new(),
         };
-        files -= self.traits.ignored();
-        files -= self.too_big.files();
-        files -= self.crowded.files();
+        files -= &**self.traits.ignored();
+        files -= self.parking.files();
         let mut positions: Vec<u32> = files
             .iter()
             .filter(|&file| !self.is_listed(FileId(file)))

@@ -19,14 +19,15 @@ impl Planner {
     /// Explains a file, also one that nobody knows.
     pub fn explain(&mut self, name: &FileName, yard: &Yard<'_>) -> Explanation {
         self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
-        let pairing = Pairing::new(yard);
-        self.candidates.unpark(pairing.largest_room(), pairing.room_now());
+        let occupied = Occupied::of(yard);
+        let pairing = Pairing::new(yard, &occupied.held_pairs);
+        self.candidates.unpark(&pairing.rooms());
         let file = yard.book.names().find(name.as_bytes());
         let subject = Subject {
             planner: self,
             yard,
             pairing: &pairing,
-            occupied: Occupied::of(yard),
+            occupied,
             file,
             size: file.and_then(|file| self.size(file, yard.now)),
             carried: file.is_none_or(|file| self.candidates.traits().old_hosts_carry(file)),
@@ -87,8 +88,8 @@ impl Subject<'_> {
         let Some(file) = self.file else { return Verdict::Skipped(Skip::Ungraded) };
         let (planner, ungraded_hot) = (self.planner, self.yard.settings.ungraded_hot);
         match planner.candidates.unwanted(file, ungraded_hot) {
-            // How large it is, is judged below.
-            None | Some(Skip::TooBig | Skip::NoRoom) => {}
+            // Where it can go is judged below.
+            None | Some(Skip::TooBig | Skip::NoRoom | Skip::NoPair | Skip::NameNotCarried) => {}
             Some(skip) => return Verdict::Skipped(skip),
         }
         let master = match planner.judge(file, self.yard, &self.occupied) {

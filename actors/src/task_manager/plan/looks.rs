@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roaring::RoaringBitmap;
+
 use super::skip::Skip;
 use crate::catalog::MasterLook;
 use crate::clock::Millis;
@@ -16,6 +18,8 @@ const DROP_BEYOND: usize = 8192;
 #[derive(Clone, Debug, Default)]
 pub struct Looks {
     by_file: HashMap<FileId, Look>,
+    /// Those whose masters were not there when they were looked at last.
+    absent: Arc<RoaringBitmap>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub struct Master {
     pub dir: Arc<str>,
     /// Bytes.
     pub size: u64,
+    /// How long that is good to know.
+    pub good_until: Millis,
 }
 
 impl Looks {
@@ -38,15 +44,24 @@ impl Looks {
     /// until `ask_again_after`.
     pub fn learn(
         &mut self,
-        seen: impl IntoIterator<Item = (FileId, MasterLook)>,
+        seen: &[(FileId, MasterLook)],
         now: Millis,
         fresh_for: Duration,
         ask_again_after: Duration,
     ) {
         for (file, seen) in seen {
-            let unknown = seen == MasterLook::Unknown;
+            let unknown = *seen == MasterLook::Unknown;
             let good_until = now.after(if unknown { ask_again_after } else { fresh_for });
-            self.by_file.insert(file, Look { seen, good_until });
+            let absent = *seen == MasterLook::Absent;
+            if absent != self.absent.contains(file.0) {
+                let all = Arc::make_mut(&mut self.absent);
+                if absent {
+                    all.insert(file.0)
+                } else {
+                    all.remove(file.0)
+                };
+            }
+            self.by_file.insert(*file, Look { seen: seen.clone(), good_until });
         }
         if self.by_file.len() > DROP_BEYOND {
             self.by_file.retain(|_, look| now < look.good_until);
@@ -56,13 +71,22 @@ impl Looks {
     /// Forgets that masters were absent: the listing changed.
     pub fn forget_absent(&mut self) {
         self.by_file.retain(|_, look| look.seen != MasterLook::Absent);
+        self.absent = Arc::default();
+    }
+
+    /// The files whose masters were not there when they were looked at last.
+    pub fn absent(&self) -> &Arc<RoaringBitmap> {
+        &self.absent
     }
 
     /// The master of `file`, as far as it is freshly known; none when it must be looked at.
     pub fn get(&self, file: FileId, now: Millis) -> Option<Result<Master, Skip>> {
         let look = self.by_file.get(&file).filter(|look| now < look.good_until)?;
         Some(match &look.seen {
-            MasterLook::Found { dir, size, .. } => Ok(Master { dir: Arc::clone(dir), size: *size }),
+            MasterLook::Found { dir, size, .. } => {
+                let good_until = look.good_until;
+                Ok(Master { dir: Arc::clone(dir), size: *size, good_until })
+            }
             MasterLook::Absent => Err(Skip::MasterAbsent),
             MasterLook::Unknown => Err(Skip::MasterUnknown),
         })

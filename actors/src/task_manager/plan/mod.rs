@@ -5,12 +5,16 @@ mod explain;
 mod explanation;
 mod looks;
 mod name_traits;
+mod occupied;
+mod pace;
 mod pairing;
 mod parking;
+mod passed_over;
 mod ring;
 mod skip;
+mod yard;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use candidates::{Candidate, Candidates, was_asked};
@@ -18,13 +22,16 @@ pub use explanation::{
     DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
 };
 use looks::{Looks, Master};
+use occupied::Occupied;
+use pace::Pace;
 pub use pairing::{Pairing, Part};
+use parking::Lot;
+pub use passed_over::PassedOver;
 pub use skip::{Skip, Unusable, Waiting};
+pub use yard::Yard;
 
-use super::back_off::Blamed;
-use super::event::{NewTask, TaskEvent};
+use super::event::NewTask;
 use super::hosts::HostTable;
-use super::rates::Roads;
 use super::settings::TaskSettings;
 use super::state::TaskBook;
 use crate::catalog::MasterLook;
@@ -34,7 +41,6 @@ use crate::catalog::rising::RisingHits;
 use crate::clock::Millis;
 use crate::heartbeat::Health;
 use crate::host::{BitsPerSecond, HostAddr};
-use crate::journal::InFlight;
 use crate::names::FileId;
 use crate::wire::worker::TaskId;
 
@@ -45,93 +51,15 @@ const LOOK_AHEAD: usize = 32;
 /// How many masters are looked up at once.
 pub const LOOKS_AT_ONCE: usize = 256;
 
+/// How many files a second are found to have no pair: a source that is free but can serve nobody
+/// who has much room must not make rounds go through the whole catalogue.
+const NO_PAIRS_A_SECOND: usize = 256;
+
+/// How many masters of files that are set aside are looked at again in a second.
+const LOOKED_AT_AGAIN_A_SECOND: usize = 16;
+
 /// How many skipped files a round names, and beyond these the best one of each reason.
 const EXAMPLES: usize = 20;
-
-/// Everything outside the planner that a round looks at.
-#[derive(Clone, Copy)]
-pub struct Yard<'a> {
-    /// The piece as applied.
-    pub book: &'a TaskBook,
-    /// What was decided but is not yet applied: it occupies its hosts and its file already.
-    pub in_flight: &'a InFlight<TaskEvent>,
-    /// The hosts as last seen.
-    pub hosts: &'a HostTable,
-    /// The settings.
-    pub settings: &'a TaskSettings,
-    /// Since when this node leads.
-    pub leading_since: Millis,
-    /// The present.
-    pub now: Millis,
-}
-
-/// What keeps two hosts and a file occupied.
-pub(super) struct UnderWay {
-    pub(super) source: HostAddr,
-    pub(super) destination: HostAddr,
-    pub(super) size: u64,
-}
-
-impl Yard<'_> {
-    /// Tasks that are decided but not applied.
-    fn created_in_flight(&self) -> impl Iterator<Item = &NewTask> {
-        self.in_flight.events().filter_map(|event| match event {
-            TaskEvent::Created(task) if self.book.task(task.id).is_none() => Some(task),
-            _ => None,
-        })
-    }
-
-    /// Every copy that is under way, applied or not.
-    fn under_way(&self) -> impl Iterator<Item = UnderWay> {
-        let open = self.book.open().values().map(|task| UnderWay {
-            source: task.source,
-            destination: task.destination,
-            size: task.size,
-        });
-        open.chain(self.created_in_flight().map(|task| UnderWay {
-            source: task.source,
-            destination: task.destination,
-            size: task.size,
-        }))
-    }
-
-    /// What a new copy is told of its rate, of which there are `planned` others in this round.
-    fn rate_for(&self, planned: &[NewTask], pair: (HostAddr, HostAddr)) -> Option<BitsPerSecond> {
-        let roads = Roads { hosts: self.hosts, in_force: self.settings.bandwidth.at(self.now) };
-        let goes_there = |destination: &HostAddr| *destination == pair.1;
-        let others = self.under_way().map(|copy| copy.destination).filter(goes_there).count()
-            + planned.iter().map(|task| task.destination).filter(|to| goes_there(to)).count();
-        roads.rate_of_new(pair, self.settings.copies_per_source, others)
-    }
-
-    /// The task that copies `file`, applied or not.
-    fn copied_by(&self, file: FileId) -> Option<TaskId> {
-        let in_flight = || {
-            let of_file = |task: &&NewTask| self.book.file(&task.name) == file;
-            self.created_in_flight().find(of_file).map(|task| task.id)
-        };
-        self.book.open_for(file).or_else(in_flight)
-    }
-
-    /// The destination that was planned to last, applied or not.
-    fn last_planned_to(&self) -> Option<HostAddr> {
-        let in_flight = self.created_in_flight().max_by_key(|task| task.id);
-        in_flight.map(|task| task.destination).or(self.book.last_planned_to())
-    }
-
-    /// A number for a new task: the time in nanoseconds, and more than any number so far.
-    fn first_id(&self) -> i64 {
-        let by_time = self.now.0.saturating_mul(1_000_000);
-        let open = self.book.open().last_key_value().map(|(id, _)| *id);
-        let ended = self.book.ended().last_key_value().map(|(id, _)| *id);
-        let in_flight = self.created_in_flight().map(|task| task.id).max();
-        [open, ended, in_flight]
-            .into_iter()
-            .flatten()
-            .map(|id| id.0.saturating_add(1))
-            .fold(by_time, i64::max)
-    }
-}
 
 /// What one round came to.
 #[derive(Clone, Debug, Default)]
@@ -155,14 +83,8 @@ pub struct Round {
 pub struct Planner {
     candidates: Candidates,
     looks: Looks,
-}
-
-/// What is the same for all candidates of one round.
-struct Occupied {
-    files: HashSet<FileId>,
-    held_files: HashSet<FileId>,
-    /// By source, the destinations with which it backs off.
-    held_pairs: HashMap<HostAddr, Vec<HostAddr>>,
+    no_pairs: Pace,
+    looked_at_again: Pace,
 }
 
 impl Planner {
@@ -189,7 +111,18 @@ impl Planner {
         settings: &TaskSettings,
         now: Millis,
     ) {
-        self.looks.learn(looks, now, settings.look_fresh_for, settings.ask_again_after);
+        let looks: Vec<(FileId, MasterLook)> = looks.into_iter().collect();
+        self.looks.learn(&looks, now, settings.look_fresh_for, settings.ask_again_after);
+        let good_until = now.after(settings.look_fresh_for);
+        for (file, seen) in looks {
+            match seen {
+                MasterLook::Found { size, .. } => {
+                    self.candidates.looked(file, Some(size), good_until);
+                }
+                MasterLook::Absent => self.candidates.looked(file, None, good_until),
+                MasterLook::Unknown => {}
+            }
+        }
     }
 
     /// Takes note that these files came to a host.
@@ -214,17 +147,30 @@ impl Planner {
 
     /// How many files are graded, want a copy, and are too big for every destination.
     pub fn counts(&self) -> (usize, u64, u64) {
-        (self.candidates.graded(), self.candidates.wanted(), self.candidates.too_big())
+        let too_big = self.candidates.parking().count(Skip::TooBig);
+        (self.candidates.graded(), self.candidates.wanted(), too_big)
+    }
+
+    /// Which files no round takes up, for whoever shows them.
+    pub fn passed_over(&self) -> PassedOver {
+        PassedOver {
+            ignored: Arc::clone(self.candidates.traits().ignored()),
+            parked: self.candidates.parking().by_reason(),
+            absent: Arc::clone(self.looks.absent()),
+            unasked: Arc::clone(self.candidates.unasked()),
+        }
     }
 
     /// Plans one round.
     pub fn round(&mut self, yard: &Yard<'_>) -> Round {
         self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
-        let mut pairing = Pairing::new(yard);
-        self.candidates.unpark(pairing.largest_room(), pairing.room_now());
+        let occupied = Occupied::of(yard);
+        let mut pairing = Pairing::new(yard, &occupied.held_pairs);
+        self.candidates.unpark(&pairing.rooms());
         let mut round = Round { waiting: self.waits(yard, &pairing), ..Round::default() };
         if matches!(round.waiting, None | Some(Waiting::Source)) {
-            self.walk(yard, &mut pairing, &mut round);
+            self.walk(yard, &occupied, &mut pairing, &mut round);
+            self.look_again(yard.now, &mut round);
         }
         round.parts = pairing.parts().clone();
         self.count_parked(&mut round);
@@ -233,12 +179,20 @@ impl Planner {
 
     /// What is set aside was not looked at, and counts all the same.
     fn count_parked(&self, round: &mut Round) {
-        let (too_big, crowded) = (self.candidates.too_big(), self.candidates.crowded());
-        for (skip, files) in [(Skip::TooBig, too_big), (Skip::NoRoom, crowded)] {
+        for skip in Lot::ALL.map(Lot::why) {
+            let files = self.candidates.parking().count(skip);
             if files > 0 {
                 *round.skipped.entry(skip).or_default() = files;
             }
         }
+    }
+
+    /// Has masters looked at again of files that are set aside: one may have been replaced.
+    fn look_again(&mut self, now: Millis, round: &mut Round) {
+        let most = self.looked_at_again.left(LOOKED_AT_AGAIN_A_SECOND, now);
+        let files = self.candidates.parking().to_look_at(now, most);
+        self.looked_at_again.spend(files.len());
+        round.to_look_up.extend(files);
     }
 
     /// What the whole round waits for.
@@ -275,11 +229,17 @@ impl Planner {
 
     /// Goes through the candidates, best first, as long as a source is free; a file whose master
     /// must be looked at first keeps its turn. Then looks a little further ahead.
-    fn walk(&mut self, yard: &Yard<'_>, pairing: &mut Pairing, round: &mut Round) {
-        let occupied = Occupied::of(yard);
+    fn walk(
+        &mut self,
+        yard: &Yard<'_>,
+        occupied: &Occupied,
+        pairing: &mut Pairing,
+        round: &mut Round,
+    ) {
         let mut next_id = yard.first_id();
-        let mut without_room = Vec::new();
+        let mut aside = Vec::new();
         let room_now = pairing.room_now();
+        let mut no_pairs_left = self.no_pairs.left(NO_PAIRS_A_SECOND, yard.now);
         let mut kept_turns = 0;
         let mut ahead = 0;
         for candidate in self.candidates.best_first(yard.settings.ungraded_hot) {
@@ -290,7 +250,7 @@ impl Planner {
             if ahead > LOOK_AHEAD || round.to_look_up.len() >= LOOKS_AT_ONCE {
                 break;
             }
-            let skip = match self.judge(candidate.file, yard, &occupied) {
+            let skip = match self.judge(candidate.file, yard, occupied) {
                 None => {
                     round.to_look_up.push(candidate.file);
                     kept_turns += usize::from(turns_left);
@@ -298,21 +258,27 @@ impl Planner {
                 }
                 Some(Err(skip)) => skip,
                 Some(Ok(_)) if !turns_left => continue,
-                Some(Ok(master)) => match self.pair(candidate.file, &master, pairing, &occupied) {
-                    Ok((source, destination)) => {
-                        pairing.take(source, destination, master.size);
+                Some(Ok(master)) => match self.pair(candidate.file, &master, pairing, occupied) {
+                    Ok(pair) => {
+                        pairing.take(pair, master.size, &occupied.held_pairs);
                         let id = TaskId(next_id);
                         next_id += 1;
-                        let pair = (source, destination);
                         let speed = yard.rate_for(&round.tasks, pair);
                         round.tasks.push(new_task(yard, id, candidate, &master, pair, speed));
                         continue;
                     }
                     Err(skip) => {
+                        if matches!(skip, Skip::NoPair | Skip::NameNotCarried) {
+                            if no_pairs_left == 0 {
+                                round.waiting = Some(Waiting::Looks(round.to_look_up.len()));
+                                break;
+                            }
+                            no_pairs_left -= 1;
+                            self.no_pairs.spend(1);
+                        }
                         // What only this round leaves no room for goes on with the next.
-                        let no_room = skip == Skip::NoRoom && master.size > room_now;
-                        if no_room || skip == Skip::TooBig {
-                            without_room.push((candidate.file, master.size, skip));
+                        if skip != Skip::NoRoom || master.size > room_now {
+                            aside.push((candidate.file, master, skip));
                         }
                         skip
                     }
@@ -320,8 +286,11 @@ impl Planner {
             };
             round.skip(candidate.file, skip);
         }
-        for (file, size, why) in without_room {
-            self.candidates.park(file, size, why == Skip::TooBig);
+        for (file, master, why) in aside {
+            let carried = self.candidates.traits().old_hosts_carry(file);
+            if let Some(lot) = Lot::of(why, carried) {
+                self.candidates.park(file, master.size, master.good_until, lot);
+            }
         }
         if round.waiting.is_none() {
             round.waiting = Some(if kept_turns > 0 {
@@ -370,37 +339,6 @@ impl Round {
         if (*count == 1 || self.examples.len() < EXAMPLES) && skip != Skip::UnderWay {
             self.examples.push((file, skip));
         }
-    }
-}
-
-impl Occupied {
-    fn of(yard: &Yard<'_>) -> Self {
-        let book = yard.book;
-        let open = book.open().values().map(|task| book.file(&task.name));
-        let in_flight = yard.created_in_flight().map(|task| book.file(&task.name));
-        // A copy that was found is about to be on record: the file wants no other.
-        let found = yard.in_flight.events().filter_map(|event| match event {
-            TaskEvent::Placed { name, .. } => Some(book.file(name)),
-            _ => None,
-        });
-        let mut occupied = Occupied {
-            files: open.chain(in_flight).chain(found).collect(),
-            held_files: HashSet::new(),
-            held_pairs: HashMap::new(),
-        };
-        let held = book.back_offs().iter().filter(|(_, back_off)| back_off.holds(yard.now));
-        for (blamed, _) in held {
-            match blamed {
-                Blamed::File(name) => {
-                    occupied.held_files.insert(book.file(name));
-                }
-                Blamed::Pair(source, destination) => {
-                    occupied.held_pairs.entry(*source).or_default().push(*destination);
-                }
-                Blamed::Source(_) | Blamed::Destination(_) => {}
-            }
-        }
-        occupied
     }
 }
 

@@ -1,5 +1,7 @@
 //! What matters of a name itself: whether it is ignored, whether old hosts can carry it.
 
+use std::sync::Arc;
+
 use roaring::RoaringBitmap;
 
 use crate::names::{FileId, FileName, NameTable};
@@ -9,7 +11,7 @@ use crate::wire::cfm;
 #[derive(Clone, Debug, Default)]
 pub struct NameTraits {
     looked_at: u32,
-    ignored: RoaringBitmap,
+    ignored: Arc<RoaringBitmap>,
     uncarried: RoaringBitmap,
 }
 
@@ -20,7 +22,7 @@ impl NameTraits {
         for id in self.looked_at..met {
             let name = names.name(FileId(id));
             if is_ignored(&name, ignore_prefixes) {
-                self.ignored.insert(id);
+                Arc::make_mut(&mut self.ignored).insert(id);
             }
             if !cfm::carries(&name) {
                 self.uncarried.insert(id);
@@ -30,7 +32,7 @@ impl NameTraits {
     }
 
     /// The files whose names begin with an ignored prefix.
-    pub fn ignored(&self) -> &RoaringBitmap {
+    pub fn ignored(&self) -> &Arc<RoaringBitmap> {
         &self.ignored
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Yard;
 use super::candidates::was_asked;
+use super::parking::Rooms;
 use super::ring::Ring;
 use super::skip::{Skip, Unusable};
 use crate::heartbeat::Health;
@@ -20,8 +21,8 @@ pub(super) struct Source {
     pub(super) ours: bool,
     /// How many more copies it may serve.
     pub(super) free: usize,
-    /// Whether it goes with any destination that is usable. An old source has nobody to serve
-    /// where all destinations need a data port.
+    /// Whether it has anybody to serve: it goes with a usable destination that takes something.
+    /// An old source has nobody where all destinations need a data port.
     useful: bool,
 }
 
@@ -70,11 +71,15 @@ pub struct Pairing {
     /// The room of the roomiest destination with nothing on its way to it, whether it is usable at
     /// present or not.
     largest_room: u64,
+    rooms: Rooms,
 }
+
+/// By source, the destinations with which it backs off.
+pub type HeldPairs = HashMap<HostAddr, Vec<HostAddr>>;
 
 impl Pairing {
     /// The hosts as they are at the beginning of a round.
-    pub fn new(yard: &Yard<'_>) -> Self {
+    pub fn new(yard: &Yard<'_>, held_pairs: &HeldPairs) -> Self {
         let mut parts: BTreeMap<HostAddr, Part> = BTreeMap::new();
         for copy in yard.under_way() {
             parts.entry(copy.source).or_default().serving += 1;
@@ -93,11 +98,7 @@ impl Pairing {
             }
             pairing.parts.insert(addr, part);
         }
-        let nobody = HashMap::new();
-        for source in &mut pairing.sources {
-            let mut destinations = pairing.destinations.iter();
-            source.useful = destinations.any(|to| source.goes_with(to, &nobody));
-        }
+        pairing.see_use(held_pairs);
         if yard.settings.placement == Spread::Ring {
             let destinations = yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
             let ring = Ring::new(destinations.map(|(addr, _)| addr), yard.last_planned_to());
@@ -105,6 +106,34 @@ impl Pairing {
             pairing.set_turns();
         }
         pairing
+    }
+
+    /// Sees anew which sources have anybody to serve. Where nobody has any room the files are
+    /// gone through all the same, to be set aside by what room they wait for.
+    fn see_use(&mut self, held_pairs: &HeldPairs) {
+        let nowhere = self.room_now() == 0;
+        let Pairing { sources, destinations, .. } = self;
+        for source in sources {
+            let mut takers =
+                destinations.iter().filter(|to| to.takes() && (nowhere || to.room > 0));
+            source.useful = takers.any(|to| source.goes_with(to, held_pairs));
+        }
+        self.rooms = Rooms {
+            largest: self.largest_room,
+            now: self.room_now(),
+            reach: self.reach(held_pairs, |_| true),
+            reach_of_ours: self.reach(held_pairs, |to| to.ours),
+        };
+    }
+
+    /// The most room of those destinations that a free source goes with.
+    fn reach(&self, held_pairs: &HeldPairs, which: impl Fn(&Destination) -> bool) -> Option<u64> {
+        let takers = self.destinations.iter().filter(|to| to.takes() && which(to));
+        let served = |to: &&Destination| {
+            let mut free = self.sources.iter().filter(|source| source.free > 0);
+            free.any(|source| source.goes_with(to, held_pairs))
+        };
+        takers.filter(served).map(|to| to.room).max()
     }
 
     /// Counts the turns of every destination anew.
@@ -186,9 +215,9 @@ impl Pairing {
         self.destinations.iter().map(|destination| destination.room).max().unwrap_or(0)
     }
 
-    /// No file larger than this can be placed before a disk is read again.
-    pub fn largest_room(&self) -> u64 {
-        self.largest_room
+    /// How much fits where as things are.
+    pub fn rooms(&self) -> Rooms {
+        self.rooms
     }
 
     /// The best pair for a copy of `size` bytes: an idle destination before a busy one, then the
@@ -198,7 +227,7 @@ impl Pairing {
         &self,
         size: u64,
         old_hosts_carry: bool,
-        held_pairs: &HashMap<HostAddr, Vec<HostAddr>>,
+        held_pairs: &HeldPairs,
     ) -> Result<(HostAddr, HostAddr), Skip> {
         if size > self.largest_room {
             return Err(Skip::TooBig);
@@ -211,7 +240,7 @@ impl Pairing {
                 continue;
             }
             why = Skip::NoPair;
-            if destination.load >= destination.most {
+            if !destination.takes() {
                 continue;
             }
             if best.is_some_and(|(best, _)| best.rank() <= destination.rank()) {
@@ -226,11 +255,7 @@ impl Pairing {
 
     /// A free source for a destination. Old hosts are served by old sources first, since not all
     /// of our destinations can use those; ours by our own, since only these tell a hash.
-    fn source_for(
-        &self,
-        destination: &Destination,
-        held_pairs: &HashMap<HostAddr, Vec<HostAddr>>,
-    ) -> Option<HostAddr> {
+    fn source_for(&self, destination: &Destination, held_pairs: &HeldPairs) -> Option<HostAddr> {
         let goes = |source: &&Source| source.free > 0 && source.goes_with(destination, held_pairs);
         let sources = self.sources.iter().filter(goes);
         let key = |source: &&Source| {
@@ -240,7 +265,12 @@ impl Pairing {
     }
 
     /// Takes a pair for a copy of `size` bytes.
-    pub fn take(&mut self, source: HostAddr, destination: HostAddr, size: u64) {
+    pub fn take(
+        &mut self,
+        (source, destination): (HostAddr, HostAddr),
+        size: u64,
+        held_pairs: &HeldPairs,
+    ) {
         if let Some(source) = self.sources.iter_mut().find(|host| host.addr == source) {
             source.free = source.free.saturating_sub(1);
         }
@@ -257,16 +287,13 @@ impl Pairing {
         part.fetching += 1;
         part.on_its_way = part.on_its_way.saturating_add(size);
         part.room = part.room.map(|room| room.saturating_sub(size));
+        self.see_use(held_pairs);
     }
 }
 
 impl Source {
     /// Whether copies from here can go there at all.
-    pub(super) fn goes_with(
-        &self,
-        destination: &Destination,
-        held_pairs: &HashMap<HostAddr, Vec<HostAddr>>,
-    ) -> bool {
+    pub(super) fn goes_with(&self, destination: &Destination, held_pairs: &HeldPairs) -> bool {
         self.addr != destination.addr
             && (self.ours || destination.fetches_from_old)
             && !held_pairs.get(&self.addr).is_some_and(|held| held.contains(&destination.addr))
@@ -274,6 +301,11 @@ impl Source {
 }
 
 impl Destination {
+    /// Whether it may have one more task.
+    pub(super) fn takes(&self) -> bool {
+        self.load < self.most
+    }
+
     /// The smaller the better.
     fn rank(&self) -> (usize, usize, std::cmp::Reverse<u64>, HostAddr) {
         (self.load, self.turns, std::cmp::Reverse(self.room), self.addr)

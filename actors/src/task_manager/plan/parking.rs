@@ -1,35 +1,169 @@
-//! Files set aside because no destination has room for them, by size.
+//! Files set aside because they can go nowhere as things are, by size.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::skip::Skip;
+use crate::clock::Millis;
 use crate::names::FileId;
 
-/// Files that wait for room. They come back, the smallest first, once some destination has as much.
-#[derive(Clone, Debug, Default)]
-pub struct Parking {
-    by_size: BTreeSet<(u64, u32)>,
-    files: RoaringBitmap,
+/// Why files stand aside, and with that what brings them back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lot {
+    /// They are larger than the room on any destination.
+    TooBig,
+    /// They are larger than the room that any usable destination has at present, as long as others
+    /// that are not usable have more.
+    NoRoom,
+    /// No source that is free goes with a destination that has room for them.
+    NoPair,
+    /// The same of names that old hosts cannot carry.
+    NoPairOfOurs,
+    /// Only old hosts have room, and cannot carry their names.
+    NameNotCarried,
 }
 
-impl Parking {
-    /// Sets a file aside until there is room for `size` bytes.
-    pub fn park(&mut self, file: FileId, size: u64) {
-        if self.files.insert(file.0) {
-            self.by_size.insert((size, file.0));
+/// How much fits where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rooms {
+    /// On the roomiest destination, usable or not, with nothing on its way there.
+    pub largest: u64,
+    /// On the roomiest usable destination.
+    pub now: u64,
+    /// On the roomiest destination that some free source goes with; none without such a pair.
+    pub reach: Option<u64>,
+    /// The same among destinations of ours.
+    pub reach_of_ours: Option<u64>,
+}
+
+impl Lot {
+    /// Every one.
+    pub const ALL: [Lot; 5] =
+        [Lot::TooBig, Lot::NoRoom, Lot::NoPair, Lot::NoPairOfOurs, Lot::NameNotCarried];
+
+    /// Where a file goes that found no pair; none if that has other reasons.
+    pub fn of(why: Skip, carried: bool) -> Option<Lot> {
+        match why {
+            Skip::TooBig => Some(Lot::TooBig),
+            Skip::NoRoom => Some(Lot::NoRoom),
+            Skip::NoPair if carried => Some(Lot::NoPair),
+            Skip::NoPair => Some(Lot::NoPairOfOurs),
+            Skip::NameNotCarried => Some(Lot::NameNotCarried),
+            _ => None,
         }
     }
 
-    /// Takes back the smallest file if it fits into `room` bytes.
-    pub fn take_fitting(&mut self, room: u64) -> Option<FileId> {
-        let &(size, file) = self.by_size.first()?;
-        if size > room {
-            return None;
+    /// Why its files get no copy.
+    pub fn why(self) -> Skip {
+        match self {
+            Lot::TooBig => Skip::TooBig,
+            Lot::NoRoom => Skip::NoRoom,
+            Lot::NoPair | Lot::NoPairOfOurs => Skip::NoPair,
+            Lot::NameNotCarried => Skip::NameNotCarried,
         }
-        self.by_size.pop_first();
-        self.files.remove(file);
-        Some(FileId(file))
+    }
+
+    /// What fits into this much comes back.
+    fn comes_back(self, rooms: &Rooms) -> Option<u64> {
+        match self {
+            Lot::TooBig => Some(rooms.largest),
+            Lot::NoRoom => Some(rooms.now),
+            Lot::NoPair => rooms.reach,
+            Lot::NoPairOfOurs | Lot::NameNotCarried => rooms.reach_of_ours,
+        }
+    }
+}
+
+/// Files that wait for room. They come back, the smallest first, once there is as much for them.
+#[derive(Clone, Debug, Default)]
+pub struct Parking {
+    parked: HashMap<u32, Parked>,
+    by_size: [BTreeSet<(u64, u32)>; Lot::ALL.len()],
+    /// By when the look at the master that showed the size is no longer good.
+    by_look: BTreeSet<(Millis, u32)>,
+    files: RoaringBitmap,
+    by_lot: [Arc<RoaringBitmap>; Lot::ALL.len()],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Parked {
+    lot: Lot,
+    size: u64,
+    good_until: Millis,
+}
+
+impl Parking {
+    /// Sets a file aside, whose size was looked at and is good to know until `good_until`.
+    pub fn park(&mut self, file: FileId, size: u64, good_until: Millis, lot: Lot) {
+        self.take(file);
+        self.parked.insert(file.0, Parked { lot, size, good_until });
+        self.by_size[lot as usize].insert((size, file.0));
+        self.by_look.insert((good_until, file.0));
+        self.files.insert(file.0);
+        Arc::make_mut(&mut self.by_lot[lot as usize]).insert(file.0);
+    }
+
+    /// Takes a file back. Answers whether it was here.
+    pub fn take(&mut self, file: FileId) -> bool {
+        let Some(Parked { lot, size, good_until }) = self.parked.remove(&file.0) else {
+            return false;
+        };
+        self.by_size[lot as usize].remove(&(size, file.0));
+        self.by_look.remove(&(good_until, file.0));
+        Arc::make_mut(&mut self.by_lot[lot as usize]).remove(file.0);
+        self.files.remove(file.0)
+    }
+
+    /// Takes back the smallest file of some lot for which there is room.
+    pub fn take_fitting(&mut self, rooms: &Rooms) -> Option<FileId> {
+        let file = Lot::ALL.iter().find_map(|&lot| {
+            let &(size, file) = self.by_size[lot as usize].first()?;
+            (size <= lot.comes_back(rooms)?).then_some(FileId(file))
+        })?;
+        self.take(file);
+        Some(file)
+    }
+
+    /// A look showed that the master of `file` has `size` bytes; none if it is not there. Takes the
+    /// file back if that is news, and answers whether it did.
+    pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) -> bool {
+        match self.parked.get(&file.0) {
+            Some(&Parked { lot, size: before, .. }) if size == Some(before) => {
+                let parked = Parked { lot, size: before, good_until };
+                if let Some(old) = self.parked.insert(file.0, parked) {
+                    self.by_look.remove(&(old.good_until, file.0));
+                }
+                self.by_look.insert((good_until, file.0));
+                false
+            }
+            Some(_) => self.take(file),
+            None => false,
+        }
+    }
+
+    /// At most so many files whose masters are to be looked at again, the oldest looks first.
+    pub fn to_look_at(&self, now: Millis, most: usize) -> Vec<FileId> {
+        let old = self.by_look.iter().take_while(|(good_until, _)| *good_until <= now);
+        old.take(most).map(|&(_, file)| FileId(file)).collect()
+    }
+
+    /// Why a file stands here.
+    pub fn why(&self, file: FileId) -> Option<Skip> {
+        self.parked.get(&file.0).map(|parked| parked.lot.why())
+    }
+
+    /// How many files stand here because of this.
+    pub fn count(&self, why: Skip) -> u64 {
+        let lots = Lot::ALL.iter().filter(|lot| lot.why() == why);
+        lots.map(|lot| self.by_size[*lot as usize].len() as u64).sum()
+    }
+
+    /// The files by why they stand here.
+    pub fn by_reason(&self) -> Vec<(Skip, Arc<RoaringBitmap>)> {
+        let lots = Lot::ALL.iter().map(|lot| (lot.why(), Arc::clone(&self.by_lot[*lot as usize])));
+        lots.filter(|(_, files)| !files.is_empty()).collect()
     }
 
     /// The files.
@@ -42,17 +176,57 @@ impl Parking {
 mod tests {
     use super::*;
 
+    const LATER: Millis = Millis(1000);
+
     #[test]
     fn files_come_back_by_size_as_room_grows() {
         let mut parking = Parking::default();
-        for (file, size) in [(1, 30), (2, 10), (3, 20), (2, 99)] {
-            parking.park(FileId(file), size);
+        for (file, size) in [(1, 30), (2, 99), (3, 20), (2, 10)] {
+            parking.park(FileId(file), size, LATER, Lot::TooBig);
         }
-        let mut fitting =
-            |room| std::iter::from_fn(|| parking.take_fitting(room)).collect::<Vec<_>>();
+        let mut fitting = |largest| {
+            let rooms = Rooms { largest, ..Rooms::default() };
+            std::iter::from_fn(|| parking.take_fitting(&rooms)).collect::<Vec<_>>()
+        };
         assert_eq!(fitting(9), []);
         assert_eq!(fitting(20), [FileId(2), FileId(3)]);
         assert_eq!(fitting(100), [FileId(1)]);
-        assert!(parking.files().is_empty());
+        assert!(parking.files().is_empty() && parking.by_look.is_empty());
+    }
+
+    #[test]
+    fn each_lot_comes_back_by_its_own_room() {
+        for lot in Lot::ALL {
+            let mut parking = Parking::default();
+            parking.park(FileId(1), 10, LATER, lot);
+            assert_eq!((parking.why(FileId(1)), parking.count(lot.why())), (Some(lot.why()), 1));
+            let enough = |is_mine: bool| if is_mine { 10 } else { 9 };
+            let is_of_ours = matches!(lot, Lot::NoPairOfOurs | Lot::NameNotCarried);
+            let rooms = Rooms {
+                largest: enough(lot == Lot::TooBig),
+                now: enough(lot == Lot::NoRoom),
+                reach: (lot == Lot::NoPair).then_some(10),
+                reach_of_ours: is_of_ours.then_some(10),
+            };
+            assert_eq!(parking.take_fitting(&Rooms::default()), None);
+            assert_eq!(parking.take_fitting(&rooms), Some(FileId(1)), "{lot:?}");
+        }
+    }
+
+    #[test]
+    fn a_master_that_was_replaced_comes_back() {
+        let mut parking = Parking::default();
+        for file in 1..=3 {
+            parking.park(FileId(file), 500, Millis(i64::from(file)), Lot::TooBig);
+        }
+        assert_eq!(parking.to_look_at(Millis(0), 9), []);
+        assert_eq!(parking.to_look_at(Millis(2), 9), [FileId(1), FileId(2)]);
+        assert_eq!(parking.to_look_at(Millis(9), 2), [FileId(1), FileId(2)]);
+        assert!(!parking.looked(FileId(1), Some(500), LATER));
+        assert!(parking.looked(FileId(2), Some(5), LATER));
+        assert!(parking.looked(FileId(3), None, LATER));
+        assert!(!parking.looked(FileId(4), Some(5), LATER));
+        assert_eq!(parking.files().iter().collect::<Vec<_>>(), [1]);
+        assert_eq!(parking.to_look_at(Millis(9), 9), [], "it was looked at");
     }
 }

@@ -50,7 +50,15 @@ pub enum FileState {
     Ignored,
     /// No source directory has it.
     NoMaster,
-    /// All destinations are old cfws, whose protocol cannot carry its name.
+    /// A source directory lists it, but it is not there as a regular file.
+    MasterAbsent,
+    /// hitcount.history lists it on a host that could not be asked yet.
+    Listed,
+    /// It is larger than the room on any destination.
+    TooBig,
+    /// No destination has room for it at present.
+    NoRoom,
+    /// All destinations that would do are old cfws, whose protocol cannot carry its name.
     NameNotCarried,
     /// It is hot but has no grade, and such files are not copied.
     Ungraded,

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use reelyard_actors::event::RequestId;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::Asked;
-use reelyard_actors::task_manager::{ChangeRefused, TaskManagerView, split};
+use reelyard_actors::journal::{Asked, Seat};
+use reelyard_actors::task_manager::{ChangeRefused, TaskBook, TaskManagerView};
 use reelyard_actors::wire::worker::{ReportsTaken, TaskId};
 
 use super::{Node, Waiter};
@@ -113,7 +113,7 @@ impl Node {
         self.taking_numbers += 1;
         let number = self.taking_numbers;
         let taken = ReportsTaken { epoch, cancelled: heard.cancelled };
-        let commits = split(heard.events.clone()).len();
+        let commits = Seat::<TaskBook>::parts(heard.events.clone()).len();
         self.takings.insert(number, Taking { caller, commits, failed: false, taken });
         if commits == 0 {
             self.reports_settled(context, number, true);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::Epoch;
-use reelyard_actors::journal::{Asked, CommitAnswer, CommitError, batch, decode_answers};
-use reelyard_actors::task_manager::{TaskBook, TaskEvent, change_answer, split};
+use reelyard_actors::journal::{Asked, CommitAnswer, CommitError, Seat, batch, decode_answers};
+use reelyard_actors::task_manager::{TaskBook, TaskEvent, change_answer};
 
 use super::calls::refused_answer;
 use super::{COMMIT_TIMEOUT, Node, SNAPSHOT_EVERY, Waiter};
@@ -178,7 +178,7 @@ impl Node {
     ) -> usize {
         let now = self.clock(context);
         let mut commits = 0;
-        for events in split(events) {
+        for events in Seat::<TaskBook>::parts(events) {
             let asked =
                 Asked { by: "simulation".to_owned(), request: context.request(), remember: false };
             self.commit_one(context, now, asked, events, waiter());
@@ -257,9 +257,13 @@ impl Node {
             });
             self.own.settle(request, &settled);
             match &settled {
-                Ok(outcomes) => context.judge.acknowledged(request, outcomes.len()),
+                Ok(outcomes) => {
+                    self.desk.committed();
+                    context.judge.acknowledged(request, outcomes.len());
+                }
                 Err(error) => {
-                    let pause = self.desk.uncommitted(error);
+                    let now = self.clock(context);
+                    let pause = self.desk.uncommitted(error, now).pause;
                     self.wake_after(context, u64::try_from(pause.as_millis()).unwrap_or(1000));
                 }
             }

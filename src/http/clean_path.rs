@@ -1,0 +1,71 @@
+//! Clean paths as Go's router makes and writes them, by whose rules both old programs go (spec 2).
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
+/// What Go leaves alone when it writes a path.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b'/')
+    .remove(b':')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b'@');
+
+/// A decoded path without empty, `.` and `..` segments; a slash at its end stays. None when it is
+/// clean as it is.
+pub fn cleaned(path: &[u8]) -> Option<Vec<u8>> {
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in path.split(|&byte| byte == b'/') {
+        match segment {
+            b"" | b"." => {}
+            b".." => drop(segments.pop()),
+            name => segments.push(name),
+        }
+    }
+    let mut cleaned = vec![b'/'];
+    cleaned.extend(segments.join(&b'/'));
+    if path.ends_with(b"/") && !segments.is_empty() {
+        cleaned.push(b'/');
+    }
+    (cleaned != path).then_some(cleaned)
+}
+
+/// A decoded path as it is written into a `Location`.
+pub fn written(path: &[u8]) -> String {
+    percent_encode(path, KEPT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_and_double_slashes_are_cleaned_away() {
+        for (path, clean) in [
+            ("//tasks", "/tasks"),
+            ("/tasks//5", "/tasks/5"),
+            ("/dashboard/../tasks/", "/tasks/"),
+            ("/../../etc/passwd", "/etc/passwd"),
+            ("/./", "/"),
+            ("/tasks/..", "/"),
+            ("", "/"),
+        ] {
+            assert_eq!(cleaned(path.as_bytes()).as_deref(), Some(clean.as_bytes()), "{path}");
+        }
+        for path in ["/", "/tasks", "/tasks/", "/tasks/+5", "/tasks/..x"] {
+            assert_eq!(cleaned(path.as_bytes()), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_written_as_go_writes_it() {
+        assert_eq!(written(b"/a b,c;d?e#f%/\xff"), "/a%20b,c;d%3Fe%23f%25/%FF");
+    }
+}
