@@ -2,8 +2,8 @@
 //! nothing that is not in place.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_fake_cfm::{CfmTask, FakeCfm};
-use reelyard_integration_tests::worker_rig::eventually;
 use reelyard_integration_tests::yard::{Ground, holds, wait_until_up};
 
 fn task(ground: &Ground, name: &str) -> CfmTask {
