@@ -3,7 +3,6 @@
 //! disks; it asks no code under test what is right.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use reelyard_actors::clock::Millis;
@@ -17,9 +16,10 @@ use reelyard_actors::task_manager::{
 };
 use reelyard_actors::wire::worker::{Report, TaskId};
 
+use super::hashes::{hash, hash_answers};
 use super::invariants::{
     Exceptions, acknowledged, back_off, deposed, ignored, one_copy, one_task, reports, right_bytes,
-    room, same_pieces, signs, sources, wires,
+    room, same_pieces, signs, sources, told, wires,
 };
 use super::parties::Party;
 use super::scene::Scene;
@@ -82,7 +82,7 @@ pub struct Judge {
     /// Every whole content that a master ever had.
     pub versions: BTreeSet<(FileName, u64)>,
     /// Who truly holds a file.
-    pub on_disk: BTreeMap<FileName, BTreeSet<HostAddr>>,
+    pub on_disk: told::OnDisk,
     parties: BTreeMap<HostAddr, Party>,
     programs: BTreeMap<HostAddr, wires::Speaks>,
     settings: TaskSettings,
@@ -319,11 +319,30 @@ impl Judge {
         }
     }
 
-    /// A round was planned.
-    pub fn planned(&mut self, round: &Round, desk: &Dispatcher, own: &Ownership<TaskBook>) {
+    /// A leader that was told these lists decides on what is due.
+    pub fn due(&mut self, events: &[TaskEvent], lists: &told::Lists) {
+        for event in events {
+            let verdict = self.told(lists).check_removed(event);
+            self.check(verdict);
+        }
+    }
+
+    fn told<'a>(&'a self, lists: &'a told::Lists) -> told::Told<'a> {
+        told::Told { disks: &self.on_disk, programs: &self.programs, lists }
+    }
+
+    /// A round was planned by a leader that was told these lists.
+    pub fn planned(
+        &mut self,
+        round: &Round,
+        (desk, own): (&Dispatcher, &Ownership<TaskBook>),
+        lists: &told::Lists,
+    ) {
         if !round.tasks.is_empty() {
             self.check(room::check(round, desk, own));
             for task in &round.tasks {
+                let verdict = self.told(lists).check_planned(task);
+                self.check(verdict);
                 self.exceptions.planned(task);
             }
         }
@@ -342,6 +361,7 @@ impl Judge {
     /// A copy got its name on a disk.
     pub fn published(
         &mut self,
+        now: u64,
         host: HostAddr,
         name: &FileName,
         content: u64,
@@ -351,8 +371,8 @@ impl Judge {
         self.copies += 1;
         self.check(right_bytes::check(&self.versions, host, name, content, verified));
         let others = self.on_disk.entry(name.clone()).or_default();
-        let doubled = others.iter().any(|other| *other != host);
-        others.insert(host);
+        let doubled = others.keys().any(|other| *other != host);
+        others.entry(host).or_insert(now);
         if doubled {
             let is_open = task.is_some_and(|task| self.record.open.contains_key(&task));
             self.exceptions.doubled(is_open);
@@ -360,40 +380,12 @@ impl Judge {
     }
 
     /// A file was put on a disk, or taken from it, by hand.
-    pub fn by_hand(&mut self, host: HostAddr, name: &FileName, put: bool) {
+    pub fn by_hand(&mut self, now: u64, host: HostAddr, name: &FileName, put: bool) {
         let holders = self.on_disk.entry(name.clone()).or_default();
         if put {
-            holders.insert(host);
+            holders.entry(host).or_insert(now);
         } else {
             holders.remove(&host);
         }
     }
-}
-
-/// A hash that is the same in every run.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
-}
-
-fn hash_answers(answers: &[CommitAnswer]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for answer in answers {
-        match answer {
-            CommitAnswer::Deposed => hasher.write_u8(0),
-            CommitAnswer::Applied(answers) => {
-                hasher.write_usize(answers.len());
-                for answer in answers {
-                    let (kind, bytes) = match answer {
-                        Ok(bytes) => (1, bytes),
-                        Err(bytes) => (2, bytes),
-                    };
-                    hasher.write_u8(kind);
-                    hasher.write(bytes);
-                }
-            }
-        }
-    }
-    hasher.finish()
 }

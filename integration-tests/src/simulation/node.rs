@@ -304,10 +304,12 @@ impl Node {
             let now = self.clock(context);
             let (desk, standing) = self.at(now);
             let due = desk.due(standing);
+            let lists = self.lists_told();
+            context.judge.due(&due, &lists);
             self.commit(context, due, || Waiter::Itself);
             let (desk, standing) = self.at(now);
             let round = desk.round(standing);
-            context.judge.planned(&round, &self.desk, &self.own);
+            context.judge.planned(&round, (&self.desk, &self.own), &lists);
             let created = round.tasks.into_iter().map(TaskEvent::Created).collect();
             self.commit(context, created, || Waiter::Itself);
             self.look_up(context, round.to_look_up);

@@ -57,7 +57,7 @@ impl World {
             let program = if matches!(host.program, Program::Ours(_)) { "ours" } else { "cfw" };
             tell!(context, "host{} is {} {:?} {program}", host.id, host.addr, host.role);
             for name in host.disk.files.keys() {
-                context.judge.by_hand(host.addr, name, true);
+                context.judge.by_hand(context.queue.now(), host.addr, name, true);
             }
         }
         for (at, deed) in deeds {
@@ -199,13 +199,13 @@ impl World {
                 if host.role.is_destination() {
                     let copy = Copy { content: 0, size: 1_000_000, task: None };
                     host.disk.files.insert(name.clone(), copy);
-                    context.judge.by_hand(host.addr, &name, true);
+                    context.judge.by_hand(context.queue.now(), host.addr, &name, true);
                 }
             }
             Deed::Delete(id, name) => {
                 let host = &mut hosts[id];
                 if host.disk.files.remove(&name).is_some() {
-                    context.judge.by_hand(host.addr, &name, false);
+                    context.judge.by_hand(context.queue.now(), host.addr, &name, false);
                 }
             }
         }
