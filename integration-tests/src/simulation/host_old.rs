@@ -167,14 +167,7 @@ impl Host {
         let Some(download) = &self.old().download else { return };
         let content = if got < whole { 1 << 63 } else { joined(&download.pieces) };
         if let Ok(name) = reelyard_actors::names::FileName::new(download.task.file_name.clone()) {
-            context.judge.published(
-                context.queue.now(),
-                self.addr,
-                &name,
-                content,
-                Some(task),
-                false,
-            );
+            context.judge.published(self.addr, &name, content, Some(task), false);
             self.disk.files.insert(name, Copy { content, size: got, task: Some(task) });
         }
         self.end(context, "ends");

@@ -393,14 +393,7 @@ impl Host {
         });
         self.disk.partial.remove(&task);
         tell!(context, "{} has {name:?} of {task}", self.party());
-        context.judge.published(
-            context.queue.now(),
-            self.addr,
-            &name,
-            content,
-            Some(task),
-            verified,
-        );
+        context.judge.published(self.addr, &name, content, Some(task), verified);
         self.disk.files.insert(name, Copy { content, size, task: Some(task) });
         let after = context.rng.u64(1..30);
         context.after(after, self.party(), self.life, Timer::Keep(task));

@@ -59,8 +59,8 @@ pub struct Record {
     pub open: BTreeMap<TaskId, NewTask>,
     /// Which hosts hold a file, as last confirmed.
     pub holders: BTreeMap<FileName, BTreeSet<HostAddr>>,
-    /// Every copy that was ever confirmed.
-    pub ever_held: BTreeSet<(HostAddr, FileName)>,
+    /// Every copy that was ever confirmed, and when it was last, in virtual milliseconds.
+    pub confirmed: BTreeMap<(HostAddr, FileName), u64>,
 }
 
 /// The judge of one run.
@@ -88,6 +88,10 @@ pub struct Judge {
     settings: TaskSettings,
     signs: BTreeMap<TaskId, Vec<(usize, Millis)>>,
     leaders: BTreeMap<u64, usize>,
+    /// How late it is, in virtual milliseconds.
+    pub now: u64,
+    /// Whether a node's clock ever jumped.
+    pub clocks_jumped: bool,
 }
 
 impl Judge {
@@ -109,6 +113,8 @@ impl Judge {
             settings: scene.settings.clone(),
             signs: BTreeMap::new(),
             leaders: BTreeMap::new(),
+            now: 0,
+            clocks_jumped: false,
         }
     }
 
@@ -292,7 +298,7 @@ impl Judge {
 
     fn confirm(&mut self, host: HostAddr, name: &FileName) {
         self.record.holders.entry(name.clone()).or_default().insert(host);
-        self.record.ever_held.insert((host, name.clone()));
+        self.record.confirmed.insert((host, name.clone()), self.now);
     }
 
     /// A piece was made from a snapshot at `index`.
@@ -319,29 +325,31 @@ impl Judge {
         }
     }
 
-    /// A leader that was told these lists decides on what is due.
-    pub fn due(&mut self, events: &[TaskEvent], lists: &told::Lists) {
+    /// A leader decides on what is due, by what it knows.
+    pub fn due(&mut self, events: &[TaskEvent], knows: &told::Knows) {
         for event in events {
-            let verdict = self.told(lists).check_removed(event);
+            let verdict = self.told(knows).check_removed(event);
             self.check(verdict);
         }
     }
 
-    fn told<'a>(&'a self, lists: &'a told::Lists) -> told::Told<'a> {
-        told::Told { disks: &self.on_disk, programs: &self.programs, lists }
+    fn told<'a>(&'a self, knows: &'a told::Knows) -> told::Told<'a> {
+        let (disks, programs) = (&self.on_disk, &self.programs);
+        let (confirmed, clocks_agree) = (&self.record.confirmed, !self.clocks_jumped);
+        told::Told { disks, confirmed, programs, clocks_agree, knows }
     }
 
-    /// A round was planned by a leader that was told these lists.
+    /// A round was planned by a leader, by what it knows.
     pub fn planned(
         &mut self,
         round: &Round,
         (desk, own): (&Dispatcher, &Ownership<TaskBook>),
-        lists: &told::Lists,
+        knows: &told::Knows,
     ) {
         if !round.tasks.is_empty() {
             self.check(room::check(round, desk, own));
             for task in &round.tasks {
-                let verdict = self.told(lists).check_planned(task);
+                let verdict = self.told(knows).check_planned(task);
                 self.check(verdict);
                 self.exceptions.planned(task);
             }
@@ -361,7 +369,6 @@ impl Judge {
     /// A copy got its name on a disk.
     pub fn published(
         &mut self,
-        now: u64,
         host: HostAddr,
         name: &FileName,
         content: u64,
@@ -372,7 +379,7 @@ impl Judge {
         self.check(right_bytes::check(&self.versions, host, name, content, verified));
         let others = self.on_disk.entry(name.clone()).or_default();
         let doubled = others.keys().any(|other| *other != host);
-        others.entry(host).or_insert(now);
+        others.entry(host).or_insert(self.now);
         if doubled {
             let is_open = task.is_some_and(|task| self.record.open.contains_key(&task));
             self.exceptions.doubled(is_open);
@@ -380,10 +387,10 @@ impl Judge {
     }
 
     /// A file was put on a disk, or taken from it, by hand.
-    pub fn by_hand(&mut self, now: u64, host: HostAddr, name: &FileName, put: bool) {
+    pub fn by_hand(&mut self, host: HostAddr, name: &FileName, put: bool) {
         let holders = self.on_disk.entry(name.clone()).or_default();
         if put {
-            holders.entry(host).or_insert(now);
+            holders.entry(host).or_insert(self.now);
         } else {
             holders.remove(&host);
         }

@@ -1,6 +1,10 @@
 //! "Missing beats wrong": a leader says of a host only what the host told. A copy that was on a disk
-//! before the host was asked for its list, and still is, is never put on record as gone; and no copy
-//! is planned of a file that lay so on some disk.
+//! before the host was asked for its list, and still is, is never put on record as gone, nor is one
+//! that this leader saw put on record since it got there; and no copy is planned of a file that lay on
+//! some disk before its host was asked for its list.
+//!
+//! Not held against a leader: that its list is older than what another one put on record, where it
+//! cannot know. A snapshot does not say when copies arrived, and clocks that jumped may differ.
 //!
 //! The true disks decide here, not the record: that one follows what leaders say.
 
@@ -16,8 +20,13 @@ use super::wires::Speaks;
 /// Its name.
 pub const NAME: &str = "told";
 
-/// When the list was asked for that a leader last had of each host, in virtual milliseconds.
-pub type Lists = BTreeMap<HostAddr, u64>;
+/// What a leader knows, in virtual milliseconds.
+pub struct Knows {
+    /// When the list was asked for that it last had of each host.
+    pub lists: BTreeMap<HostAddr, u64>,
+    /// Since when it follows the log.
+    pub follows: u64,
+}
 
 /// Who holds a file, and since when, in virtual milliseconds.
 pub type OnDisk = BTreeMap<FileName, BTreeMap<HostAddr, u64>>;
@@ -26,10 +35,14 @@ pub type OnDisk = BTreeMap<FileName, BTreeMap<HostAddr, u64>>;
 pub struct Told<'a> {
     /// The disks.
     pub disks: &'a OnDisk,
+    /// When each copy was last put on record.
+    pub confirmed: &'a BTreeMap<(HostAddr, FileName), u64>,
     /// The programs there.
     pub programs: &'a BTreeMap<HostAddr, Speaks>,
-    /// What the leader had.
-    pub lists: &'a Lists,
+    /// Whether all nodes' clocks always told the same.
+    pub clocks_agree: bool,
+    /// What the leader knows.
+    pub knows: &'a Knows,
 }
 
 impl Told<'_> {
@@ -47,8 +60,12 @@ impl Told<'_> {
             return (NAME, Ok(()));
         };
         let is_there = |name: &&FileName| {
-            let since = self.since(*host, name);
-            since.is_some_and(|since| self.lists.get(host).is_none_or(|asked| since < *asked))
+            self.since(*host, name).is_some_and(|since| {
+                let is_listed = self.knows.lists.get(host).is_none_or(|asked| since < *asked);
+                let confirmed = self.confirmed.get(&(*host, (*name).clone())).copied();
+                let is_known = |at| since <= at && self.knows.follows < at && self.clocks_agree;
+                is_listed || confirmed.is_some_and(is_known)
+            })
         };
         let wrong = removed.iter().find(is_there);
         let what = wrong.map(|name| format!("{host} has {name:?}, and never said that it is gone"));
@@ -57,7 +74,7 @@ impl Told<'_> {
 
     /// The leader plans a task.
     pub fn check_planned(&self, task: &NewTask) -> Verdict {
-        let mut lists = self.lists.iter();
+        let mut lists = self.knows.lists.iter();
         let holder = lists.find(|(host, asked)| {
             self.since(**host, &task.name).is_some_and(|since| since < **asked)
         });
