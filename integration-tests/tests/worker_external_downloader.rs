@@ -11,7 +11,7 @@ use reelyard_actors::wire::worker::{Blame, ContentHash, Said, TaskOrder};
 use reelyard_integration_tests::external_program::{COPIES, is_alive, pid_in, script};
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::worker_fake_cfm::{CfmTask, FakeCfm};
+use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use regex::bytes::Regex;
 
@@ -235,7 +235,7 @@ async fn a_task_of_an_old_cfm_from_an_old_source_is_done_too() {
     let old = Old::new();
     let cfm = FakeCfm::start();
     let contents = old.source.master(b"E.mpg", 100_000);
-    let task = CfmTask {
+    let task = Planned {
         status: "ready".into(),
         source: old.cfw.addr(),
         destination: old.destination.host.to_string(),
@@ -243,7 +243,7 @@ async fn a_task_of_an_old_cfm_from_an_old_source_is_done_too() {
         file_name: "E.mpg".into(),
     };
     cfm.plan(1, task.clone());
-    cfm.plan(2, CfmTask { file_path: "/nowhere/E.mpg".into(), ..task });
+    cfm.plan(2, Planned { file_path: "/nowhere/E.mpg".into(), ..task });
     let external = Some(old.program(&format!("echo \"$4\" > \"$DIR/bps\"\n{COPIES}")));
     let settings = WorkerSettings { external, ..old.destination.destination(&cfm.url) };
     let worker = started(settings).await;
