@@ -2,10 +2,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// How long a condition may take to come about before a test fails.
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs `test` on an actix system over a multi-thread runtime of its own.
 pub fn on_a_system<F: Future>(test: F) -> F::Output {
@@ -19,19 +15,4 @@ pub fn on_a_system<F: Future>(test: F) -> F::Output {
     let runtime = Arc::new(runtime);
     let shared = runtime.clone();
     actix::System::with_tokio_rt(move || shared).block_on(test)
-}
-
-/// Asks `probe` until it answers, and fails the test with `what` when it never does.
-pub async fn eventually<T, F>(what: &str, mut probe: impl FnMut() -> F) -> T
-where
-    F: Future<Output = Option<T>>,
-{
-    let started = Instant::now();
-    loop {
-        if let Some(found) = probe().await {
-            return found;
-        }
-        assert!(started.elapsed() < PATIENCE, "not in time: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }

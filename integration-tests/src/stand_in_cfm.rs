@@ -16,8 +16,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use tokio::sync::watch;
 
-pub use tasks::CfmTask;
-use tasks::Tasks;
+pub use tasks::{CfmTask, Tasks};
 
 /// The part of cfm.yml that matters here.
 #[derive(Clone, Debug)]

@@ -1,12 +1,9 @@
 //! A subscriber that hands what it is told to the test, in order.
 
-use std::time::Duration;
-
 use actix::prelude::*;
 use tokio::sync::mpsc;
 
-/// A test that waits longer than this for something to happen has failed.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
+use crate::waiting::PATIENCE;
 
 /// The actor that is told.
 pub struct Subscriber<M>(mpsc::UnboundedSender<M>);
@@ -40,11 +37,11 @@ impl<M> Told<M> {
     /// The next message.
     ///
     /// # Panics
-    /// When none comes within [`LONGEST_WAIT`].
+    /// When none comes within [`PATIENCE`].
     pub async fn next(&mut self) -> M {
-        match tokio::time::timeout(LONGEST_WAIT, self.0.recv()).await {
+        match tokio::time::timeout(PATIENCE, self.0.recv()).await {
             Ok(Some(message)) => message,
-            _ => panic!("nothing was told within {LONGEST_WAIT:?}"),
+            _ => panic!("nothing was told within {PATIENCE:?}"),
         }
     }
 

@@ -1,16 +1,18 @@
-//! A stand-in for an old cfm: `GET /tasks` and `PATCH /tasks/{id}` as spec 2.1 has them.
+//! A cfm that plans what a test says: the tasks of [`stand_in_cfm`](crate::stand_in_cfm) behind
+//! `GET /tasks` and `PATCH /tasks/{id}`, without its rounds.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard_actors::host::HostAddr;
 
-/// One task of cfm.
+use crate::stand_in_cfm::{CfmTask, Tasks};
+
+/// What a test says of a task.
 #[derive(Clone, Debug)]
-pub struct CfmTask {
+pub struct Planned {
     /// Its status: ready, working, done or timeout.
     pub status: String,
     /// Where it comes from.
@@ -23,6 +25,25 @@ pub struct CfmTask {
     pub file_name: String,
 }
 
+impl Planned {
+    fn row(self, id: i64) -> CfmTask {
+        CfmTask {
+            id: id.to_string(),
+            ctime: 1,
+            mtime: 1,
+            status: self.status,
+            src_ip: self.source.ip().to_string(),
+            dst_ip: "127.0.0.1".to_owned(),
+            file_path: self.file_path,
+            file_name: self.file_name,
+            grade: 7,
+            copy_speed: "80000000".to_owned(),
+            src_addr: self.source.to_string(),
+            dst_addr: self.destination,
+        }
+    }
+}
+
 /// A running stand-in.
 pub struct FakeCfm {
     /// Where it answers.
@@ -33,7 +54,7 @@ pub struct FakeCfm {
 
 #[derive(Default)]
 struct State {
-    tasks: Mutex<BTreeMap<i64, CfmTask>>,
+    tasks: Mutex<Tasks>,
     patches: Mutex<Vec<(i64, String)>>,
     /// So many PATCHes more are answered 500.
     errs: Mutex<u32>,
@@ -63,18 +84,18 @@ impl FakeCfm {
     }
 
     /// Plans a task.
-    pub fn plan(&self, id: i64, task: CfmTask) {
-        locked(&self.state.tasks).insert(id, task);
+    pub fn plan(&self, id: i64, task: Planned) {
+        locked(&self.state.tasks).insert(id, task.row(id));
     }
 
     /// Forgets a task.
     pub fn forget(&self, id: i64) {
-        locked(&self.state.tasks).remove(&id);
+        locked(&self.state.tasks).remove(id);
     }
 
     /// The status of a task.
     pub fn status(&self, id: i64) -> Option<String> {
-        locked(&self.state.tasks).get(&id).map(|task| task.status.clone())
+        locked(&self.state.tasks).get(id).map(|task| task.status.clone())
     }
 
     /// Every PATCH that was answered 200 so far.
@@ -98,19 +119,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 async fn tasks(state: web::Data<State>) -> HttpResponse {
-    let rows: Vec<serde_json::Value> = locked(&state.tasks)
-        .iter()
-        .map(|(id, task)| {
-            serde_json::json!({
-                "id": id.to_string(), "ctime": 1, "mtime": 1, "status": task.status,
-                "src_ip": task.source.ip(), "dst_ip": "127.0.0.1", "file_path": task.file_path,
-                "file_name": task.file_name, "grade": 7, "copy_speed": "80000000",
-                "src_addr": task.source.to_string(), "dst_addr": task.destination})
-        })
-        .collect();
-    HttpResponse::Ok()
-        .content_type("application/json;charset=UTF-8")
-        .body(format!("{}\n", serde_json::Value::Array(rows)))
+    let rows = serde_json::to_string(&locked(&state.tasks).rows()).expect("rows are JSON");
+    HttpResponse::Ok().content_type("application/json;charset=UTF-8").body(rows + "\n")
 }
 
 async fn patch(request: HttpRequest, body: web::Bytes, state: web::Data<State>) -> HttpResponse {
@@ -122,19 +132,12 @@ async fn patch(request: HttpRequest, body: web::Bytes, state: web::Data<State>) 
         }
     }
     let id: i64 = request.match_info().get("id").and_then(|id| id.parse().ok()).expect("a number");
-    let body: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
-    let to = body["status"].as_str().expect("a status").to_owned();
-    let mut tasks = locked(&state.tasks);
-    let Some(task) = tasks.get_mut(&id) else { return HttpResponse::NotFound().finish() };
-    let allowed = match to.as_str() {
-        "working" => matches!(task.status.as_str(), "ready" | "working"),
-        "done" | "timeout" => true,
-        _ => false,
-    };
-    if !allowed {
-        return HttpResponse::Conflict().finish();
+    let code = locked(&state.tasks).patch(id, &body);
+    if code == 200 {
+        let body: serde_json::Value = serde_json::from_slice(&body).expect("it was read");
+        let to = body["status"].as_str().expect("it was taken").to_owned();
+        locked(&state.patches).push((id, to));
     }
-    task.status.clone_from(&to);
-    locked(&state.patches).push((id, to));
-    HttpResponse::Ok().finish()
+    let status = actix_web::http::StatusCode::from_u16(code).expect("a status");
+    HttpResponse::build(status).finish()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
@@ -21,8 +21,7 @@ use reelyard_actors::wire::worker::{
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-/// The longest a test waits for anything.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+use crate::waiting::eventually;
 
 /// An address whose port and the one after were free a moment ago, on an IP that no other test
 /// process is likely to use.
@@ -37,15 +36,6 @@ pub fn free_address() -> HostAddr {
         }
     }
     panic!("no free address on the loopback network");
-}
-
-/// Waits until `condition` holds; fails the test with `what` after [`PATIENCE`].
-pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < until, "never happened: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// The settings of a worker at `host` that serves files at the port after.

@@ -15,9 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::binary;
-
-/// How long a test waits for a condition before it fails: far longer than any takes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+use crate::waiting::PATIENCE;
 
 /// A running role of the binary, killed when dropped.
 pub struct Role {
@@ -49,6 +47,15 @@ impl Role {
             .spawn()?;
         self.child = Some(child);
         Ok(())
+    }
+
+    /// Ends it and starts it once more, with `more` settings from now on.
+    pub fn start_again_with(&mut self, more: &[(&str, &str)]) -> Result<()> {
+        self.terminate()?;
+        for (key, value) in more {
+            self.arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
+        }
+        self.start_again()
     }
 
     /// `kill -9`.

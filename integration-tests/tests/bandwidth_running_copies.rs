@@ -12,7 +12,8 @@ use reelyard_actors::host::BitsPerSecond;
 use reelyard_actors::task_manager::{CheckNow, TaskSettings};
 use reelyard_actors::wire::worker::{Said, TaskOrder};
 use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, eventually, started};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reelyard_integration_tests::yard::{Ground, Role, wait_for};
 use task_manager_yard::{Plot, destination};
 

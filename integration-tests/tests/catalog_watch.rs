@@ -15,7 +15,7 @@ use reelyard_integration_tests::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log_name, grade_info, replace, selection,
 };
 use reelyard_integration_tests::catalog_yard::{CatalogYard, WATCHED};
-use reelyard_integration_tests::worker_rig::eventually;
+use reelyard_integration_tests::waiting::eventually;
 
 /// How long files must keep still here: by the clock that only tests move.
 const SETTLE: Duration = Duration::from_secs(3600);

@@ -13,9 +13,9 @@ use reelyard_actors::cfw_worker::{
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::host::HostRole;
 use reelyard_actors::names::NameTable;
-use reelyard_integration_tests::running::eventually;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
+use reelyard_integration_tests::waiting::eventually_some;
 use tempfile::TempDir;
 
 struct Yard {
@@ -75,7 +75,7 @@ impl Yard {
             let is_new = self.view.load().disk_at == Some(now);
             async move { is_new.then_some(()) }
         };
-        eventually("the look has ended", brought).await;
+        eventually_some("the look has ended", brought).await;
     }
 }
 

@@ -19,7 +19,7 @@ use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::wire::worker::Said;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::stand_in_subscriber::LONGEST_WAIT;
+use reelyard_integration_tests::waiting::PATIENCE;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
 struct Node {
@@ -38,7 +38,7 @@ impl Node {
         let worker = CfwWorker::new(host, role, settings, http, names.clone(), clock);
         let view = worker.view();
         let node = Node { worker: worker.start(), view, names };
-        node.worker.send(Probe { timeout: LONGEST_WAIT }).await.unwrap().unwrap();
+        node.worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
         node
     }
 

@@ -13,7 +13,7 @@ use reelyard_actors::cfw_worker::{
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::names::NameTable;
-use reelyard_integration_tests::stand_in_subscriber::LONGEST_WAIT;
+use reelyard_integration_tests::waiting::PATIENCE;
 
 fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
     let settings = CfwWorkerSettings::default();
@@ -66,7 +66,7 @@ async fn a_list_that_does_not_tell_its_end_is_not_believed() {
     ];
     for (number, list) in lists.into_iter().enumerate() {
         let worker = worker_of(answer_raw(list));
-        worker.send(Probe { timeout: LONGEST_WAIT }).await.unwrap().unwrap();
+        worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
         let failure = worker.send(Refresh).await.unwrap().map(|_| number).unwrap_err();
         match number {
             1 => assert!(matches!(failure, AskFailure::Unreachable(_)), "{failure:?}"),

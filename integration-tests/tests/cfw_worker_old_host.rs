@@ -17,13 +17,15 @@ use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostKind, HostRole};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_integration_tests::stand_in_cfw::{HELD_LIST, StandInCfw};
-use reelyard_integration_tests::stand_in_subscriber::{LONGEST_WAIT, Told, subscriber};
+use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
+use reelyard_integration_tests::waiting::PATIENCE;
 use tempfile::TempDir;
 
-const PROBE: Probe = Probe { timeout: Duration::from_secs(5) };
+const PROBE: Probe = Probe { timeout: PATIENCE };
 
-/// Time-out of calls and lists in tests in which a host does not answer them.
-const SHORT: Duration = Duration::from_millis(400);
+/// Time-out of calls and lists in tests in which a host does not answer some of them. What it does
+/// answer must come within it, on a slow machine too.
+const LIMIT: Duration = Duration::from_secs(4);
 
 /// An old cfw over a real directory, its CfwWorker, and a subscriber.
 struct Yard {
@@ -41,10 +43,10 @@ impl Yard {
         Yard::set_up(role, files, CfwWorkerSettings::default()).await
     }
 
-    async fn impatient(files: &[&[u8]]) -> Yard {
+    async fn limited(files: &[&[u8]]) -> Yard {
         let settings = CfwWorkerSettings {
-            call_timeout: SHORT,
-            list_timeout: SHORT,
+            call_timeout: LIMIT,
+            list_timeout: LIMIT,
             ..CfwWorkerSettings::default()
         };
         Yard::set_up(HostRole::Destination, files, settings).await
@@ -107,7 +109,7 @@ impl Yard {
 
     /// Waits until `call` came `times` times.
     async fn was_called(&self, call: &str, times: usize) {
-        tokio::time::timeout(LONGEST_WAIT, self.host.was_called(call, times)).await.unwrap();
+        tokio::time::timeout(PATIENCE, self.host.was_called(call, times)).await.unwrap();
     }
 
     fn files_on_disk(&self) -> Vec<Vec<u8>> {
@@ -152,7 +154,7 @@ async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
 
 #[actix::test]
 async fn a_host_that_cannot_be_listed_is_not_empty() {
-    let mut yard = Yard::impatient(&[b"a.mpg", b"b.mpg"]).await;
+    let mut yard = Yard::limited(&[b"a.mpg", b"b.mpg"]).await;
     yard.probe().await.unwrap();
     yard.told.next().await;
 
@@ -162,7 +164,7 @@ async fn a_host_that_cannot_be_listed_is_not_empty() {
     yard.host.set_tearing_lists(false);
 
     yard.host.set_holding_lists(true);
-    assert_eq!(yard.failed_refresh().await, AskFailure::TimedOut(SHORT));
+    assert_eq!(yard.failed_refresh().await, AskFailure::TimedOut(LIMIT));
     yard.host.set_holding_lists(false);
 
     let away = yard.host.dir().with_extension("away");
@@ -223,14 +225,14 @@ async fn a_host_that_does_not_answer_gets_only_probes_and_a_look_when_it_is_back
     yard.told.next().await;
 
     yard.host.set_frozen(true);
-    let short = Probe { timeout: SHORT };
+    let short = Probe { timeout: LIMIT };
     let missed = yard.worker.send(short).await.unwrap();
-    assert_eq!(missed, Err(AskFailure::TimedOut(SHORT)));
+    assert_eq!(missed, Err(AskFailure::TimedOut(LIMIT)));
     let before = yard.host.calls().len();
     yard.clock.advance(Duration::from_secs(3600));
     yard.worker.send(LookDue).await.unwrap();
-    assert_eq!(yard.failed_refresh().await, AskFailure::TimedOut(SHORT));
-    assert_eq!(yard.delete(b"a.mpg").await, Err(AskFailure::TimedOut(SHORT)));
+    assert_eq!(yard.failed_refresh().await, AskFailure::TimedOut(LIMIT));
+    assert_eq!(yard.delete(b"a.mpg").await, Err(AskFailure::TimedOut(LIMIT)));
     assert_eq!(yard.host.calls().len(), before);
     assert_eq!(yard.view.load().answers, Some(false));
     assert_eq!(yard.view.load().inventory.unwrap().files, 1);
@@ -354,7 +356,7 @@ async fn hostile_names_are_deleted_exactly_as_named() {
 
 #[actix::test]
 async fn a_host_says_what_became_of_a_deletion() {
-    let mut yard = Yard::impatient(&[b"a.mpg"]).await;
+    let mut yard = Yard::limited(&[b"a.mpg"]).await;
     fs::create_dir(yard.host.dir().join("dir")).unwrap();
     yard.probe().await.unwrap();
     yard.told.next().await;
@@ -367,7 +369,7 @@ async fn a_host_says_what_became_of_a_deletion() {
     yard.worker.send(CopyArrived { file: yard.id(b"b.mpg"), size: None }).await.unwrap();
     assert_eq!(yard.next_told().await, bytes(&[b"b.mpg"]));
     yard.host.set_frozen(true);
-    assert_eq!(yard.delete(b"b.mpg").await, Err(AskFailure::TimedOut(SHORT)));
+    assert_eq!(yard.delete(b"b.mpg").await, Err(AskFailure::TimedOut(LIMIT)));
     yard.host.set_frozen(false);
     assert_eq!(yard.next_told().await, bytes(&[]));
 }

@@ -17,7 +17,7 @@ use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::token::SharedToken;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::stand_in_subscriber::LONGEST_WAIT;
+use reelyard_integration_tests::waiting::PATIENCE;
 
 const TOKEN: &str = "Bearer of-the-yard-and-long";
 
@@ -122,7 +122,7 @@ fn worker_with(host: HostAddr, names: NameTable, clock: Clock) -> CfwWorker {
 }
 
 async fn probe(worker: &Addr<CfwWorker>) {
-    worker.send(Probe { timeout: LONGEST_WAIT }).await.unwrap().unwrap();
+    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
 }
 
 fn delete(epoch: u64) -> DeleteCopy {

@@ -20,8 +20,8 @@ use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{Task, TaskState};
 use reelyard_actors::wire::worker::TaskId;
 use reelyard_integration_tests::stand_in_cfw::{Downloader, StandInCfw};
-use reelyard_integration_tests::stand_in_subscriber::LONGEST_WAIT;
 use reelyard_integration_tests::stand_in_task_manager::{StandInTaskManager, Tasks};
+use reelyard_integration_tests::waiting::PATIENCE;
 
 const NOW: Millis = Millis(1_795_240_700_000);
 const JSON: &str = "application/json;charset=UTF-8";
@@ -137,7 +137,7 @@ impl Node {
         let addr = self.addr;
         tokio::task::spawn_blocking(move || {
             let mut stream = TcpStream::connect(addr).unwrap();
-            stream.set_read_timeout(Some(LONGEST_WAIT)).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.write_all(request.as_bytes()).unwrap();
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).unwrap();
@@ -371,7 +371,7 @@ async fn an_old_cfw_takes_its_task_copies_and_says_done() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LONGEST_WAIT, done).await.unwrap();
+    tokio::time::timeout(PATIENCE, done).await.unwrap();
     assert_eq!(std::fs::read(copies.join("<E>&.mpg")).unwrap(), b"bytes");
     assert_eq!(node.state(3), TaskState::Ready);
 }

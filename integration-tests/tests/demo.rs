@@ -10,9 +10,14 @@ use reelyard_integration_tests::yard::wait_for;
 
 /// The demo, small and quick, with its files below `dir`.
 fn demo(dir: &Path, more: &[&str]) -> Command {
+    demo_of("300KiB", dir, more)
+}
+
+/// The demo with files of `size`.
+fn demo_of(size: &str, dir: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(binary::path());
     command
-        .args(["demo", "--files", "10", "--size", "300KiB", "--megabits", "20"])
+        .args(["demo", "--files", "10", "--size", size, "--megabits", "20"])
         .args(more)
         .env("TMPDIR", dir)
         .stdout(Stdio::piped())
@@ -22,6 +27,12 @@ fn demo(dir: &Path, more: &[&str]) -> Command {
 
 fn is_empty(dir: &Path) -> Result<bool> {
     Ok(std::fs::read_dir(dir)?.next().is_none())
+}
+
+/// Whether there is anything in this part of the one yard below `dir`.
+fn any_in(dir: &Path, part: &str) -> Option<()> {
+    let yard = std::fs::read_dir(dir).ok()?.next()?.ok()?.path();
+    std::fs::read_dir(yard.join(part)).ok()?.next().map(|_| ())
 }
 
 fn interrupt(child: &Child) -> Result<()> {
@@ -75,13 +86,29 @@ fn a_recorded_log_becomes_the_catalogue_and_its_hot_files_are_told() -> Result<(
 fn an_interrupt_ends_it_and_everything_it_started() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let mut child = demo(dir.path(), &[]).spawn()?;
-    wait_for("the yard's directories", &[], || (!is_empty(dir.path()).ok()?).then_some(()))?;
+    wait_for("its processes", &[], || any_in(dir.path(), "logs"))?;
     interrupt(&child)?;
     let status = child.wait()?;
     let mut out = String::new();
     // The pipe ends only once every process that has it has ended.
     child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut out)).transpose()?;
     assert_eq!(status.code(), Some(130), "{out}");
+    assert!(is_empty(dir.path())?, "{out}");
+    Ok(())
+}
+
+#[test]
+fn an_interrupt_is_heard_while_the_masters_are_written() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    // What takes a while to write.
+    let mut child = demo_of("256MiB", dir.path(), &[]).spawn()?;
+    wait_for("the first master", &[], || any_in(dir.path(), "masters"))?;
+    interrupt(&child)?;
+    let status = child.wait()?;
+    let mut out = String::new();
+    child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut out)).transpose()?;
+    assert_eq!(status.code(), Some(130), "{out}");
+    assert!(!out.contains("masters of"), "it was not heard until all were written: {out}");
     assert!(is_empty(dir.path())?, "{out}");
     Ok(())
 }

@@ -14,7 +14,8 @@ use reelyard_actors::heartbeat::{
     HeartbeatView, HeartbeatViewHandle, ProbeDue, RemoveHost, Subscribe,
 };
 use reelyard_actors::host::HostAddr;
-use reelyard_integration_tests::stand_in_subscriber::{LONGEST_WAIT, Told, subscriber};
+use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
+use reelyard_integration_tests::waiting::PATIENCE;
 use tokio::sync::{mpsc, oneshot};
 
 type Outcome = Result<Duration, AskFailure>;
@@ -47,7 +48,7 @@ struct Probes(mpsc::UnboundedReceiver<oneshot::Sender<Outcome>>);
 
 impl Probes {
     async fn next(&mut self) -> oneshot::Sender<Outcome> {
-        tokio::time::timeout(LONGEST_WAIT, self.0.recv()).await.unwrap().unwrap()
+        tokio::time::timeout(PATIENCE, self.0.recv()).await.unwrap().unwrap()
     }
 
     async fn answer(&mut self) {
@@ -107,7 +108,7 @@ impl Yard {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(LONGEST_WAIT, ended).await.unwrap();
+        tokio::time::timeout(PATIENCE, ended).await.unwrap();
     }
 
     async fn next_change(&mut self) -> (HostAddr, Health, Health) {

@@ -14,7 +14,8 @@ use reelyard_actors::journal::{
 use reelyard_integration_tests::journal_probe::{
     CLOSED, Closed, CommitEvents, Look, Probe, ProbeActor, ProbeEvent, request_of, transfer,
 };
-use reelyard_integration_tests::running::{eventually, on_a_system};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually_some;
 
 async fn open(dir: &Path) -> Journal {
     let settings = JournalSettings::alone(dir, 1);
@@ -329,7 +330,7 @@ fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
         let _probe = ProbeActor::new(journal.clone()).start();
         leading(&journal).await;
         let index = journal.status().snapshot.unwrap();
-        eventually("only the log behind the snapshot is kept", || async {
+        eventually_some("only the log behind the snapshot is kept", || async {
             // A whole segment of entries this size would be a megabyte.
             (index >= 100 && journal.status().log_bytes < 200_000).then_some(())
         })

@@ -15,8 +15,9 @@ use reelyard_actors::journal::{
 use reelyard_integration_tests::journal_probe::{
     CommitEvents, Look, ProbeActor, ProbeEvent, request_of, transfer,
 };
-use reelyard_integration_tests::running::{eventually, on_a_system};
+use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::small_disk::{SmallDisk, fill};
+use reelyard_integration_tests::waiting::eventually_some;
 
 const DISK_MEBIBYTES: u64 = 48;
 const RESERVE: u64 = 12 << 20;
@@ -47,7 +48,7 @@ async fn taken(probe: &Addr<ProbeActor>) -> BTreeSet<u64> {
 
 /// Commits once it is taken again.
 async fn commits_again(probe: &Addr<ProbeActor>, id: u64) {
-    eventually("there is room again", || async { commit(probe, id).await.ok() }).await;
+    eventually_some("there is room again", || async { commit(probe, id).await.ok() }).await;
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn a_full_disk_stops_writing_and_nothing_else() {
         }
         assert_eq!(journal.disk_full(), None);
         disk.fill();
-        let why = eventually("it is noticed", || async { journal.disk_full() }).await;
+        let why = eventually_some("it is noticed", || async { journal.disk_full() }).await;
         assert!(why.contains("full") && why.contains("make room for at least"), "{why}");
         let refused = commit(&probe, 20).await.unwrap_err();
         assert!(matches!(refused, CommitError::DiskFull { .. }), "{refused}");
@@ -131,7 +132,7 @@ fn what_is_under_way_when_the_last_room_goes_is_finished_by_the_reserve() {
         disk.clear();
         commits_again(&probe, 1000).await;
         done.insert(1000);
-        eventually("the reserve is made again", || async {
+        eventually_some("the reserve is made again", || async {
             (journal.status().disk_reserve == RESERVE).then_some(())
         })
         .await;

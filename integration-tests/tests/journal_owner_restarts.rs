@@ -16,7 +16,8 @@ use reelyard_actors::supervision::{RestartPolicy, Supervised, Supervision};
 use reelyard_integration_tests::journal_probe::{
     CommitEvents, Look, ProbeActor, Stumble, View, request_of, small_snapshots, transfer,
 };
-use reelyard_integration_tests::running::{eventually, on_a_system};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually_some;
 use tokio::sync::oneshot;
 
 async fn open(dir: &tempfile::TempDir) -> Journal {
@@ -36,7 +37,7 @@ fn patient() -> Supervision {
 }
 
 async fn leading(probe: &Supervised<ProbeActor>) -> View {
-    eventually("the probe leads", || async {
+    eventually_some("the probe leads", || async {
         let view = probe.addr().send(Look).await.ok()?;
         view.epoch.is_some().then_some(view)
     })
@@ -45,7 +46,7 @@ async fn leading(probe: &Supervised<ProbeActor>) -> View {
 
 /// Commits until it is answered, always under the same request id.
 async fn commit(probe: &Supervised<ProbeActor>, id: u64) {
-    eventually("a commit is answered", || async {
+    eventually_some("a commit is answered", || async {
         let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
         match probe.addr().send(message).await {
             Ok(Ok(outcomes)) => (outcomes.len() == 2).then_some(()),
@@ -80,12 +81,12 @@ fn an_owner_that_panics_is_rebuilt_and_goes_on() {
         let panics = async {
             for panics in 1..=5 {
                 let until = next.load(Ordering::Relaxed) + 100;
-                eventually("commits go on", || async {
+                eventually_some("commits go on", || async {
                     (next.load(Ordering::Relaxed) >= until).then_some(())
                 })
                 .await;
                 probe.addr().do_send(Stumble);
-                eventually("the panic is noticed", || async {
+                eventually_some("the panic is noticed", || async {
                     (probe.status().failures == panics).then_some(())
                 })
                 .await;
@@ -129,12 +130,12 @@ fn an_actor_that_fails_too_often_is_given_up() {
         let probe = Supervised::start(supervision, move || ProbeActor::new(own.clone()));
         for failures in 1..=3 {
             probe.addr().do_send(Stumble);
-            eventually("the panic is noticed", || async {
+            eventually_some("the panic is noticed", || async {
                 (probe.status().failures == failures).then_some(())
             })
             .await;
         }
-        eventually("the actor is given up", || async {
+        eventually_some("the actor is given up", || async {
             given_up.load(Ordering::SeqCst).then_some(())
         })
         .await;

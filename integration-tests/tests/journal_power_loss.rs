@@ -19,7 +19,8 @@ use reelyard_integration_tests::journal_power::{Plug, copy_tree, damage};
 use reelyard_integration_tests::journal_probe::{
     Books, CommitEvents, Look, ProbeActor, ProbeEvent, request_of, small_snapshots, transfer,
 };
-use reelyard_integration_tests::running::{PATIENCE, on_a_system};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::PATIENCE;
 
 const POWER_LOSSES: usize = 16;
 const DAMAGES: usize = 40;

@@ -31,7 +31,9 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     let mut snapshots = BTreeSet::new();
     let (mut next, mut round) = (0, 0);
     while round < ROUNDS || acknowledged.len() <= 100 || snapshots.len() <= 2 {
-        acknowledged.extend(write_and_kill(dir.path(), next));
+        // A slow machine needs longer until it writes at all.
+        let longest = LONGEST_ROUND.mul_f64(1.0 + (round / ROUNDS) as f64);
+        acknowledged.extend(write_and_kill(dir.path(), next, longest));
         let (books, snapshot) = reopened(dir.path());
         books.assert_whole();
         let there: BTreeSet<u64> = books.taken.iter().copied().collect();
@@ -46,14 +48,14 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
 }
 
 /// Ids that were acknowledged before the writer was killed.
-fn write_and_kill(dir: &Path, first: u64) -> Vec<u64> {
+fn write_and_kill(dir: &Path, first: u64, longest: Duration) -> Vec<u64> {
     let mut writer = Command::new(env!("CARGO_BIN_EXE_journal_writer"))
         .arg(dir)
         .arg(first.to_string())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let until = Instant::now() + LONGEST_ROUND.mul_f64(fastrand::f64());
+    let until = Instant::now() + longest.mul_f64(fastrand::f64());
     let lines = BufReader::new(writer.stdout.take().unwrap()).lines();
     let (sender, printed) = mpsc::channel();
     let reader = thread::spawn(move || {

@@ -12,7 +12,8 @@ use reelyard_integration_tests::journal_probe::{
     CommitEvents, Look, ProbeActor, ProbeEvent, View, request_of, small_snapshots, transfer,
 };
 use reelyard_integration_tests::memory_hub::MemoryHub;
-use reelyard_integration_tests::running::{eventually, on_a_system};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually_some;
 use tempfile::TempDir;
 
 const NODES: [u64; 3] = [1, 2, 3];
@@ -41,7 +42,7 @@ impl Cluster {
 
     /// The node that leads in the newest epoch, once there is one that `wanted` agrees to.
     async fn leader(&self, wanted: impl Fn(u64, Epoch) -> bool) -> (u64, Epoch) {
-        eventually("somebody leads", || async {
+        eventually_some("somebody leads", || async {
             let leading = self.members.iter().filter_map(|(&node, member)| {
                 let epoch = member.journal.leadership().borrow().epoch()?;
                 Some((node, epoch))
@@ -53,7 +54,7 @@ impl Cluster {
 
     /// Commits transfer `id` wherever somebody leads, until it is acknowledged.
     async fn commit(&self, id: u64, ballast: usize) {
-        eventually("a commit is acknowledged", || async {
+        eventually_some("a commit is acknowledged", || async {
             let mut events = transfer(id, 1);
             events.push(ProbeEvent::Ballast(vec![0; ballast]));
             for member in self.members.values() {
@@ -79,7 +80,7 @@ impl Cluster {
 
     /// Waits until every node has applied everything, and shows what each holds.
     async fn agreed(&self) -> Vec<View> {
-        eventually("every node has applied everything", || async {
+        eventually_some("every node has applied everything", || async {
             let all = self.members.values().map(|member| member.journal.status());
             let last: Vec<_> = all.map(|status| (status.last_log, status.applied)).collect();
             let newest = last.iter().map(|&(log, _)| log).max()?;
@@ -138,14 +139,14 @@ fn every_acknowledged_commit_is_on_all_nodes_once_and_in_the_same_order() {
             for _ in 0..4 {
                 leaders.borrow_mut().insert(epoch, leader);
                 let so_far = acknowledged.borrow().len();
-                eventually("commits go on", || async {
+                eventually_some("commits go on", || async {
                     (acknowledged.borrow().len() >= so_far + 50).then_some(())
                 })
                 .await;
                 cluster.hub.isolate(leader);
                 let (old, before) = (leader, epoch);
                 (leader, epoch) = cluster.leader(|node, epoch| node != old && epoch > before).await;
-                eventually("the isolated node notices that it leads no more", || async {
+                eventually_some("the isolated node notices that it leads no more", || async {
                     let leads = cluster.members[&old].journal.leadership().borrow().epoch();
                     leads.is_none().then_some(())
                 })

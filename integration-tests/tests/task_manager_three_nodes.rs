@@ -13,7 +13,8 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::journal::{Journal, JournalSettings};
 use reelyard_actors::task_manager::{Task, TaskManagerView};
 use reelyard_integration_tests::memory_hub::MemoryHub;
-use reelyard_integration_tests::running::{eventually, on_a_system};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually_some;
 use task_manager_yard::{Plot, Yard};
 
 const START: i64 = 1_800_000_000_000;
@@ -34,7 +35,7 @@ async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
 
 /// The node whose TaskManager leads in an epoch after `epoch`.
 async fn leader(yards: &[Yard], epoch: u64) -> usize {
-    eventually("one TaskManager leads", || async {
+    eventually_some("one TaskManager leads", || async {
         let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
         let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
         (newest > epoch).then_some(node)
@@ -84,7 +85,7 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
         let next = yards[new].open_task("b.mpg").await;
         hub.heal();
         assert_eq!(*yards[old].open_task("b.mpg").await, *next);
-        eventually("all hold the same", || async {
+        eventually_some("all hold the same", || async {
             let all: Vec<Held> = yards.iter().map(|yard| held(yard, &yard.board.view())).collect();
             all.iter().all(|held| *held == all[0] && held.0.len() == 1).then_some(())
         })

@@ -12,7 +12,8 @@ use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::downloader::ticket::{TICKET_HEADER, TicketKey};
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::{ContentHash, FileHash, Said};
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, eventually, started};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 use reqwest::{Client, StatusCode};
 
 fn masters(rig: &Rig, name: &str) -> String {
@@ -142,7 +143,8 @@ async fn clients_that_misbehave_are_sent_away() {
     let rig = Rig::new();
     rig.master(b"E.mpg", 10);
     let mut settings = rig.source();
-    settings.data_port.request_timeout = Duration::from_millis(200);
+    // Every good request must come within it too.
+    settings.data_port.request_timeout = Duration::from_secs(3);
     settings.data_port.connections = 2;
     let worker = started(settings).await;
     let data = worker.view().data_listen;

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use reelyard_actors::host::BitsPerSecond;
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::worker::{Blame, Said, TaskId, TaskOrder};
+use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_fake_source::{self, Trouble};
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, eventually, started};
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
 fn left_behind(rig: &Rig) -> usize {
     let count = |dir| std::fs::read_dir(dir).unwrap().count();
@@ -19,7 +20,9 @@ fn left_behind(rig: &Rig) -> usize {
 async fn end_with(trouble: Trouble) -> (Blame, String) {
     let (destination, node) = (Rig::new(), FakeNode::start());
     let mut settings = destination.destination(&node.url);
-    settings.source_timeouts.silence = Duration::from_millis(300);
+    if trouble == Trouble::FallsSilent {
+        settings.source_timeouts.silence = Duration::from_secs(3);
+    }
     settings.resume.pause = Duration::from_millis(1);
     let fetching = started(settings).await;
     let mut order = destination.order(1, b"E.mpg");

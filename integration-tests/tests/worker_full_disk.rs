@@ -5,7 +5,8 @@ use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::event::Epoch;
 use reelyard_actors::wire::worker::{Blame, Said};
 use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::worker_rig::{FakeNode, PATIENCE, Rig, started};
+use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
 
 #[actix::test]
 async fn a_copy_that_does_not_fit_blames_the_destination_before_its_first_byte() {

@@ -5,7 +5,7 @@ use reelyard_actors::clock::Clock;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::manager::{ClusterId, MANAGER_HEADER, ManagerId};
 use reelyard_actors::wire::worker::{Deed, WorkerInfo};
-use reelyard_integration_tests::running::eventually;
+use reelyard_integration_tests::waiting::eventually_some;
 use reelyard_integration_tests::worker_fake_cfm::FakeCfm;
 use reelyard_integration_tests::worker_rig::{Rig, started};
 
@@ -60,7 +60,7 @@ async fn a_worker_that_polls_an_old_cfm_says_whose_orders_it_takes() {
         let orders = info.managers.into_iter().find(|seen| seen.does == Deed::Orders)?;
         Some((orders.manager, orders.from))
     };
-    let orders = eventually("the worker says whose orders it takes", takes_orders).await;
+    let orders = eventually_some("the worker says whose orders it takes", takes_orders).await;
     assert_eq!(orders, (None, cfm.url.clone()));
     worker.stop().await;
     cfm.stop().await;

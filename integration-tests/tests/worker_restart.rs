@@ -2,12 +2,23 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::host::BitsPerSecond;
 use reelyard_actors::wire::worker::{Said, TaskOrder};
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, eventually, started};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::worker_process::WorkerProcess;
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+
+/// What starts a destination that can be killed.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
+
+/// An order that takes over a minute: whatever is done to its copy is done in its middle.
+fn slow(order: TaskOrder) -> TaskOrder {
+    let copy_speed = Some(BitsPerSecond(order.size * 8 / 80));
+    TaskOrder { copy_speed, ..order }
+}
 
 #[actix::test]
 async fn a_report_that_nobody_took_is_delivered_after_the_restart() {
@@ -38,12 +49,12 @@ async fn a_copy_under_way_at_a_stop_is_begun_again() {
     let contents = source.master(b"E.mpg", 400_000);
     let serving = started(source.source()).await;
     let fetching = started(destination.destination(&node.url)).await;
-    let slow = Some(BitsPerSecond(1_600_000));
-    node.order(TaskOrder { copy_speed: slow, ..source.order(1, b"E.mpg") });
+    node.order(slow(source.order(1, b"E.mpg")));
     let under_way = || !fetching.view().downloads.unwrap().under_way.is_empty();
     eventually("a copy under way", under_way).await;
     fetching.stop().await;
     assert!(!node.reports().iter().any(|report| report.is_end()));
+    node.order(source.order(1, b"E.mpg"));
 
     let restarted = started(destination.destination(&node.url)).await;
     assert!(matches!(node.end_of(1).await, Said::Done { .. }));
@@ -53,44 +64,23 @@ async fn a_copy_under_way_at_a_stop_is_begun_again() {
     node.stop().await;
 }
 
-/// A destination in a process of its own; killed with -9 when dropped.
-struct Process(Child);
-
-impl Process {
-    fn start(rig: &Rig, node: &FakeNode) -> Self {
-        let begun = Command::new(env!("CARGO_BIN_EXE_worker_process"))
-            .args([rig.host.to_string(), node.url.clone()])
-            .args([rig.copies(), rig.place.path().join("state")])
-            .spawn();
-        Process(begun.unwrap())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Both fail only for a process that is gone already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[actix::test]
 async fn a_worker_killed_in_a_copy_begins_it_again_and_leaves_nothing_behind() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = source.master(b"E.mpg", 2_000_000);
     let serving = started(source.source()).await;
-    let slow = Some(BitsPerSecond(8_000_000));
-    node.order(TaskOrder { copy_speed: slow, ..source.order(1, b"E.mpg") });
+    node.order(slow(source.order(1, b"E.mpg")));
     let temp = destination.copies().join("temp.downloaded");
     let temp_files = || std::fs::read_dir(&temp).map_or(0, Iterator::count);
 
-    let first = Process::start(&destination, &node);
+    let first = WorkerProcess::start(PROGRAM, &destination, &node);
     eventually("a copy under way", || temp_files() == 1).await;
     drop(first);
     assert_eq!(temp_files(), 1, "killed, it could not clean up");
     assert!(!destination.copies().join("E.mpg").exists());
+    node.order(source.order(1, b"E.mpg"));
 
-    let second = Process::start(&destination, &node);
+    let second = WorkerProcess::start(PROGRAM, &destination, &node);
     assert!(matches!(node.end_of(1).await, Said::Done { size: 2_000_000, .. }));
     assert_eq!(std::fs::read(destination.copies().join("E.mpg")).unwrap(), contents);
     assert_eq!(temp_files(), 0);
@@ -106,13 +96,13 @@ async fn a_worker_killed_before_its_report_was_taken_still_delivers_it() {
     let serving = started(source.source()).await;
     node.be_deaf(true);
     node.order(source.order(1, b"E.mpg"));
-    let first = Process::start(&destination, &node);
+    let first = WorkerProcess::start(PROGRAM, &destination, &node);
     eventually("an end that nobody takes", || node.refused_ends() > 0).await;
     drop(first);
     std::fs::remove_file(source.data().join("E.mpg")).unwrap();
     node.be_deaf(false);
 
-    let second = Process::start(&destination, &node);
+    let second = WorkerProcess::start(PROGRAM, &destination, &node);
     let end = node.end_of(1).await;
     assert!(matches!(end, Said::Done { size: 1000, .. }), "copied again it would fail: {end:?}");
     drop(second);

@@ -2,21 +2,26 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::PathBuf;
-use std::process::{Child, Command};
 use std::time::Duration;
 
 use reelyard::worker::{Worker, WorkerSettings};
 use reelyard_actors::host::BitsPerSecond;
 use reelyard_actors::wire::worker::{Blame, Said, TaskId, TaskOrder};
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, eventually, started};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::worker_process::WorkerProcess;
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+
+/// What starts a destination that can be killed.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
 
 const MIB: usize = 1 << 20;
-const SIZE: usize = 9 * MIB + 5;
+const SIZE: usize = 48 * MIB + 5;
 
 /// Of these many bytes at least a resumed copy is not sent again.
 const SPARED: u64 = 3 * MIB as u64;
 
-/// An order that takes over two seconds.
+/// An order of which ten seconds are left once it is well under way. What is done then is done in its
+/// middle, on a slow machine too.
 fn slow(order: TaskOrder) -> TaskOrder {
     TaskOrder { copy_speed: Some(BitsPerSecond(32_000_000)), ..order }
 }
@@ -69,12 +74,13 @@ async fn a_destination_that_is_killed_asks_only_for_what_it_has_not() {
     let contents = source.master(b"E.mpg", SIZE);
     let serving = started(source.source()).await;
     node.order(slow(source.order(1, b"E.mpg")));
-    let first = Process::start(&rig, &node);
+    let first = WorkerProcess::start(PROGRAM, &rig, &node);
     well_under_way(&node, 1).await;
     drop(first);
     let before = sent(&serving);
+    node.order(source.order(1, b"E.mpg"));
 
-    let second = Process::start(&rig, &node);
+    let second = WorkerProcess::start(PROGRAM, &rig, &node);
     let end = node.end_of(1).await;
     assert!(matches!(end, Said::Done { .. }), "{end:?}");
     assert!(copied(&rig) == contents);
@@ -97,6 +103,7 @@ async fn a_source_that_comes_back_goes_on_with_the_same_copy() {
     node.order(slow(source.order(1, b"E.mpg")));
     well_under_way(&node, 1).await;
     serving.stop().await;
+    node.order(source.order(1, b"E.mpg"));
     let serving = started(source.source()).await;
 
     let end = node.end_of(1).await;
@@ -115,6 +122,7 @@ async fn a_master_that_was_replaced_meanwhile_is_copied_from_its_beginning() {
     let (serving, _) = interrupted(&source, &rig, &node).await;
     let before = sent(&serving);
     let contents = source.master(b"E.mpg", SIZE);
+    node.order(source.order(1, b"E.mpg"));
 
     let fetching = started(destination(&rig, &node)).await;
     let end = node.end_of(1).await;
@@ -133,6 +141,7 @@ async fn a_resumed_copy_whose_hash_is_wrong_is_begun_anew() {
     let (serving, left) = interrupted(&source, &rig, &node).await;
     assert!(left.exists());
     other_state(&rig);
+    node.order(source.order(1, b"E.mpg"));
 
     let fetching = started(destination(&rig, &node)).await;
     let end = node.end_of(1).await;
@@ -199,25 +208,4 @@ async fn a_source_that_stays_away_is_told_and_what_it_sent_is_kept() {
     assert_eq!(temps(&rig).len(), 1);
     fetching.stop().await;
     node.stop().await;
-}
-
-/// A destination in a process of its own; killed with -9 when dropped.
-struct Process(Child);
-
-impl Process {
-    fn start(rig: &Rig, node: &FakeNode) -> Self {
-        let begun = Command::new(env!("CARGO_BIN_EXE_worker_process"))
-            .args([rig.host.to_string(), node.url.clone()])
-            .args([rig.copies(), rig.place.path().join("state")])
-            .spawn();
-        Process(begun.unwrap())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Both fail only for a process that is gone already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

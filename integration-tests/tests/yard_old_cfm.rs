@@ -2,12 +2,12 @@
 //! nothing that is not in place.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use reelyard_integration_tests::worker_fake_cfm::{CfmTask, FakeCfm};
-use reelyard_integration_tests::worker_rig::eventually;
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::yard::{Ground, holds, wait_until_up};
 
-fn task(ground: &Ground, name: &str) -> CfmTask {
-    CfmTask {
+fn task(ground: &Ground, name: &str) -> Planned {
+    Planned {
         status: "ready".to_owned(),
         source: ground.source(0).into(),
         destination: ground.destination(0).to_string(),
@@ -24,7 +24,7 @@ async fn a_worker_does_the_tasks_of_cfm_and_never_calls_a_failed_copy_done() {
     let settings = [("node", node.as_str()), ("poll_interval", "50ms")];
     cfm.plan(1, task(&ground, "a#b<&>.mpg"));
     cfm.plan(2, task(&ground, "absent.mpg"));
-    cfm.plan(3, CfmTask { destination: "127.0.0.1:1".to_owned(), ..task(&ground, "other's") });
+    cfm.plan(3, Planned { destination: "127.0.0.1:1".to_owned(), ..task(&ground, "other's") });
     let source = ground.start_source(0, &[]).unwrap();
     // A cfm's task is tried once: a source that is not up yet would end it.
     wait_until_up(ground.source(0), &source).unwrap();
@@ -40,7 +40,7 @@ async fn a_worker_does_the_tasks_of_cfm_and_never_calls_a_failed_copy_done() {
     // A task that was under way when the worker died is taken up again, not left `working`.
     let late = ground.master(b"late.mpg", 300_000).unwrap();
     destination.kill();
-    cfm.plan(4, CfmTask { status: "working".to_owned(), ..task(&ground, "late.mpg") });
+    cfm.plan(4, Planned { status: "working".to_owned(), ..task(&ground, "late.mpg") });
     destination.start_again().unwrap();
     eventually("the late copy done", || cfm.status(4).as_deref() == Some("done")).await;
     assert!(holds(&ground.copies(0).join("late.mpg"), &late));

@@ -15,14 +15,14 @@ struct Yard {
     node: Role,
 }
 
-/// One source, two destinations, six files that take over a second each.
+/// One source, two destinations, six files that take a minute each until [`Yard::hurry`].
 fn slow_yard() -> Result<Yard> {
     let ground = Ground::new(1, 2)?;
     let masters = NAMES.iter().map(|name| ground.master(name, SIZE)).collect::<Result<_>>()?;
     ground.grade(&NAMES)?;
     let source = ground.start_source(0, &[])?;
     let destinations = vec![ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
-    let node = ground.start_node(&[("task.copy_speed", "10000000")])?;
+    let node = ground.start_node(&[("task.copy_speed", "200000")])?;
     Ok(Yard { ground, masters, source, destinations, node })
 }
 
@@ -45,6 +45,11 @@ impl Yard {
             let task = tasks["items"].as_array()?.first()?.clone();
             Some(task["id"].as_str()?.to_owned())
         })
+    }
+
+    /// Lets the copies go as fast as they can from now on.
+    fn hurry(&mut self) -> Result<()> {
+        self.node.start_again_with(&[("task.copy_speed", "100000000")])
     }
 
     fn all_placed_once(&self) -> Result<()> {
@@ -74,6 +79,7 @@ fn a_node_killed_in_the_middle_goes_on_with_the_same_task() -> Result<()> {
         yard.ground.get(&format!("/api/v1/tasks/{task}"))
     })?;
     assert_ne!(after["state"], "cancelled", "{after}");
+    yard.hurry()?;
     yard.all_placed_once()?;
     let ended = yard.ground.get(&format!("/api/v1/tasks/{task}"));
     assert_eq!(ended.map(|task| task["state"].clone()), Some("done".into()));
@@ -90,6 +96,7 @@ fn a_destination_killed_in_the_middle_leaves_nothing_half_copied() -> Result<()>
     for destination in &mut yard.destinations {
         destination.start_again()?;
     }
+    yard.hurry()?;
     yard.all_placed_once()
 }
 
@@ -104,6 +111,7 @@ fn a_source_killed_in_the_middle_is_blamed_and_used_again_when_it_is_back() -> R
     })?;
     assert_eq!(failed["blame"], "source", "{failed}");
     yard.source.start_again()?;
+    yard.hurry()?;
     yard.all_placed_once()
 }
 

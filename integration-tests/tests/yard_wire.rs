@@ -6,7 +6,8 @@ use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::yard::{Ground, PATIENCE, Role, wait_for};
+use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::yard::{Ground, Role, wait_for};
 
 const JSON: &str = "application/json;charset=UTF-8";
 const TEXT: &str = "text/plain;charset=UTF-8";

@@ -52,8 +52,9 @@ settings! {
         token_file: Option<PathBuf> = Optional "/etc/reelyard/token",
         /// How many copies are fetched at a time.
         copies_at_once: NonZeroU32 = Default "4",
-        /// Time from one question for tasks to the next, when the node is an old cfm or does not
-        /// answer. A Reelyard node tells at once.
+        /// Time from one question for tasks to the next, when the node is an old cfm. A Reelyard
+        /// node tells at once. A node that does not answer is asked again after 100 ms, then
+        /// after twice as long each time, up to 5 s.
         poll_interval: Duration = Default "5s",
     }
     groups {

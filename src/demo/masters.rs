@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::worker::ContentHash;
 
+use super::beside::Wanted;
+
 /// Files that the yard must never place: their names begin with this.
 pub const AD_PREFIX: &str = "MN1";
 
@@ -42,7 +44,12 @@ pub fn invented_names(count: usize) -> Result<Vec<FileName>> {
 
 /// Writes one file for each name into `dir`. Sizes vary around `mean_size`; the bytes cannot be
 /// compressed or guessed, but are the same for the same `seed`.
-pub fn write(dir: &Path, names: &[FileName], mean_size: u64, seed: u64) -> Result<Vec<Master>> {
+pub fn write(
+    dir: &Path,
+    names: &[FileName],
+    (mean_size, seed): (u64, u64),
+    wanted: &Wanted,
+) -> Result<Vec<Master>> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let mut random = fastrand::Rng::with_seed(seed);
     names
@@ -50,7 +57,7 @@ pub fn write(dir: &Path, names: &[FileName], mean_size: u64, seed: u64) -> Resul
         .map(|name| {
             let size = mean_size / 2 + random.u64(0..=mean_size);
             let path = dir.join(std::ffi::OsStr::from_bytes(name.as_bytes()));
-            let hash = write_random(&path, size, &mut random)
+            let hash = write_random(&path, size, &mut random, wanted)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             let ignored = name.as_bytes().starts_with(AD_PREFIX.as_bytes());
             Ok(Master { name: name.clone(), size, hash, ignored })
@@ -62,12 +69,14 @@ fn write_random(
     path: &Path,
     size: u64,
     random: &mut fastrand::Rng,
-) -> std::io::Result<ContentHash> {
+    wanted: &Wanted,
+) -> Result<ContentHash> {
     let mut file = File::create(path)?;
     let mut hasher = blake3::Hasher::new();
     let mut block = vec![0; 1 << 20];
     let mut left = size;
     while left > 0 {
+        wanted.check()?;
         let length = usize::try_from(left).map_or(block.len(), |left| left.min(block.len()));
         let part = &mut block[..length];
         random.fill(part);

@@ -5,6 +5,7 @@
 //! again, and in the end reads every copy back.
 
 mod api;
+mod beside;
 mod masters;
 mod process;
 mod progress;
@@ -27,10 +28,11 @@ use reelyard_actors::names::FileName;
 use reelyard_actors::task_manager::TaskState;
 use reelyard_actors::wire::api::TaskView;
 use reelyard_actors::wire::worker::Blame;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
 use api::Api;
+use beside::{Wanted, beside};
 use masters::Master;
 use progress::Progress;
 use replay::Recording;
@@ -70,19 +72,26 @@ const BREAK_AT: f64 = 0.4;
 pub fn run(options: &Options) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut interrupted = signal(SignalKind::interrupt())?;
-        let mut terminated = signal(SignalKind::terminate())?;
-        let mut hung_up = signal(SignalKind::hangup())?;
+        let mut signals = Signals::listen()?;
         let ground = Ground::new()?;
-        let (script, plan) = prepare(options, &ground)?;
+        let its_options = options.clone();
+        // What is written goes with the ground, also when nobody waits for it any more.
+        let preparing = beside(move |wanted| {
+            let (script, plan) = prepare(&its_options, &ground, wanted)?;
+            Ok((script, plan, ground))
+        });
+        let (script, plan, ground) = tokio::select! {
+            prepared = preparing => prepared?,
+            code = signals.next() => {
+                println!("stopping, and removing everything");
+                return Ok(code);
+            }
+        };
         let log_dir = ground.event_log();
         let mut yard = ground.build(&plan)?;
         let ended = tokio::select! {
             ended = perform(options, script, &log_dir, &mut yard) => ended,
-            // As the shell shows a process that a signal ended: 128 and the signal's number.
-            _ = hung_up.recv() => Ok(ExitCode::from(129)),
-            _ = interrupted.recv() => Ok(ExitCode::from(130)),
-            _ = terminated.recv() => Ok(ExitCode::from(143)),
+            code = signals.next() => Ok(code),
         };
         println!("stopping, and removing everything");
         let stopped = yard.stop().await;
@@ -92,8 +101,34 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     })
 }
 
-fn prepare(options: &Options, ground: &Ground) -> Result<(Script, Plan)> {
-    let script = Script::write(options, ground)?;
+/// The signals that end the demo.
+struct Signals {
+    hung_up: Signal,
+    interrupted: Signal,
+    terminated: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self> {
+        Ok(Signals {
+            hung_up: signal(SignalKind::hangup())?,
+            interrupted: signal(SignalKind::interrupt())?,
+            terminated: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for one. As the shell shows a process that a signal ended: 128 and its number.
+    async fn next(&mut self) -> ExitCode {
+        tokio::select! {
+            _ = self.hung_up.recv() => ExitCode::from(129),
+            _ = self.interrupted.recv() => ExitCode::from(130),
+            _ = self.terminated.recv() => ExitCode::from(143),
+        }
+    }
+}
+
+fn prepare(options: &Options, ground: &Ground, wanted: &Wanted) -> Result<(Script, Plan)> {
+    let script = Script::write(options, ground, wanted)?;
     println!(
         "{} masters of {} MiB in all, ranked; two sources, three destinations, {} Mbit/s a copy",
         script.masters.len(),
@@ -133,9 +168,11 @@ async fn perform(
     let tasks = show.play(yard, &api).await?;
     show.progress.end();
 
-    let destinations: Vec<(HostAddr, &Path)> =
-        yard.destinations.iter().map(|host| (host.addr, host.dir.as_path())).collect();
-    let verdict = Verdict::reach(&show.script.masters, &tasks, &destinations)?;
+    let destinations: Vec<(HostAddr, PathBuf)> =
+        yard.destinations.iter().map(|host| (host.addr, host.dir.clone())).collect();
+    let masters = show.script.masters;
+    let reading = beside(move |wanted| Verdict::reach(&masters, &tasks, &destinations, wanted));
+    let verdict = reading.await?;
     verdict.print();
     println!("API                  {}/api/v1/status (token {})", yard.url, yard.token);
     if options.once {
@@ -166,10 +203,10 @@ impl Script {
     }
 
     /// Writes masters and input files.
-    fn write(options: &Options, ground: &Ground) -> Result<Self> {
+    fn write(options: &Options, ground: &Ground, wanted: &Wanted) -> Result<Self> {
         let script = match &options.event_log {
-            Some(log) => Script::from_log(options, log, ground)?,
-            None => Script::invented(options, ground)?,
+            Some(log) => Script::from_log(options, log, ground, wanted)?,
+            None => Script::invented(options, ground, wanted)?,
         };
         masters::write_grade_info(&ground.grade_info(), &script.masters)?;
         masters::write_hitcount_history(&ground.hitcount_history(), &script.masters)?;
@@ -178,9 +215,9 @@ impl Script {
     }
 
     /// An invented catalogue in which three of the worst-ranked files become hot.
-    fn invented(options: &Options, ground: &Ground) -> Result<Self> {
+    fn invented(options: &Options, ground: &Ground, wanted: &Wanted) -> Result<Self> {
         let names = masters::invented_names(options.files)?;
-        let masters = masters::write(&ground.masters(), &names, options.mean_size, 1)?;
+        let masters = masters::write(&ground.masters(), &names, (options.mean_size, 1), wanted)?;
         let worst_three: Vec<FileName> =
             masters.iter().rev().filter(|m| !m.ignored).take(3).map(|m| m.name.clone()).collect();
         let watched = IpAddr::V4(WATCHED);
@@ -190,12 +227,12 @@ impl Script {
 
     /// The files that a real log asks for most; those that its watched server had to serve most
     /// are ranked last, so that the replay shows them overtaking.
-    fn from_log(options: &Options, log: &Path, ground: &Ground) -> Result<Self> {
-        let demand = Demand::read(log, options.watch_address)?;
+    fn from_log(options: &Options, log: &Path, ground: &Ground, wanted: &Wanted) -> Result<Self> {
+        let demand = Demand::read(log, options.watch_address, wanted)?;
         let names = demand.ranked(options.files);
         anyhow::ensure!(!names.is_empty(), "{}: no file is asked for in it", log.display());
-        let masters = masters::write(&ground.masters(), &names, options.mean_size, 1)?;
-        let recording = Recording::read(log, REPLAY)?;
+        let masters = masters::write(&ground.masters(), &names, (options.mean_size, 1), wanted)?;
+        let recording = Recording::read(log, REPLAY, wanted)?;
         println!("{}: {} rows, replayed in {REPLAY:?}", log.display(), recording.len());
         Ok(Script { masters, watched: demand.watched, recording: Arc::new(recording) })
     }
@@ -209,12 +246,13 @@ struct Demand {
 }
 
 impl Demand {
-    fn read(log: &Path, watched: Option<IpAddr>) -> Result<Self> {
+    fn read(log: &Path, watched: Option<IpAddr>, wanted: &Wanted) -> Result<Self> {
         let file =
             std::fs::File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
         let mut requests = Vec::new();
         let mut servers: HashMap<IpAddr, u32> = HashMap::new();
         for line in BufReader::new(file).split(b'\n') {
+            wanted.check()?;
             if let Ok(EventRow::Selection(selection)) = read_event_row(&line?) {
                 *servers.entry(selection.server).or_default() += 1;
                 requests.push((FileName::new(selection.name)?, selection.server));

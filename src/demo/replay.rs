@@ -12,6 +12,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use reelyard_actors::names::FileName;
 
+use super::beside::Wanted;
+
 /// A log to be replayed: rows with the time that passes before each.
 pub struct Recording {
     rows: Vec<(Duration, Row)>,
@@ -26,11 +28,12 @@ struct Row {
 impl Recording {
     /// Reads a real log; it is stretched or squeezed to take `length` in all. Rows without a time
     /// are replayed with the row before them: the yard has to live with them too.
-    pub fn read(path: &Path, length: Duration) -> Result<Self> {
+    pub fn read(path: &Path, length: Duration, wanted: &Wanted) -> Result<Self> {
         let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut stamped = Vec::new();
         let mut last = None;
         for line in BufReader::new(file).split(b'\n') {
+            wanted.check()?;
             let line = line.with_context(|| format!("cannot read {}", path.display()))?;
             let (time, row) = take_time(&line);
             last = time.or(last);
@@ -159,7 +162,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         std::fs::write(&path, "0x40ffff,1,100,a\n0x40ffff,1,150,b\n0x40ffff,1,200,c\n").unwrap();
-        let recording = Recording::read(&path, Duration::from_secs(10)).unwrap();
+        let recording =
+            Recording::read(&path, Duration::from_secs(10), &Wanted::default()).unwrap();
         let times: Vec<u64> = recording.rows.iter().map(|(after, _)| after.as_secs()).collect();
         assert_eq!(times, [0, 5, 10]);
     }

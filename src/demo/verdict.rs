@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use comfy_table::{Table, presets};
@@ -13,6 +13,7 @@ use reelyard_actors::task_manager::TaskState;
 use reelyard_actors::wire::api::TaskView;
 use reelyard_actors::wire::worker::ContentHash;
 
+use super::beside::Wanted;
 use super::masters::Master;
 
 /// How one master ended up.
@@ -39,7 +40,8 @@ impl Verdict {
     pub fn reach(
         masters: &[Master],
         tasks: &[TaskView],
-        destinations: &[(HostAddr, &Path)],
+        destinations: &[(HostAddr, PathBuf)],
+        wanted: &Wanted,
     ) -> Result<Self> {
         let mut first_planned = HashMap::new();
         for task in tasks {
@@ -58,7 +60,7 @@ impl Verdict {
                 })
                 .count();
             rows.push(Row {
-                copies: copies_of(master, destinations)?,
+                copies: copies_of(master, destinations, wanted)?,
                 tries: own.len(),
                 hits: own.iter().map(|task| task.hits).max().unwrap_or(0),
                 overtook,
@@ -135,22 +137,27 @@ impl Row {
     }
 }
 
-fn copies_of(master: &Master, destinations: &[(HostAddr, &Path)]) -> Result<Vec<(HostAddr, bool)>> {
+fn copies_of(
+    master: &Master,
+    destinations: &[(HostAddr, PathBuf)],
+    wanted: &Wanted,
+) -> Result<Vec<(HostAddr, bool)>> {
     let mut copies = Vec::new();
     for (host, dir) in destinations {
         let path = dir.join(std::ffi::OsStr::from_bytes(master.name.as_bytes()));
         if path.symlink_metadata().is_ok() {
-            copies.push((*host, hash_file(&path)? == (master.size, master.hash)));
+            copies.push((*host, hash_file(&path, wanted)? == (master.size, master.hash)));
         }
     }
     Ok(copies)
 }
 
-fn hash_file(path: &Path) -> Result<(u64, ContentHash)> {
+fn hash_file(path: &Path, wanted: &Wanted) -> Result<(u64, ContentHash)> {
     let mut file = std::fs::File::open(path)?;
     let mut hasher = blake3::Hasher::new();
     let mut block = vec![0; 1 << 20];
     loop {
+        wanted.check()?;
         match file.read(&mut block)? {
             0 => break,
             length => hasher.update(&block[..length]),
@@ -177,9 +184,10 @@ mod tests {
         let mut destinations = Vec::new();
         for (i, (dir, bytes)) in dirs.iter().zip(copies).enumerate() {
             std::fs::write(dir.path().join("m.mpg"), bytes).unwrap();
-            destinations.push((format!("127.0.0.{}:1", i + 1).parse().unwrap(), dir.path()));
+            destinations
+                .push((format!("127.0.0.{}:1", i + 1).parse().unwrap(), dir.path().to_owned()));
         }
-        Verdict::reach(&[master], &[], &destinations).unwrap().is_good()
+        Verdict::reach(&[master], &[], &destinations, &Wanted::default()).unwrap().is_good()
     }
 
     #[test]

@@ -4,4 +4,5 @@
 pub mod api;
 pub mod cfm;
 pub mod cfw;
+pub mod inventory;
 pub mod worker;

@@ -5,6 +5,7 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::names::FileName;
 use reelyard_actors::wire::cfw::write_df;
+use reelyard_actors::wire::inventory::{InventoryLine, ListedFile, write_inventory};
 
 use super::context::Context;
 use super::disk::{Copy, Disk};
@@ -142,12 +143,9 @@ impl Host {
                 Answer::ok(body)
             }
             Call::Inventory => {
-                let mut body = String::new();
-                for (name, copy) in &self.disk.files {
-                    body.push_str(&format!("{} 0 {}\n", copy.size, name.to_percent()));
-                }
-                body.push_str(&format!("end {}\n", self.disk.files.len()));
-                Answer::ok(body)
+                Answer::ok(write_inventory(self.disk.files.iter().map(|(name, copy)| {
+                    InventoryLine::File(ListedFile { name, size: copy.size, modified: Millis(0) })
+                })))
             }
             Call::Read { name, offset, length } if self.role.is_source() => {
                 read(yard, name, *offset, *length)

@@ -3,7 +3,6 @@
 //! disks; it asks no code under test what is right.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use reelyard_actors::clock::Millis;
@@ -17,9 +16,10 @@ use reelyard_actors::task_manager::{
 };
 use reelyard_actors::wire::worker::{Report, TaskId};
 
+use super::hashes::{hash, hash_answers};
 use super::invariants::{
     Exceptions, acknowledged, back_off, deposed, ignored, one_copy, one_task, reports, right_bytes,
-    room, same_pieces, signs, sources, wires,
+    room, same_pieces, signs, sources, told, wires,
 };
 use super::parties::Party;
 use super::scene::Scene;
@@ -59,8 +59,8 @@ pub struct Record {
     pub open: BTreeMap<TaskId, NewTask>,
     /// Which hosts hold a file, as last confirmed.
     pub holders: BTreeMap<FileName, BTreeSet<HostAddr>>,
-    /// Every copy that was ever confirmed.
-    pub ever_held: BTreeSet<(HostAddr, FileName)>,
+    /// Every copy that was ever confirmed, and when it was last, in virtual milliseconds.
+    pub confirmed: BTreeMap<(HostAddr, FileName), u64>,
 }
 
 /// The judge of one run.
@@ -82,12 +82,16 @@ pub struct Judge {
     /// Every whole content that a master ever had.
     pub versions: BTreeSet<(FileName, u64)>,
     /// Who truly holds a file.
-    pub on_disk: BTreeMap<FileName, BTreeSet<HostAddr>>,
+    pub on_disk: told::OnDisk,
     parties: BTreeMap<HostAddr, Party>,
     programs: BTreeMap<HostAddr, wires::Speaks>,
     settings: TaskSettings,
     signs: BTreeMap<TaskId, Vec<(usize, Millis)>>,
     leaders: BTreeMap<u64, usize>,
+    /// How late it is, in virtual milliseconds.
+    pub now: u64,
+    /// Whether a node's clock ever jumped.
+    pub clocks_jumped: bool,
 }
 
 impl Judge {
@@ -109,6 +113,8 @@ impl Judge {
             settings: scene.settings.clone(),
             signs: BTreeMap::new(),
             leaders: BTreeMap::new(),
+            now: 0,
+            clocks_jumped: false,
         }
     }
 
@@ -292,7 +298,7 @@ impl Judge {
 
     fn confirm(&mut self, host: HostAddr, name: &FileName) {
         self.record.holders.entry(name.clone()).or_default().insert(host);
-        self.record.ever_held.insert((host, name.clone()));
+        self.record.confirmed.insert((host, name.clone()), self.now);
     }
 
     /// A piece was made from a snapshot at `index`.
@@ -319,11 +325,32 @@ impl Judge {
         }
     }
 
-    /// A round was planned.
-    pub fn planned(&mut self, round: &Round, desk: &Dispatcher, own: &Ownership<TaskBook>) {
+    /// A leader decides on what is due, by what it knows.
+    pub fn due(&mut self, events: &[TaskEvent], knows: &told::Knows) {
+        for event in events {
+            let verdict = self.told(knows).check_removed(event);
+            self.check(verdict);
+        }
+    }
+
+    fn told<'a>(&'a self, knows: &'a told::Knows) -> told::Told<'a> {
+        let (disks, programs) = (&self.on_disk, &self.programs);
+        let (confirmed, clocks_agree) = (&self.record.confirmed, !self.clocks_jumped);
+        told::Told { disks, confirmed, programs, clocks_agree, knows }
+    }
+
+    /// A round was planned by a leader, by what it knows.
+    pub fn planned(
+        &mut self,
+        round: &Round,
+        (desk, own): (&Dispatcher, &Ownership<TaskBook>),
+        knows: &told::Knows,
+    ) {
         if !round.tasks.is_empty() {
             self.check(room::check(round, desk, own));
             for task in &round.tasks {
+                let verdict = self.told(knows).check_planned(task);
+                self.check(verdict);
                 self.exceptions.planned(task);
             }
         }
@@ -351,8 +378,8 @@ impl Judge {
         self.copies += 1;
         self.check(right_bytes::check(&self.versions, host, name, content, verified));
         let others = self.on_disk.entry(name.clone()).or_default();
-        let doubled = others.iter().any(|other| *other != host);
-        others.insert(host);
+        let doubled = others.keys().any(|other| *other != host);
+        others.entry(host).or_insert(self.now);
         if doubled {
             let is_open = task.is_some_and(|task| self.record.open.contains_key(&task));
             self.exceptions.doubled(is_open);
@@ -363,37 +390,9 @@ impl Judge {
     pub fn by_hand(&mut self, host: HostAddr, name: &FileName, put: bool) {
         let holders = self.on_disk.entry(name.clone()).or_default();
         if put {
-            holders.insert(host);
+            holders.entry(host).or_insert(self.now);
         } else {
             holders.remove(&host);
         }
     }
-}
-
-/// A hash that is the same in every run.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
-}
-
-fn hash_answers(answers: &[CommitAnswer]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for answer in answers {
-        match answer {
-            CommitAnswer::Deposed => hasher.write_u8(0),
-            CommitAnswer::Applied(answers) => {
-                hasher.write_usize(answers.len());
-                for answer in answers {
-                    let (kind, bytes) = match answer {
-                        Ok(bytes) => (1, bytes),
-                        Err(bytes) => (2, bytes),
-                    };
-                    hasher.write_u8(kind);
-                    hasher.write(bytes);
-                }
-            }
-        }
-    }
-    hasher.finish()
 }

@@ -2,6 +2,7 @@
 
 mod context;
 mod disk;
+mod hashes;
 mod host;
 mod host_old;
 mod host_ours;

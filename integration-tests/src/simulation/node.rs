@@ -19,6 +19,7 @@ use reelyard_actors::task_manager::{Dispatcher, OldState, Standing, TaskBook, Ta
 use reelyard_actors::wire::worker::TaskId;
 
 use super::context::Context;
+use super::invariants::told::Knows;
 use super::letters::{Answer, Call, Letter};
 use super::node_watch::Watch;
 use super::operator::Deed;
@@ -82,6 +83,8 @@ pub struct Node {
     held: Held,
     scene: Arc<Scene>,
     applied: u64,
+    /// Since when it applies what it has, in virtual milliseconds.
+    follows: u64,
     proposer: Proposer<Waiter>,
     noticing: bool,
     wake: Option<u64>,
@@ -111,6 +114,7 @@ impl Node {
             held: Held::default(),
             scene: Arc::clone(scene),
             applied: 0,
+            follows: 0,
             proposer: Proposer::default(),
             noticing: false,
             wake: None,
@@ -199,6 +203,7 @@ impl Node {
         }
         self.applied = index;
         self.desk.installed();
+        self.follows = context.now();
         context.judge.installed(self.id, index, self.own.piece());
     }
 
@@ -306,10 +311,12 @@ impl Node {
         } else if self.own.epoch().is_some() {
             let (desk, standing) = self.at(now);
             let due = desk.due(standing);
+            let knows = Knows { lists: self.lists_told(), follows: self.follows };
+            context.judge.due(&due, &knows);
             self.commit(context, due, || Waiter::Itself);
             let (desk, standing) = self.at(now);
             let round = desk.round(standing);
-            context.judge.planned(&round, &self.desk, &self.own);
+            context.judge.planned(&round, (&self.desk, &self.own), &knows);
             let created = round.tasks.into_iter().map(TaskEvent::Created).collect();
             self.commit(context, created, || Waiter::Itself);
             self.look_up(context, round.to_look_up);

@@ -1,6 +1,7 @@
 //! What a node does to know its hosts: probes and looks, after the HeartbeatSupervisor and the
 //! CfwWorkers. Health, schedules, lists and holdings are the code under test.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reelyard_actors::cfw_worker::holdings::{Answered, Extent, Holdings};
@@ -39,7 +40,8 @@ pub enum Asking {
     Probe,
     /// The first question of a look, asked at.
     Info(Millis),
-    List(Millis),
+    /// Asked at, and when that truly was.
+    List(Millis, u64),
     /// The disk, as part of a look or alone, asked at.
     Disk(Millis, bool),
 }
@@ -62,6 +64,10 @@ pub struct Watch {
     answers: Option<bool>,
     kind: HostKind,
     holdings: Holdings,
+    /// When the list was truly asked for that the holdings are made from.
+    listed: Option<u64>,
+    /// The same of what the TaskManager was told.
+    told: Option<u64>,
     disk: Option<(DiskFigures, Millis)>,
     list_schedule: Schedule,
     disk_schedule: Schedule,
@@ -81,6 +87,8 @@ impl Watch {
             answers: None,
             kind: HostKind::Unknown,
             holdings: Holdings::default(),
+            listed: None,
+            told: None,
             disk: None,
             list_schedule: Schedule::new(LIST_EVERY),
             disk_schedule: Schedule::new(DISK_EVERY),
@@ -187,7 +195,7 @@ impl Node {
         match asking {
             Asking::Probe => self.probed(context, host, ok.is_some()),
             Asking::Info(asked) => self.told_what_it_is(context, host, asked, ok),
-            Asking::List(asked) => self.listed(context, host, asked, ok),
+            Asking::List(asked, truly) => self.listed(context, host, (asked, truly), ok),
             Asking::Disk(asked, of_look) => self.disk_told(context, host, asked, ok, of_look),
         }
     }
@@ -237,7 +245,8 @@ impl Node {
             return self.looked(context, host, true);
         }
         let list = if kind == HostKind::Cfw { Call::Files } else { Call::Inventory };
-        self.ask(context, host, list, CALL_TIMEOUT, Asking::List(asked));
+        let listing = Asking::List(asked, context.now());
+        self.ask(context, host, list, CALL_TIMEOUT, listing);
         self.ask(context, host, Call::Disk, CALL_TIMEOUT, Asking::Disk(asked, true));
     }
 
@@ -245,7 +254,7 @@ impl Node {
         &mut self,
         context: &mut Context,
         host: HostAddr,
-        asked: Millis,
+        (asked, truly): (Millis, u64),
         answer: Option<Answer>,
     ) {
         let names = self.names.clone();
@@ -263,6 +272,7 @@ impl Node {
         if let Some(listed) = listed {
             let answered = Answered { extent: Extent::Whole(None), cursor: None, listed };
             watch.holdings.answered(answered, asked);
+            watch.listed = Some(truly);
         }
         if let Some(look) = &mut watch.look {
             look.lists = true;
@@ -345,11 +355,17 @@ impl Node {
     /// Tells the TaskManager what is known of a host.
     pub(super) fn tell_again(&mut self, context: &mut Context, host: HostAddr) {
         let now = self.clock(context);
-        let Some(seen) = self.watches.get(&host).and_then(|watch| watch.observed(host, now)) else {
-            return;
-        };
+        let Some(watch) = self.watches.get_mut(&host) else { return };
+        let Some(seen) = watch.observed(host, now) else { return };
+        watch.told = watch.listed;
         self.desk.observe(&seen, self.own.piece());
         self.soon(context);
+    }
+
+    /// When the list was asked for that the TaskManager last had of each host.
+    pub(super) fn lists_told(&self) -> BTreeMap<HostAddr, u64> {
+        let told = |(host, watch): (&HostAddr, &Watch)| Some((*host, watch.told?));
+        self.watches.iter().filter_map(told).collect()
     }
 
     /// A copy arrived on a host, as the TaskManager says.

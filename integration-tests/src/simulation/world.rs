@@ -102,7 +102,9 @@ impl World {
     /// The next thing happens; false when nothing is left until `until`.
     pub fn step(&mut self, until: u64) -> bool {
         let Some(happening) = self.context.queue.next(until) else { return false };
-        self.context.trace.mix(self.context.queue.now());
+        let now = self.context.queue.now();
+        self.context.trace.mix(now);
+        self.context.judge.now = now;
         let World { context, yard, nodes, hosts, .. } = self;
         match happening {
             Happening::Arrives(Envelope { from, to, letter }) => {
@@ -161,7 +163,10 @@ impl World {
                 }
             }
             Deed::Slow(a, b, most) => context.network.slow(a, b, most),
-            Deed::Jump(Party::Node(id), by) => nodes[id].clock_off += by,
+            Deed::Jump(Party::Node(id), by) => {
+                nodes[id].clock_off += by;
+                context.judge.clocks_jumped = true;
+            }
             Deed::Jump(Party::Host(id), by) => hosts[id].clock_off += by,
             Deed::Cancel { task, request } => self.cancel(task, request),
             Deed::LookUp { node, life, names } => self.look_up(node, life, names),

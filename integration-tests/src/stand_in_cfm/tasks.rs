@@ -52,6 +52,16 @@ impl Tasks {
         self.by_id.values().map(|(task, _)| task.clone()).collect()
     }
 
+    /// The one of that number.
+    pub fn get(&self, id: i64) -> Option<&CfmTask> {
+        self.by_id.get(&id).map(|(task, _)| task)
+    }
+
+    /// Puts one among them as it is.
+    pub fn insert(&mut self, id: i64, task: CfmTask) {
+        self.by_id.insert(id, (task, SystemTime::now()));
+    }
+
     /// How often one was made for `file`.
     pub fn times_planned(&self, file: &str) -> usize {
         self.planned.get(file).copied().unwrap_or_default()

@@ -1,6 +1,7 @@
 //! A yard for message-driven tests of the TaskManager: the real journal in a directory, a manual
 //! clock, and probes that stand in for the Catalog and the CfwWorkers.
 #![allow(clippy::unwrap_used, dead_code)]
+use reelyard_integration_tests::waiting::eventually_some;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -30,7 +31,6 @@ use reelyard_actors::task_manager::{
     TaskBoard, TaskManager, TaskManagerView, TaskSettings, TaskState,
 };
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
-use reelyard_integration_tests::running::eventually;
 
 pub const GIB: u64 = 1 << 30;
 
@@ -332,7 +332,7 @@ impl Yard {
 
     /// Waits until the view shows something.
     pub async fn until<T>(&self, what: &str, show: impl Fn(&TaskManagerView) -> Option<T>) -> T {
-        eventually(what, || {
+        eventually_some(what, || {
             let shown = show(&self.board.view());
             async move { shown }
         })

@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
-use reelyard_actors::cfw_worker::{Deleted, DiskFigures};
+use reelyard_actors::cfw_worker::Deleted;
 use reelyard_actors::downloader::base_dir::{BaseDir, Entry};
 use reelyard_actors::downloader::inventory::{Change, Stock};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::manager::MANAGER_HEADER;
 use reelyard_actors::names::{BadFileName, FileName};
+use reelyard_actors::wire::cfw::write_df;
+use reelyard_actors::wire::inventory::{InventoryLine, ListedFile, write_inventory};
 use reelyard_actors::wire::worker::{
     Deed, EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, WorkerInfo,
 };
@@ -117,31 +119,9 @@ async fn files(http: Arc<WorkerHttp>) -> HttpResponse {
     HttpResponse::Ok().content_type(TEXT).body(body)
 }
 
-/// `GET /df` as cfw writes it: sizes are strings.
-#[derive(Serialize)]
-struct Df {
-    total_size: String,
-    used_size: String,
-    avail_size: String,
-    used_percent: u32,
-    free_size: String,
-}
-
-impl From<DiskFigures> for Df {
-    fn from(disk: DiskFigures) -> Self {
-        Df {
-            total_size: disk.total.to_string(),
-            used_size: disk.used.to_string(),
-            avail_size: disk.avail.to_string(),
-            used_percent: disk.used_percent,
-            free_size: disk.free.to_string(),
-        }
-    }
-}
-
 async fn disk(http: &WorkerHttp) -> HttpResponse {
     match from_disk(http, "GET /df", BaseDir::disk).await {
-        Some(disk) => json_line(HttpResponse::Ok().content_type(JSON), &Df::from(disk)),
+        Some(disk) => HttpResponse::Ok().content_type(JSON).body(write_df(disk)),
         None => HttpResponse::InternalServerError().content_type(JSON).finish(),
     }
 }
@@ -213,14 +193,14 @@ async fn inventory(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
             if let Some(cursor) = cursor {
                 answer.insert_header((INVENTORY_HEADER, cursor.to_string()));
             }
-            lines_of(&files, file_line)
+            write_inventory(files.iter().map(|file| InventoryLine::File(listed(file))))
         }
         Some(Stock::Changes { changes, cursor }) => {
             answer.insert_header((INVENTORY_HEADER, cursor.to_string()));
             if let Some(since) = since {
                 answer.insert_header((INVENTORY_SINCE_HEADER, since.to_string()));
             }
-            lines_of(&changes, change_line)
+            write_inventory(changes.iter().map(line_of))
         }
     };
     answer.body(body)
@@ -232,24 +212,14 @@ fn cursor_asked(request: &HttpRequest) -> Option<InventoryCursor> {
     settings.find_map(|setting| setting.strip_prefix("since="))?.parse().ok()
 }
 
-fn lines_of<T>(items: &[T], line: fn(&T) -> String) -> String {
-    let mut body = String::new();
-    for item in items {
-        body.push_str(&line(item));
-        body.push('\n');
-    }
-    body.push_str(&format!("end {}\n", items.len()));
-    body
+fn listed(file: &Entry) -> ListedFile<'_> {
+    ListedFile { name: &file.name, size: file.size, modified: file.modified }
 }
 
-fn file_line(file: &Entry) -> String {
-    format!("{} {} {}", file.size, file.modified.0, file.name.to_percent())
-}
-
-fn change_line(change: &Change) -> String {
+fn line_of(change: &Change) -> InventoryLine<'_> {
     match change {
-        Change::Held(file) => format!("+ {}", file_line(file)),
-        Change::Gone(name) => format!("- {}", name.to_percent()),
+        Change::Held(file) => InventoryLine::Held(listed(file)),
+        Change::Gone(name) => InventoryLine::Gone(name),
     }
 }
 

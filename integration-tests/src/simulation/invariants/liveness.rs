@@ -36,7 +36,7 @@ pub fn missing(world: &World) -> Vec<String> {
     for name in placeable(world) {
         let held = record.holders.get(&name).is_some_and(|holders| {
             let on_disk = world.context.judge.on_disk.get(&name);
-            holders.iter().any(|host| on_disk.is_some_and(|on_disk| on_disk.contains(host)))
+            holders.iter().any(|host| on_disk.is_some_and(|on_disk| on_disk.contains_key(host)))
         });
         if !held {
             missing.push(format!("{name:?} has no copy"));

@@ -20,6 +20,7 @@ pub mod room;
 pub mod same_pieces;
 pub mod signs;
 pub mod sources;
+pub mod told;
 pub mod wires;
 
 /// The name of an invariant, and what came of a check of it.

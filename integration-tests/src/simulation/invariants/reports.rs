@@ -15,7 +15,7 @@ pub fn check(record: &Record, host: HostAddr, report: &Report) -> Verdict {
     let (task, name) = (report.task, &report.name);
     let lost = match report.said {
         Said::Done { .. } | Said::DoneUnverified { .. } => {
-            !record.ever_held.contains(&(host, name.clone()))
+            !record.confirmed.contains_key(&(host, name.clone()))
         }
         Said::Failed { .. } => record.open.contains_key(&task),
         Said::Working | Said::Progress { .. } => false,

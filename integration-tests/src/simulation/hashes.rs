@@ -1,0 +1,34 @@
+//! Hashes that are the same in every run.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use reelyard_actors::journal::CommitAnswer;
+
+/// Of some bytes.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// Of what the commits of an entry were answered.
+pub(super) fn hash_answers(answers: &[CommitAnswer]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for answer in answers {
+        match answer {
+            CommitAnswer::Deposed => hasher.write_u8(0),
+            CommitAnswer::Applied(answers) => {
+                hasher.write_usize(answers.len());
+                for answer in answers {
+                    let (kind, bytes) = match answer {
+                        Ok(bytes) => (1, bytes),
+                        Err(bytes) => (2, bytes),
+                    };
+                    hasher.write_u8(kind);
+                    hasher.write(bytes);
+                }
+            }
+        }
+    }
+    hasher.finish()
+}
