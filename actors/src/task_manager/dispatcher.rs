@@ -122,10 +122,13 @@ impl Dispatcher {
         }
     }
 
-    /// This node leads from `now` on: it has heard of nothing yet.
-    pub fn lead(&mut self, now: Millis) {
+    /// This node leads from `now` on: it has heard of nothing yet. Answers the hosts of which others
+    /// were told something later than this node was: they are to be looked at.
+    pub fn lead(&mut self, now: Millis) -> Vec<HostAddr> {
         self.signs = Signs::starting(now);
         self.hold = Hold::default();
+        let outdated = self.hosts.iter().filter(|(_, host)| host.is_outdated());
+        outdated.map(|(addr, _)| addr).collect()
     }
 
     /// This node no longer leads.
@@ -378,6 +381,9 @@ impl Dispatcher {
                 self.planner.came(ids(added));
                 self.planner.left(ids(removed), book, &self.hosts);
                 self.hosts.set_differs(*host, true);
+                if !leads {
+                    self.hosts.recorded(*host, at);
+                }
                 Followed::default()
             }
             TaskEvent::HostsConfigured { .. } => {

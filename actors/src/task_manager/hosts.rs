@@ -31,6 +31,8 @@ pub struct HostState {
     pub landed: HashMap<FileId, Landed>,
     /// Whether `observed` may differ from the placements in the book.
     pub differs: bool,
+    /// When another leader last put on record what it was told of this host.
+    pub recorded: Option<Millis>,
 }
 
 /// A copy that arrived on a host.
@@ -61,6 +63,7 @@ impl HostState {
             observed: None,
             landed: HashMap::new(),
             differs: false,
+            recorded: None,
         }
     }
 
@@ -81,6 +84,13 @@ impl HostState {
         let landed: u64 =
             self.landed.values().filter(|copy| copy.at >= *at).map(|copy| copy.size).sum();
         Some(disk.room(limit_percent).saturating_sub(landed))
+    }
+
+    /// Whether another leader put on record what it was told of this host after the inventory
+    /// here was read: then this one decides nothing.
+    pub fn is_outdated(&self) -> bool {
+        let read = self.observed.as_ref().map(|inventory| inventory.at);
+        read.zip(self.recorded).is_some_and(|(read, recorded)| read <= recorded)
     }
 
     /// Whether the inventory as last read holds `file`.
@@ -163,6 +173,13 @@ impl HostTable {
     pub fn landed(&mut self, addr: HostAddr, copy: Landed) {
         if let Some(host) = self.hosts.get_mut(&addr) {
             host.landed.insert(copy.file, copy);
+        }
+    }
+
+    /// Another leader put on record at `at` what it was told of a host.
+    pub fn recorded(&mut self, addr: HostAddr, at: Millis) {
+        if let Some(host) = self.hosts.get_mut(&addr) {
+            host.recorded = host.recorded.max(Some(at));
         }
     }
 

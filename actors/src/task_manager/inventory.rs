@@ -14,9 +14,10 @@ const NAMES_PER_EVENT: usize = 20 * 1024;
 /// The next part of the difference between what `host` lists and what the book says of it; none
 /// when they agree or nothing was read.
 ///
-/// A copy that arrived since the inventory was read is not taken for gone.
+/// A copy that arrived since the inventory was read is not taken for gone, and where another leader
+/// decided by a later one this one decides nothing.
 pub fn next_difference(book: &TaskBook, addr: HostAddr, host: &HostState) -> Option<TaskEvent> {
-    let inventory = host.observed.as_ref()?;
+    let inventory = host.observed.as_ref().filter(|_| !host.is_outdated())?;
     let empty = RoaringBitmap::new();
     let (held, complete) = match book.placement(addr) {
         Some(placement) => (&*placement.files, placement.complete),
@@ -108,6 +109,20 @@ mod tests {
         observe(&mut table, RoaringBitmap::new(), 1);
         assert_eq!(settle(&mut book, &table), 1);
         assert!(book.placement(host(21)).unwrap().complete);
+    }
+
+    #[test]
+    fn a_list_older_than_what_another_leader_put_on_record_decides_nothing() {
+        let (mut book, mut table) = yard();
+        observe(&mut table, RoaringBitmap::new(), 5);
+        let (added, removed) = (vec![name("a.mpg")], vec![]);
+        let event = TaskEvent::InventoryDiffered { host: host(21), added, removed, complete: true };
+        book.apply(Millis(7), &event).unwrap();
+        table.recorded(host(21), Millis(7));
+        assert_eq!(settle(&mut book, &table), 0);
+        observe(&mut table, RoaringBitmap::new(), 8);
+        assert_eq!(settle(&mut book, &table), 1);
+        assert!(book.placement(host(21)).unwrap().files.is_empty());
     }
 
     #[test]

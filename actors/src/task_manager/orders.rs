@@ -32,7 +32,9 @@ impl Handler<Order> for TaskManager {
             }
             Occasion::LeaderStarted(epoch) => {
                 tracing::info!(%epoch, "planning copies");
-                self.dispatcher.lead(self.clock.now());
+                for host in self.dispatcher.lead(self.clock.now()) {
+                    self.refresh(host, ctx);
+                }
                 self.turn(ctx);
             }
             Occasion::LeaderStopped => {

@@ -160,7 +160,9 @@ impl Node {
             context.judge.leads(self.id, epoch.0);
             self.own.lead(epoch);
             let now = self.clock(context);
-            self.desk.lead(now);
+            for host in self.desk.lead(now) {
+                self.refresh(context, host);
+            }
             self.turn(context);
         }
         self.show(context);
