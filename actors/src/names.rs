@@ -90,7 +90,7 @@ const UNRESERVED_KEPT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A name as JSON shows it: bytes that are not UTF-8 percent-encoded, beside a flag that says so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ShownName {
     /// The text, or the percent-encoded bytes.
     pub name: String,

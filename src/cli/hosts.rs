@@ -5,23 +5,37 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
-use reelyard_actors::host::{HostAddr, HostKind};
+use reelyard_actors::heartbeat::Health;
+use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::wire::api::{
     BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, HostView,
 };
 
-use super::client::{Client, NodeArgs, PageArgs};
+use super::client::{Client, NodeArgs, PageArgs, filters};
 use super::failure::Failure;
 use super::output::{self, age, maybe, number, plain, size};
+use super::word;
 
 #[derive(Debug, Args)]
 pub struct HostsArgs {
     #[command(flatten)]
     node: NodeArgs,
     #[command(flatten)]
+    filter: HostFilter,
+    #[command(flatten)]
     page: PageArgs,
     #[command(subcommand)]
     command: Option<HostsCommand>,
+}
+
+#[derive(Debug, Args)]
+struct HostFilter {
+    /// Only hosts that are for this: source, destination or both
+    #[arg(long, value_parser = word::read::<HostRole>)]
+    role: Option<HostRole>,
+    /// Only hosts whose health is this: unknown, up, suspect or down
+    #[arg(long, value_parser = word::read::<Health>)]
+    health: Option<Health>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -38,7 +52,7 @@ enum HostsCommand {
 pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let client = Client::new(&args.node)?;
     match args.command {
-        None => list(&client, &args.page, args.node.json, out),
+        None => list(&client, &args.filter, &args.page, args.node.json, out),
         Some(HostsCommand::Reset { hosts }) => {
             hosts.iter().try_for_each(|host| reset(&client, *host, args.node.json, out))
         }
@@ -55,8 +69,15 @@ fn reset(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Re
     Ok(())
 }
 
-fn list(client: &Client, page: &PageArgs, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let hosts = client.list::<HostView>(&["hosts"], &[], page)?;
+fn list(
+    client: &Client,
+    filter: &HostFilter,
+    page: &PageArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let filter = [("role", filter.role.map(word::of)), ("health", filter.health.map(word::of))];
+    let hosts = client.list::<HostView>(&["hosts"], &filters(&filter), page)?;
     if json {
         return Ok(output::json(&hosts, out)?);
     }

@@ -2,15 +2,16 @@
 //!
 //! | call | answer |
 //! |---|---|
-//! | `GET /api/v1/tasks?state=&host=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
+//! | `GET /api/v1/tasks?state=&host=&blame=&since=&until=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
 //! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
 //! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
-//! | `GET /api/v1/hosts` | [`Page`] of [`HostView`], by address |
+//! | `GET /api/v1/hosts?role=&health=` | [`Page`] of [`HostView`], by address |
 //! | `POST /api/v1/hosts/{host}/reset` | [`HostReset`]; its breakers are closed |
-//! | `GET /api/v1/files?limit=&cursor=&prefix=` | [`Page`] of [`FileView`], best first |
+//! | `GET /api/v1/files?prefix=&state=&host=&hot=&limit=&cursor=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
 //! | `GET /api/v1/status` | [`StatusView`] |
+//! | `GET /api/v1/openapi.json` | all of this as an OpenAPI document, made of these types |
 //!
 //! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
 //! `limit` says otherwise, and at most 1000. What may be read with GET may be asked for with HEAD.
@@ -34,4 +35,5 @@ pub use host::{BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, Hos
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
+pub(crate) use task::optional_id_in_text;
 pub use task::{StateFilter, TaskView};

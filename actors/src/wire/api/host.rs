@@ -9,7 +9,7 @@ use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 use crate::task_manager::Stranger;
 
 /// A host and what is known of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostView {
     /// Its identity.
     pub host: HostAddr,
@@ -62,7 +62,7 @@ pub struct HostView {
 }
 
 /// A breaker that is not closed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BreakerView {
     /// What of the host it is about.
     pub of: BreakerOf,
@@ -74,7 +74,7 @@ pub struct BreakerView {
 }
 
 /// What of a host a breaker is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerOf {
     /// Copies from it.
@@ -86,7 +86,7 @@ pub enum BreakerOf {
 }
 
 /// How a breaker stands that is not closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerState {
     /// It is left alone until the end.
@@ -96,14 +96,14 @@ pub enum BreakerState {
 }
 
 /// What was forgotten of a host on request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostReset {
     /// How many back-offs of copies there were, those of pairs included.
     pub back_offs: usize,
 }
 
 /// How long something is left alone after failures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOffView {
     /// Until when.
     pub until: Millis,
