@@ -75,6 +75,10 @@ settings! {
         sources: Vec<HostAddr> = Default "[]",
         /// Hosts that take copies.
         destinations: Vec<HostAddr> = Default "[]",
+        /// After how long a silence a host is presumed lost: what it holds no longer counts, and is
+        /// copied to others. What it brings back when it answers again are duplicates. For "never",
+        /// set it to years.
+        presumed_lost_after: Duration = Default "3d",
     }
 }
 

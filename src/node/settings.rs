@@ -103,6 +103,7 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
         ungraded_hot: config.catalog.ungraded_hot,
         storage_limit_percent: config.storage.limit_percent.get(),
+        presumed_lost_after: config.hosts.presumed_lost_after,
         ..TaskSettings::default()
     }
 }

@@ -1,6 +1,5 @@
 //! How events change the piece. Deterministic: the piece, the event and its time decide alone.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::back_off::{BackingOff, Blamed};
@@ -21,7 +20,7 @@ use TaskOutcome::{AlreadySo, Applied};
 /// What is said of a copy whose hash nobody can compare.
 const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";
 
-type Applying = Result<TaskOutcome, TaskRefusal>;
+pub(super) type Applying = Result<TaskOutcome, TaskRefusal>;
 
 impl Piece for TaskBook {
     const ID: PieceId = PieceId::Tasks;
@@ -54,6 +53,12 @@ impl Piece for TaskBook {
                 self.cluster.get_or_insert(*cluster);
                 Ok(if named { AlreadySo } else { Applied })
             }
+            TaskEvent::HostModeSet { host, mode, .. } => self.set_mode(*host, *mode),
+            TaskEvent::HostAdded { host, role, .. } => self.add_host(*host, *role),
+            TaskEvent::HostRemoved { host, .. } => self.remove_host(*host),
+            TaskEvent::HostSilent { host, since } => self.note_silence(*host, *since),
+            TaskEvent::HostLost { host } => self.presume_lost(*host),
+            TaskEvent::HostHeard { host } => self.note_heard(*host),
         }
     }
 
@@ -71,22 +76,6 @@ impl Piece for TaskBook {
 }
 
 impl TaskBook {
-    fn configure_hosts(&mut self, hosts: &[(HostAddr, HostRole)]) -> Applying {
-        let hosts: BTreeMap<HostAddr, HostRole> = hosts.iter().copied().collect();
-        if *self.hosts == hosts {
-            return Ok(AlreadySo);
-        }
-        self.placements.retain(|host, _| hosts.get(host).is_some_and(|role| role.is_destination()));
-        let known = |host: &HostAddr| hosts.contains_key(host);
-        Arc::make_mut(&mut self.back_offs).retain(|blamed, _| match blamed {
-            Blamed::Source(host) | Blamed::Destination(host) => known(host),
-            Blamed::Pair(source, destination) => known(source) && known(destination),
-            Blamed::File(_) => true,
-        });
-        self.hosts = Arc::new(hosts);
-        Ok(Applied)
-    }
-
     fn create(&mut self, at: Millis, task: &NewTask) -> Applying {
         self.check_new(task)?;
         self.last_planned_to = Some(task.destination);
@@ -101,13 +90,8 @@ impl TaskBook {
         if task.source == task.destination {
             return Err(TaskRefusal::SameHost(task.source));
         }
-        let role = |host: &HostAddr| self.hosts.get(host).copied();
-        if !role(&task.source).is_some_and(HostRole::is_source) {
-            return Err(TaskRefusal::UnknownHost(task.source));
-        }
-        if !role(&task.destination).is_some_and(HostRole::is_destination) {
-            return Err(TaskRefusal::UnknownHost(task.destination));
-        }
+        self.check_takes_part(task.source, HostRole::is_source)?;
+        self.check_takes_part(task.destination, HostRole::is_destination)?;
         if let Some(by) = self.open_for(self.file(&task.name)) {
             return Err(TaskRefusal::FileBusy { name: task.name.clone(), by });
         }
@@ -257,7 +241,7 @@ impl TaskBook {
         removed: &[FileName],
         complete: bool,
     ) -> Applying {
-        if !self.hosts.get(&host).is_some_and(|role| role.is_destination()) {
+        if !self.hosts.get(&host).is_some_and(|record| record.role.is_destination()) {
             return Err(TaskRefusal::UnknownHost(host));
         }
         let ids = |names: &[FileName]| {
@@ -428,16 +412,5 @@ mod tests {
         assert_eq!(book.apply(Millis(2), &failing), refused);
         assert_eq!(book.apply(Millis(2), &TaskEvent::Began { id: TaskId(1) }), refused);
         assert!(book.back_offs().is_empty());
-    }
-
-    #[test]
-    fn a_host_that_leaves_takes_what_is_known_of_it_along() {
-        let mut book = book();
-        let placed = TaskEvent::Placed { host: host(21), name: name("a.mpg") };
-        book.apply(Millis(1), &placed).unwrap();
-        let hosts = vec![(host(1), HostRole::Both)];
-        book.apply(Millis(2), &TaskEvent::HostsConfigured { hosts }).unwrap();
-        assert!(book.placement(host(21)).is_none());
-        assert_eq!(book.apply(Millis(3), &placed), Err(TaskRefusal::UnknownHost(host(21))));
     }
 }

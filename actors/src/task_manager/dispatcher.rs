@@ -136,8 +136,9 @@ impl Dispatcher {
         self.last_round = None;
     }
 
-    /// The piece was replaced as a whole.
-    pub fn installed(&mut self) {
+    /// The piece was replaced as a whole, by `book`.
+    pub fn installed(&mut self, book: &TaskBook) {
+        self.hosts.follow(book);
         self.planner.set_stale();
         self.hosts.all_differ();
     }
@@ -157,7 +158,7 @@ impl Dispatcher {
         self.planner.set_masters(masters);
     }
 
-    /// Takes a change of a host's health; false for a host that is not configured. Its CfwWorker
+    /// Takes a change of a host's health; false for a host that is not of the yard. Its CfwWorker
     /// looks at a host that is up again by itself.
     pub fn health_changed(&mut self, changed: &HealthChanged) -> bool {
         self.hosts.health_changed(changed)
@@ -205,7 +206,7 @@ impl Dispatcher {
             .hosts
             .iter()
             .filter(|(addr, host)| {
-                host.differs && book.hosts().get(addr).is_some_and(|role| role.is_destination())
+                host.differs && book.host(*addr).is_some_and(|record| record.role.is_destination())
             })
             .map(|(addr, _)| addr)
             .collect();
@@ -386,14 +387,24 @@ impl Dispatcher {
                 }
                 Followed::default()
             }
-            TaskEvent::HostsConfigured { .. } => {
-                self.installed();
+            TaskEvent::HostsConfigured { .. }
+            | TaskEvent::HostAdded { .. }
+            | TaskEvent::HostRemoved { .. } => {
+                self.installed(book);
+                Followed::default()
+            }
+            // What a host holds counts otherwise from now on.
+            TaskEvent::HostModeSet { .. }
+            | TaskEvent::HostLost { .. }
+            | TaskEvent::HostHeard { .. } => {
+                self.planner.set_stale();
                 Followed::default()
             }
             TaskEvent::Created(_)
             | TaskEvent::Began { .. }
             | TaskEvent::Claimed { .. }
             | TaskEvent::ClusterNamed { .. }
+            | TaskEvent::HostSilent { .. }
             | TaskEvent::Forgot { .. } => Followed::default(),
         }
     }

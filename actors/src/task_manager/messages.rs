@@ -2,10 +2,11 @@
 
 use actix::Message;
 
+use super::host_rules::HostRefused;
 use super::plan::Explanation;
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
-use crate::host::{BitsPerSecond, HostAddr};
+use crate::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
 use crate::journal::CommitError;
 use crate::names::FileName;
 use crate::wire::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
@@ -158,6 +159,48 @@ pub enum ReportsRefused {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<usize, CommitError>")]
 pub struct ResetHost {
+    /// The host.
+    pub host: HostAddr,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Sets the mode of a host. What the mode takes back it takes back at once.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct SetHostMode {
+    /// The host.
+    pub host: HostAddr,
+    /// Its mode from now on.
+    pub mode: HostMode,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Adds a host to the yard beside those of the configuration, or gives one that was added another
+/// role.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct AddHost {
+    /// The host.
+    pub host: HostAddr,
+    /// What it is for.
+    pub role: HostRole,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Removes a host that was added. What it holds is forgotten, what is under way from and to it is
+/// taken back.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct RemoveHost {
     /// The host.
     pub host: HostAddr,
     /// Who asked.

@@ -1,11 +1,11 @@
 //! The TaskManager: plans copies and follows them to their end. It owns the tasks, the back-offs
 //! and the placements (which host holds what, as last confirmed).
 //!
-//! Pure rooms: the piece (`state`, `apply`, `snapshot`), the planner ([`plan`]), the decisions
-//! (`change`, `reports`, `due`, `inventory`), and what is kept in memory and made of everything that
-//! is told (`dispatcher`, `show`). Rooms with a mailbox: this file, `orders` (the
-//! journal's), `requests` (what others ask), `observations` (what others tell), `turn` (one look
-//! at everything that is due, and one round of planning).
+//! Pure rooms: the piece (`state`, `apply`, `host_record`, `snapshot`), the planner ([`plan`]), the
+//! decisions (`change`, `reports`, `due`, `host_rules`, `inventory`), and what is kept in memory and
+//! made of everything that is told (`dispatcher`, `show`). Rooms with a mailbox: this file, `orders`
+//! (the journal's), `requests` and `host_requests` (what others ask), `observations` (what others
+//! tell), `turn` (one look at everything that is due, and one round of planning).
 
 mod apply;
 mod back_off;
@@ -15,6 +15,9 @@ mod dispatcher;
 mod due;
 mod event;
 mod hold;
+mod host_record;
+mod host_requests;
+mod host_rules;
 mod hosts;
 mod inventory;
 mod messages;
@@ -47,6 +50,8 @@ pub use decide::Deciding;
 pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
 pub use hold::{Hold, Uncommitted};
+pub use host_record::HostRecord;
+pub use host_rules::HostRefused;
 pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
 pub use messages::*;

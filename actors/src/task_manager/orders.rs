@@ -27,7 +27,7 @@ impl Handler<Order> for TaskManager {
                 }
             }
             Occasion::Installed => {
-                self.dispatcher.installed();
+                self.dispatcher.installed(self.seat.piece());
                 self.show();
             }
             Occasion::LeaderStarted(epoch) => {

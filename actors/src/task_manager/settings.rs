@@ -52,6 +52,8 @@ pub struct TaskSettings {
     pub ungraded_hot: bool,
     /// How much of a destination's disk may be in use, in percent.
     pub storage_limit_percent: u32,
+    /// After how long a silence a host counts as lost, and what it holds no longer counts.
+    pub presumed_lost_after: Duration,
     /// How long planning waits at first for a destination that answers but whose inventory was
     /// never read: any file might be there.
     pub first_look: Duration,
@@ -75,6 +77,7 @@ impl Default for TaskSettings {
             ignore_prefixes: Vec::new(),
             ungraded_hot: false,
             storage_limit_percent: 90,
+            presumed_lost_after: Duration::from_secs(3 * 24 * 60 * 60),
             first_look: Duration::from_secs(60),
             look_fresh_for: Duration::from_secs(5 * 60),
             ask_again_after: Duration::from_secs(5),

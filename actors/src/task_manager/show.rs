@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::dispatcher::{Dispatcher, Standing};
+use super::host_record::HostRecord;
 use super::plan::Part;
 use super::rates::Roads;
 use super::state::TaskBook;
@@ -58,6 +59,7 @@ impl Dispatcher {
             let placement = book.placement(addr).filter(|held| held.complete);
             PlannedHost {
                 host: addr,
+                record: book.host(addr).copied().unwrap_or(HostRecord::new(host.role, true)),
                 role: host.role,
                 health: host.health,
                 kind: host.kind,

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::back_off::Blamed;
+use super::host_record::HostRecord;
 use super::messages::Task;
 use super::state::{Placement, TaskBook, Tasks};
 use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::PieceId;
-use crate::host::{HostAddr, HostRole};
+use crate::host::HostAddr;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 use crate::manager::ClusterId;
 use crate::names::{FileId, FileName, NameTable};
 use crate::wire::worker::TaskId;
 
 /// The first byte of each row.
-const ROW_VERSION: u8 = 1;
+const ROW_VERSION: u8 = 2;
 
 /// How many bytes of names one row holds, about.
 const NAMES_PER_ROW: usize = 64 * 1024;
@@ -26,7 +27,7 @@ const NAMES_PER_ROW: usize = 64 * 1024;
 /// One row. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
 enum Row {
-    Hosts(Vec<(HostAddr, HostRole)>),
+    Hosts(Vec<(HostAddr, HostRecord)>),
     Open(Box<Task>),
     Ended(Box<Task>),
     BackOff(Blamed, BackOff),
@@ -48,7 +49,7 @@ enum Row {
 /// The piece at one index: shared shards.
 pub(super) struct FrozenBook {
     names: NameTable,
-    hosts: Arc<BTreeMap<HostAddr, HostRole>>,
+    hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
     open: Arc<Tasks>,
     ended: Arc<Tasks>,
     back_offs: Arc<BTreeMap<Blamed, BackOff>>,
@@ -77,7 +78,7 @@ impl FrozenBook {
 impl FrozenPiece for FrozenBook {
     fn write(&self, row: &mut dyn FnMut(&[u8])) {
         let mut put = |content: &Row| row(&encode(content));
-        put(&Row::Hosts(self.hosts.iter().map(|(host, role)| (*host, *role)).collect()));
+        put(&Row::Hosts(self.hosts.iter().map(|(host, record)| (*host, *record)).collect()));
         for task in self.open.values() {
             put(&Row::Open(Box::new(Task::clone(task))));
         }
@@ -161,6 +162,7 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::{HostMode, HostRole};
     use crate::journal::Piece;
     use crate::task_manager::back_off::BackingOff;
     use crate::task_manager::event::{Ending, GivenUp, NewTask, TaskEvent};
@@ -192,6 +194,13 @@ mod tests {
         let ending = Ending { how: GivenUp::Cancelled, reason: String::new(), blame: None };
         apply(TaskEvent::Ended { id: TaskId(3), ending, back_off: None });
         apply(TaskEvent::Forgot { tasks: vec![TaskId(3), TaskId(99)], back_offs: Vec::new() });
+        let asked_by = || "op".to_owned();
+        let (added, role) = (host(22), HostRole::Destination);
+        apply(TaskEvent::HostAdded { host: added, role, asked_by: asked_by() });
+        apply(TaskEvent::HostSilent { host: added, since: Millis(3) });
+        apply(TaskEvent::HostLost { host: added });
+        let mode = HostMode::Draining;
+        apply(TaskEvent::HostModeSet { host: host(21), mode, asked_by: asked_by() });
         let added = (0..5000).map(|i| name(&format!("{i:0>40}"))).collect();
         let removed = Vec::new();
         apply(TaskEvent::InventoryDiffered { host: host(21), added, removed, complete: true });

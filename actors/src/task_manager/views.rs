@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
 use super::back_off::Blamed;
+use super::host_record::HostRecord;
 use super::messages::Task;
 use super::plan::{Part, PassedOver, Skip, Unusable, Waiting};
 use super::signs::Sign;
@@ -104,6 +105,8 @@ pub struct TaskManagerView {
 pub struct PlannedHost {
     /// The host.
     pub host: HostAddr,
+    /// What is on record of it.
+    pub record: HostRecord,
     /// What it is for.
     pub role: HostRole,
     /// Whether it answers.

@@ -32,6 +32,7 @@ pub use skip::{Skip, Unusable, Waiting};
 pub use yard::Yard;
 
 use super::event::NewTask;
+use super::host_record::HostRecord;
 use super::hosts::HostTable;
 use super::settings::TaskSettings;
 use super::state::TaskBook;
@@ -211,6 +212,7 @@ impl Planner {
                 .filter(|(addr, host)| {
                     host.role.is_destination()
                         && host.health != Health::Down
+                        && yard.book.host(*addr).is_none_or(HostRecord::is_asked)
                         && !was_asked(yard.book, yard.hosts, *addr)
                 })
                 .map(|(addr, _)| addr)
