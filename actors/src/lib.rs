@@ -16,6 +16,7 @@ pub mod catalog;
 pub mod cfw_worker;
 pub mod clock;
 pub mod downloader;
+pub mod durations;
 pub mod event;
 pub mod heartbeat;
 pub mod history;
