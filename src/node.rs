@@ -59,7 +59,7 @@ impl Node {
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let calls = http_client(&settings::calls(&config))?;
-        let pieces = [PieceId::Tasks];
+        let pieces = [PieceId::Tasks, PieceId::Removals];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
         let actors = Wiring::start(&config, &journal, calls, &names, &clock);

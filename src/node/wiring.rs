@@ -1,12 +1,13 @@
 //! The actors of a node, and who tells whom.
 //!
 //! ```text
-//! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager
-//! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager
-//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager
+//! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager, Remover
+//! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager, Remover
+//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager, Remover
 //! HeartbeatSupervisor --- Probe ------------------------------------------> CfwWorker
-//! TaskManager ----------- LookUpMasters ----------------------------------> Catalog
+//! TaskManager, Remover -- LookUpMasters ----------------------------------> Catalog
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
+//! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
 //! ```
 //!
 //! An actor that panicked is another one after its restart: it is subscribed, or subscribes
@@ -26,6 +27,7 @@ use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
+use reelyard_actors::remover::{self, Remover, RemoverBoard};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 
@@ -42,6 +44,10 @@ pub struct Wiring {
     pub task_manager: Supervised<TaskManager>,
     /// What the TaskManager shows of itself.
     pub task_board: TaskBoard,
+    /// Removes copies.
+    pub remover: Supervised<Remover>,
+    /// What the Remover shows of itself.
+    pub remover_board: RemoverBoard,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
@@ -105,25 +111,29 @@ impl Wiring {
         let start_host = |(host, role)| (host, parts.start_host(host, role, calls.clone()));
         let hosts: BTreeMap<HostAddr, Host> = config.yard().into_iter().map(start_host).collect();
         let (task_manager, task_board) = parts.start_task_manager(journal, &catalog, &hosts);
+        let (remover, remover_board) =
+            parts.start_remover(journal, &catalog, &hosts, &task_board);
         let wiring = Arc::new(Wiring {
             catalog,
             catalog_view,
             task_manager,
             task_board,
+            remover,
+            remover_board,
             heartbeat,
             heartbeat_view,
             hosts,
         });
         // Set once, here: an actor that restarts from now on joins itself.
         let _ = parts.others.0.set(Arc::downgrade(&wiring));
-        wiring.join_task_manager();
-        wiring.join_heartbeat();
+        wiring.join_all();
         wiring
     }
 
     /// Stops whoever decides or calls hosts; what they committed is the journal's.
     pub async fn stop(&self) {
         self.task_manager.stop().await;
+        self.remover.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
         for host in self.hosts.values() {
@@ -133,13 +143,27 @@ impl Wiring {
 
     /// How every actor is.
     pub fn statuses(&self) -> Vec<SupervisionStatus> {
-        let alone = [self.catalog.status(), self.heartbeat.status(), self.task_manager.status()];
+        let alone = [
+            self.catalog.status(),
+            self.heartbeat.status(),
+            self.task_manager.status(),
+            self.remover.status(),
+        ];
         let hosts = self.hosts.values().map(|host| host.worker.status());
         alone.into_iter().chain(hosts).collect()
     }
 
-    /// Everybody tells the TaskManager.
-    fn join_task_manager(&self) {
+    /// Everything is joined once, when all are there.
+    fn join_all(&self) {
+        self.join_deciders();
+        for (addr, host) in &self.hosts {
+            self.probe(*addr, host);
+        }
+    }
+
+    /// Everybody tells those who decide: the TaskManager and the Remover. Whoever is told already
+    /// is told what is known once more.
+    fn join_deciders(&self) {
         self.join_catalog();
         self.subscribe_to_heartbeat();
         for host in self.hosts.values() {
@@ -148,15 +172,15 @@ impl Wiring {
     }
 
     fn join_catalog(&self) {
-        let task_manager = self.task_manager.addr();
+        let (task_manager, remover) = (self.task_manager.addr(), self.remover.addr());
         self.catalog.addr().do_send(catalog::Subscribe(catalog::Subscribers {
-            ranking: vec![task_manager.clone().recipient()],
-            rising: vec![task_manager.clone().recipient()],
-            masters: vec![task_manager.recipient()],
+            ranking: vec![task_manager.clone().recipient(), remover.clone().recipient()],
+            rising: vec![task_manager.clone().recipient(), remover.clone().recipient()],
+            masters: vec![task_manager.recipient(), remover.recipient()],
         }));
     }
 
-    /// The HeartbeatSupervisor probes every host, and tells the TaskManager.
+    /// The HeartbeatSupervisor probes every host, and tells those who decide.
     fn join_heartbeat(&self) {
         for (addr, host) in &self.hosts {
             self.probe(*addr, host);
@@ -165,8 +189,10 @@ impl Wiring {
     }
 
     fn subscribe_to_heartbeat(&self) {
-        let to = self.task_manager.addr().recipient();
-        self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
+        let told = [self.task_manager.addr().recipient(), self.remover.addr().recipient()];
+        for to in told {
+            self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
+        }
     }
 
     fn probe(&self, host: HostAddr, actor: &Host) {
@@ -175,10 +201,12 @@ impl Wiring {
     }
 
     fn join_host(&self, host: &Host) {
-        let to = self.task_manager.addr().recipient();
-        host.worker.addr().do_send(cfw_worker::Subscribe { to });
-        let to = self.task_manager.addr().recipient();
-        host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
+            host.worker.addr().do_send(cfw_worker::Subscribe { to });
+        }
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
+            host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
+        }
     }
 }
 
@@ -237,6 +265,35 @@ impl Parts<'_> {
         Host { role, worker, view }
     }
 
+    fn start_remover(
+        &self,
+        journal: &Journal,
+        catalog: &Supervised<Catalog>,
+        hosts: &BTreeMap<HostAddr, Host>,
+        tasks: &TaskBoard,
+    ) -> (Supervised<Remover>, RemoverBoard) {
+        let board = RemoverBoard::default();
+        let settings = settings::remover(self.config);
+        let (names, clock, journal) = (self.names.clone(), self.clock.clone(), journal.clone());
+        let routes = |host: &Host| remover::HostRoutes {
+            refresh: host.worker.route(),
+            delete: host.worker.route(),
+        };
+        let collaborators = remover::Collaborators {
+            look_up: catalog.route(),
+            hosts: hosts.iter().map(|(addr, host)| (*addr, routes(host))).collect(),
+            tasks: tasks.clone(),
+        };
+        let shown = board.clone();
+        let actor =
+            Supervised::start(self.supervision("remover", Wiring::join_deciders), move || {
+                let (settings, names, clock) = (settings.clone(), names.clone(), clock.clone());
+                let (journal, collaborators) = (journal.clone(), collaborators.clone());
+                Remover::new(settings, names, clock, journal, collaborators, shown.clone())
+            });
+        (actor, board)
+    }
+
     fn start_task_manager(
         &self,
         journal: &Journal,
@@ -252,7 +309,7 @@ impl Parts<'_> {
             arrived: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
         };
         let (shown, badge) = (view.clone(), self.badge.clone());
-        let supervision = self.supervision("task_manager", Wiring::join_task_manager);
+        let supervision = self.supervision("task_manager", Wiring::join_deciders);
         let actor = Supervised::start(supervision, move || {
             let (settings, yard, names) = (settings.clone(), yard.clone(), names.clone());
             let (clock, journal, collaborators) =

@@ -90,14 +90,13 @@ impl Remover {
         let view = self.collaborators.tasks.view();
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
         let yard: Vec<(HostAddr, Standing)> =
-            destinations.map(|host| (host.host, Standing::Serves)).collect();
+            destinations.map(|host| (host.host, Standing::of(&host.record))).collect();
         let since = self.clock.now().before(self.desk.settings().spare_copied_within);
-        let names = self.seat.piece().names();
-        let arrived = view
-            .ended
-            .values()
-            .filter(|task| task.state == TaskState::Done && task.changed > since)
-            .map(|task| (task.destination, names.intern(&task.name)));
+        let lately = view.history.newest_first().map(|(_, copy)| copy);
+        let arrived = lately
+            .take_while(|copy| copy.at > since)
+            .filter(|copy| copy.state == TaskState::Done)
+            .map(|copy| (copy.destination, copy.file));
         let fresh: HashSet<Copy> = arrived.collect();
         self.desk.set_yard(yard, fresh);
     }

@@ -405,6 +405,7 @@ impl Dispatcher {
             | TaskEvent::Claimed { .. }
             | TaskEvent::ClusterNamed { .. }
             | TaskEvent::HostSilent { .. }
+            | TaskEvent::HistoryForgotten { .. }
             | TaskEvent::Forgot { .. } => Followed::default(),
         }
     }

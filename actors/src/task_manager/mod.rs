@@ -10,6 +10,7 @@
 mod apply;
 mod back_off;
 mod change;
+mod copy_history;
 mod decide;
 mod dispatcher;
 mod due;
@@ -46,6 +47,7 @@ use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
 pub use back_off::{BackingOff, Blamed};
 pub use change::change_answer;
+pub use copy_history::CopyRecord;
 pub use decide::Deciding;
 pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
