@@ -5,6 +5,7 @@ pub mod binary;
 pub mod catalog_input;
 pub mod catalog_probe;
 pub mod catalog_yard;
+pub mod exposition;
 pub mod external_program;
 pub mod journal_power;
 pub mod journal_probe;

@@ -15,7 +15,8 @@ use tokio::sync::watch;
 
 use super::compat::{self, CompatState};
 use super::file_table::RankedFiles;
-use super::{api, auth, health};
+use super::metrics::requests::{self, RequestCounts};
+use super::{api, auth, health, metrics};
 use crate::config::HttpSettings;
 use crate::node::{Live, Wiring};
 
@@ -85,13 +86,17 @@ pub fn serve(
 ) -> std::io::Result<ServerHandle> {
     let state = web::Data::new(state);
     let compat = web::Data::new(compat_state(&state));
+    let requests = web::Data::new(RequestCounts::default());
     let body_limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
     let app = move || {
         App::new()
             .app_data(state.clone())
+            .app_data(requests.clone())
             .wrap(middleware::from_fn(compat::paths::clean))
+            .wrap(middleware::from_fn(requests::count))
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))
             .service(web::resource("/readyz").route(api::read().to(health::readyz)))
+            .service(web::resource("/metrics").route(api::read().to(metrics::node)))
             .service(
                 web::scope("/api/v1")
                     .wrap(middleware::from_fn(with_token))

@@ -28,7 +28,7 @@ use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
-use reelyard_actors::supervision::{Supervised, Supervision};
+use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 use tokio::task::JoinHandle;
 
@@ -128,6 +128,14 @@ impl Wiring {
         for host in self.hosts.present().values() {
             host.worker.stop().await;
         }
+    }
+
+    /// How every actor is.
+    pub fn statuses(&self) -> Vec<SupervisionStatus> {
+        let alone = [self.catalog.status(), self.heartbeat.status(), self.task_manager.status()];
+        let hosts = self.hosts.present();
+        let hosts = hosts.values().map(|host| host.worker.status());
+        alone.into_iter().chain(hosts).collect()
     }
 
     /// The Catalog tells the TaskManager, and knows the destinations.

@@ -112,28 +112,27 @@ impl Worker {
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
         let managers = Managers::default();
+        let external = temp_dir.and_then(|temp_dir| external(&settings, temp_dir));
+        let mut destination = base.clone().zip(partials).map(|(base, partials)| {
+            let fetcher = make_fetcher(&settings, base, partials, external, &clock);
+            make_destination(&settings, fetcher, &store, &clock)
+        });
+        let figures = http::worker::WorkerFigures {
+            started: clock.now(),
+            data_port: data_port.meter(),
+            downloads: destination.as_ref().map(|destination| destination.downloads.clone()),
+        };
         let http = Arc::new(http::worker::WorkerHttp {
-            base: base.clone(),
+            base,
             inventory,
             epochs: epochs.clone(),
             token: settings.token.clone(),
             managers: managers.clone(),
             clock: clock.clone(),
             info: info(&settings, data_port.addr()),
+            figures,
             unlistable_names: AtomicU64::new(0),
         });
-        let external = temp_dir.and_then(|temp_dir| external(&settings, temp_dir));
-        let fetcher = base.zip(partials).map(|(base, partials)| {
-            let mut fetcher = Fetcher::new(base, partials, clock.clone());
-            fetcher.storage_limit_percent = settings.storage_limit_percent;
-            fetcher.token = settings.token.clone();
-            fetcher.timeouts = settings.source_timeouts;
-            fetcher.resume = settings.resume;
-            fetcher.external = external;
-            fetcher
-        });
-        let mut destination =
-            fetcher.map(|fetcher| make_destination(&settings, fetcher, &store, &clock));
         let listen = settings.listen.socket();
         let server = http::worker::start(listen, Arc::clone(&http))
             .map_err(|error| WorkerError::Listen(listen, error))?;
@@ -257,6 +256,22 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
 fn external(settings: &WorkerSettings, temp_dir: PathBuf) -> Option<ExternalProgram> {
     let ExternalSettings { program, success, timeout, grace } = settings.external.clone()?;
     Some(ExternalProgram { program, success, timeout, grace, temp_dir })
+}
+
+fn make_fetcher(
+    settings: &WorkerSettings,
+    base: Arc<BaseDir>,
+    partials: Partials,
+    external: Option<ExternalProgram>,
+    clock: &Clock,
+) -> Fetcher {
+    let mut fetcher = Fetcher::new(base, partials, clock.clone());
+    fetcher.storage_limit_percent = settings.storage_limit_percent;
+    fetcher.token = settings.token.clone();
+    fetcher.timeouts = settings.source_timeouts;
+    fetcher.resume = settings.resume;
+    fetcher.external = external;
+    fetcher
 }
 
 fn make_destination(

@@ -80,6 +80,7 @@ impl FollowedDay {
         let input = &mut self.view.input;
         if state == InputState::Ok {
             input.read_at = Some(now);
+            input.good_at = Some(now);
         }
         input.state = state;
         if let Some((current, lines)) = self.files.first() {

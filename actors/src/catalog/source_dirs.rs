@@ -52,6 +52,7 @@ struct SourceDir {
     /// The directory's time as this process sees it, and since when.
     seen: Option<(SystemTime, Millis)>,
     listed_at: Option<Millis>,
+    good_at: Option<Millis>,
     /// When the last listing ended and how long it took, by the machine's running time.
     took: Option<(Instant, Duration)>,
     noticed_by: Option<NoticedBy>,
@@ -78,6 +79,7 @@ impl SourceDirs {
             modified: None,
             seen: None,
             listed_at: None,
+            good_at: None,
             took: None,
             noticed_by: None,
             state: InputState::NotRead,
@@ -117,6 +119,7 @@ impl SourceDirs {
             path: dir.path.to_string(),
             state: dir.state.clone(),
             listed_at: dir.listed_at,
+            good_at: dir.good_at,
             files: dir.files.len(),
             noticed_by: dir.noticed_by.clone(),
         };
@@ -158,10 +161,14 @@ impl SourceDir {
             self.seen = Some((modified, now));
         }
         let is_recent = self.listed_at.is_some_and(|at| now.since(at) < relist_interval);
-        if self.state == InputState::Ok
-            && (is_recent && self.modified == Some(modified) || self.is_resting())
-        {
-            return;
+        if self.state == InputState::Ok {
+            if is_recent && self.modified == Some(modified) {
+                self.good_at = Some(now);
+                return;
+            }
+            if self.is_resting() {
+                return;
+            }
         }
         let (begun, started) = (SystemTime::now(), Instant::now());
         match list(Path::new(&*self.path), names) {
@@ -174,6 +181,7 @@ impl SourceDir {
                 self.files = files;
                 self.modified = is_sure.then_some(modified);
                 self.listed_at = Some(now);
+                self.good_at = Some(now);
                 self.took = Some((Instant::now(), started.elapsed()));
                 self.state = InputState::Ok;
             }

@@ -76,6 +76,8 @@ pub struct InputView {
     pub state: InputState,
     /// When what is in use was read.
     pub read_at: Option<Millis>,
+    /// When what is in use was last found to be what the file holds.
+    pub good_at: Option<Millis>,
     /// When the file had been written that was read then.
     pub modified: Option<Millis>,
     /// How changes of it are noticed; none before the first look.
@@ -158,6 +160,8 @@ pub struct SourceDirView {
     pub state: InputState,
     /// When it was last listed.
     pub listed_at: Option<Millis>,
+    /// When what is in use was last found to be what it holds.
+    pub good_at: Option<Millis>,
     /// Names found then.
     pub files: u64,
     /// How changes of it are noticed; none before the first look.

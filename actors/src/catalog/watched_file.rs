@@ -158,7 +158,7 @@ impl WatchedFile {
             Due::Comparing if self.compare(now)? => Ok(None),
             due => self.read(now, due == Due::ReadingDisturbed, start, feed),
         });
-        match looked {
+        let taken = match looked {
             Ok(Some((reader, reading))) => self.take(reading, now, asked.anew).then_some(reader),
             Ok(None) => None,
             Err(error) => {
@@ -166,7 +166,11 @@ impl WatchedFile {
                 self.view.state = InputState::of_error(&error);
                 None
             }
+        };
+        if self.view.state == InputState::Ok {
+            self.view.good_at = Some(now);
         }
+        taken
     }
 
     /// What is to be done with the file as it stands.
@@ -390,10 +394,18 @@ mod tests {
         fs::write(&path, "one tw").unwrap();
         assert_eq!(look(&mut file, seconds(4000)), None);
         assert_eq!(file.view().state, InputState::Changing);
+        assert_eq!(file.view().good_at, Some(seconds(3600)), "it is not what is in use any more");
         fs::write(&path, "one two").unwrap();
         assert_eq!(look(&mut file, seconds(7600)), None);
         assert_eq!(file.next_look(), Some(seconds(11_200)));
         assert_eq!(look(&mut file, seconds(11_200)), Some(b"one two".to_vec()));
+        assert_eq!(look(&mut file, seconds(11_300)), None);
+        let view = file.view();
+        assert_eq!(
+            (view.read_at, view.good_at),
+            (Some(seconds(11_200)), Some(seconds(11_300))),
+            "unchanged, it was found to be as it was read"
+        );
     }
 
     #[test]

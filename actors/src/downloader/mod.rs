@@ -61,7 +61,7 @@ use crate::downloader::order::CopyOrder;
 use crate::downloader::rate_dial::RateDial;
 use crate::downloader::state_store::StateStore;
 use crate::downloader::transfers::{Act, Transfers};
-use crate::supervision::{Supervised, Supervision};
+use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 use crate::wire::worker::{Blame, Report, Said, TaskId};
 
 /// Longer reasons are cut, in characters: a report must fit the store and be read by people.
@@ -138,6 +138,11 @@ impl Downloads {
     /// The observable state, renewed on each change.
     pub fn view(&self) -> Arc<DownloaderView> {
         self.lasting.view.load_full()
+    }
+
+    /// How the actor is.
+    pub fn status(&self) -> SupervisionStatus {
+        self.actor.status()
     }
 
     /// Gives every copy up and stops for good; returns when the last thread is done.

@@ -85,9 +85,15 @@ impl Proposer {
     /// Commits, and waits for the answer.
     pub(crate) async fn commit(&self, commit: Commit) -> Answer {
         let request = commit.request;
+        let started = Instant::now();
         let answer = self.hand_in(commit)?;
         match timeout(self.commit_timeout, answer).await {
-            Ok(Ok(answer)) => answer,
+            Ok(Ok(answer)) => {
+                if answer.is_ok() {
+                    self.counters.committed_after(started.elapsed());
+                }
+                answer
+            }
             Ok(Err(_)) | Err(_) => {
                 self.counters.unknown.fetch_add(1, Ordering::Relaxed);
                 Err(CommitError::Unknown { request })

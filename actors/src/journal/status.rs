@@ -1,8 +1,12 @@
 //! What an operator can see of the journal.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
+
+use crate::durations::Durations;
 
 /// The journal of this node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,6 +45,8 @@ pub struct JournalStatus {
     pub queued: u64,
     /// Commits answered with outcomes since the start.
     pub commits: u64,
+    /// How long these took, from being handed in to their answer.
+    pub commit_time: Durations,
     /// Events in them.
     pub events: u64,
     /// Entries they were joined into.
@@ -66,6 +72,7 @@ pub(crate) struct Counters {
     pub(crate) queued: AtomicU64,
     pub(crate) queued_bytes: AtomicU64,
     pub(crate) commits: AtomicU64,
+    pub(crate) commit_time: Mutex<Durations>,
     pub(crate) events: AtomicU64,
     pub(crate) entries: AtomicU64,
     pub(crate) refused_busy: AtomicU64,
@@ -76,10 +83,15 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    pub(crate) fn committed_after(&self, took: Duration) {
+        self.commit_time.lock().unwrap_or_else(PoisonError::into_inner).note(took);
+    }
+
     pub(crate) fn show(&self, status: &mut JournalStatus) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         status.queued = read(&self.queued);
         status.commits = read(&self.commits);
+        status.commit_time = *self.commit_time.lock().unwrap_or_else(PoisonError::into_inner);
         status.events = read(&self.events);
         status.entries = read(&self.entries);
         status.refused_busy = read(&self.refused_busy);

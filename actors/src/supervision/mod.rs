@@ -5,6 +5,7 @@
 //! a [`Supervised`] or a [`Route`], which reach whichever incarnation is there: what is sent while
 //! a restart waits stands in the new mailbox.
 
+mod intake;
 mod intensity;
 
 use std::any::Any;
@@ -14,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use actix::dev::channel::{AddressReceiver, channel};
-use actix::dev::{AsyncContextParts, ContextFut, Envelope, ToEnvelope};
+use actix::dev::{Envelope, ToEnvelope};
 use actix::prelude::*;
 use arc_swap::ArcSwap;
 use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
+use intake::Intake;
 pub use intensity::RestartPolicy;
 use intensity::{Failures, Verdict};
 
@@ -73,6 +74,10 @@ pub struct SupervisionStatus {
     pub last_failure: Option<String>,
     /// How many requests from outside were refused because too many were with it.
     pub refused: u64,
+    /// How many messages it has handled.
+    pub handled: u64,
+    /// How many messages wait in its mailbox.
+    pub waiting: usize,
 }
 
 /// Why a request from outside was not answered.
@@ -93,6 +98,7 @@ pub struct Supervised<A: Actor> {
 
 struct Shared<A: Actor> {
     present: ArcSwap<Addr<A>>,
+    intake: Arc<Intake<A>>,
     status: ArcSwap<SupervisionStatus>,
     /// One permit for each request from outside that may be with the actor.
     desk: Arc<Semaphore>,
@@ -111,9 +117,9 @@ impl<A: Actor> Clone for Supervised<A> {
 impl<A: Actor<Context = Context<A>>> Supervised<A> {
     /// Starts an actor on the present arbiter.
     pub fn start(supervision: Supervision, factory: impl FnMut() -> A + 'static) -> Self {
-        let (supervised, mailbox) = Self::prepare(&supervision);
+        let supervised = Self::prepare(&supervision);
         let keeper = Keeper { supervision, shared: supervised.shared.clone() };
-        actix_rt::spawn(keeper.keep(mailbox, factory));
+        actix_rt::spawn(keeper.keep(factory));
         supervised
     }
 
@@ -123,18 +129,19 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         supervision: Supervision,
         factory: impl FnMut() -> A + Send + 'static,
     ) -> Self {
-        let (supervised, mailbox) = Self::prepare(&supervision);
+        let supervised = Self::prepare(&supervision);
         let keeper = Keeper { supervision, shared: supervised.shared.clone() };
         arbiter.spawn_fn(move || {
-            actix_rt::spawn(keeper.keep(mailbox, factory));
+            actix_rt::spawn(keeper.keep(factory));
         });
         supervised
     }
 
-    fn prepare(supervision: &Supervision) -> (Self, AddressReceiver<A>) {
-        let (sender, mailbox) = channel(supervision.mailbox);
+    fn prepare(supervision: &Supervision) -> Self {
+        let intake = Arc::new(Intake::default());
         let shared = Shared {
-            present: ArcSwap::from_pointee(Addr::new(sender)),
+            present: ArcSwap::from_pointee(intake.open(supervision.mailbox)),
+            intake,
             status: ArcSwap::from_pointee(SupervisionStatus {
                 name: supervision.name.to_string(),
                 running: false,
@@ -142,13 +149,15 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
                 failures: 0,
                 last_failure: None,
                 refused: 0,
+                handled: 0,
+                waiting: 0,
             }),
             desk: Arc::new(Semaphore::new(supervision.mailbox)),
             refused: AtomicU64::new(0),
             stopping: watch::Sender::new(false),
             ended: watch::Sender::new(false),
         };
-        (Supervised { shared: Arc::new(shared) }, mailbox)
+        Supervised { shared: Arc::new(shared) }
     }
 
     /// The present incarnation. Not to be kept: it is another one after a restart.
@@ -196,6 +205,8 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
     pub fn status(&self) -> SupervisionStatus {
         let mut status = SupervisionStatus::clone(&self.shared.status.load());
         status.refused = self.shared.refused.load(Ordering::Relaxed);
+        status.handled = self.shared.intake.handled();
+        status.waiting = self.shared.intake.waiting();
         status
     }
 
@@ -250,14 +261,16 @@ impl<A: Actor> Shared<A> {
 }
 
 /// The task that keeps an actor running.
-struct Keeper<A: Actor> {
+struct Keeper<A: Actor<Context = Context<A>>> {
     supervision: Supervision,
     shared: Arc<Shared<A>>,
 }
 
-impl<A: Actor> Drop for Keeper<A> {
-    /// However the keeping ends, also with its arbiter: whoever waits for the end is told.
+impl<A: Actor<Context = Context<A>>> Drop for Keeper<A> {
+    /// However the keeping ends, also with its arbiter: whoever waits for the end or for an answer
+    /// is told.
     fn drop(&mut self) {
+        self.shared.intake.close();
         self.shared.change_status(|status| status.running = false);
         self.shared.ended.send_replace(true);
     }
@@ -270,7 +283,7 @@ enum End {
 }
 
 impl<A: Actor<Context = Context<A>>> Keeper<A> {
-    async fn keep(self, mut mailbox: AddressReceiver<A>, factory: impl FnMut() -> A + 'static) {
+    async fn keep(self, factory: impl FnMut() -> A + 'static) {
         let factory = Rc::new(RefCell::new(factory));
         let mut failures = Failures::default();
         loop {
@@ -279,11 +292,9 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
                 status.starts += 1;
             });
             (self.supervision.started)();
-            let end = self.run(mailbox, factory.clone()).await;
+            let end = self.run(factory.clone()).await;
             // Whatever is sent from here on waits for the next incarnation.
-            let (sender, next_mailbox) = channel(self.supervision.mailbox);
-            mailbox = next_mailbox;
-            self.shared.present.store(Arc::new(Addr::new(sender)));
+            self.shared.present.store(Arc::new(self.shared.intake.open(self.supervision.mailbox)));
             let why = match end {
                 End::AsTold => break,
                 End::Failed(why) => why,
@@ -313,17 +324,15 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
     }
 
     /// Runs one incarnation to its end.
-    async fn run(
-        &self,
-        mailbox: AddressReceiver<A>,
-        factory: Rc<RefCell<impl FnMut() -> A + 'static>>,
-    ) -> End {
+    async fn run(&self, factory: Rc<RefCell<impl FnMut() -> A + 'static>>) -> End {
         let mut stopping = self.shared.stopping.subscribe();
+        let intake = Arc::clone(&self.shared.intake);
         // A task of its own, so that a panic ends the task and not its keeper.
         let incarnation = actix_rt::spawn(async move {
             // One incarnation after the other: nobody else borrows it.
             let actor = (factory.borrow_mut())();
-            let running = incarnate(actor, mailbox);
+            // It is open until the keeper, which waits for this, closes it.
+            let Some(running) = intake.run(actor) else { return End::AsTold };
             tokio::select! {
                 () = running => End::Failed("it ended without having been told to".to_owned()),
                 // Dropping a running actor stops it: `stopping` and `stopped` are called.
@@ -339,14 +348,6 @@ impl<A: Actor<Context = Context<A>>> Keeper<A> {
             },
         }
     }
-}
-
-fn incarnate<A>(actor: A, mailbox: AddressReceiver<A>) -> ContextFut<A, Context<A>>
-where
-    A: Actor<Context = Context<A>>,
-    Context<A>: AsyncContextParts<A>,
-{
-    Context::with_receiver(mailbox).into_future(actor)
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -363,7 +363,7 @@ impl Dispatcher {
             }
         }
         if leads {
-            self.counters.count(&applied.event);
+            self.counters.count(&applied.event, book);
         }
         let at = applied.at;
         match &applied.event {
@@ -427,17 +427,23 @@ impl Dispatcher {
 }
 
 impl TaskCounters {
-    fn count(&mut self, event: &TaskEvent) {
+    fn count(&mut self, event: &TaskEvent, book: &TaskBook) {
         match event {
             TaskEvent::Created(_) => self.created += 1,
-            TaskEvent::Completed { .. } | TaskEvent::CompletedUnverified { .. } => {
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 self.completed += 1;
+                self.copied_bytes += book.task(*id).map_or(0, |task| task.size);
+                let unverified = matches!(event, TaskEvent::CompletedUnverified { .. });
+                self.unverified += u64::from(unverified);
             }
-            TaskEvent::Ended { ending, .. } => match ending.how {
-                GivenUp::Failed => self.failed += 1,
-                GivenUp::Timeout => self.timed_out += 1,
-                GivenUp::Cancelled => self.cancelled += 1,
-            },
+            TaskEvent::Ended { ending, .. } => {
+                match ending.how {
+                    GivenUp::Failed => self.failed += 1,
+                    GivenUp::Timeout => self.timed_out += 1,
+                    GivenUp::Cancelled => return self.cancelled += 1,
+                }
+                self.blamed.note(ending.blame);
+            }
             _ => {}
         }
     }

@@ -50,7 +50,7 @@ pub use change::change_answer;
 pub use decide::Deciding;
 pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
-pub use hold::Uncommitted;
+pub use hold::{Hold, Uncommitted};
 pub use host_record::HostRecord;
 pub use host_rules::HostRefused;
 pub use hosts::{HostState, HostTable, Landed};

@@ -99,6 +99,7 @@ impl TaskManager {
             let took_us = last.took.as_micros();
             tracing::debug!(planned = tasks.len(), ?waiting, took_us, "planned a round");
         }
+        self.dispatcher.counters.round_time.note(last.took);
         self.dispatcher.last_round = Some(last);
     }
 

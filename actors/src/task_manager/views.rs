@@ -18,12 +18,13 @@ use super::state::Tasks;
 use super::strangers::Stranger;
 use crate::back_off::BackOff;
 use crate::clock::Millis;
+use crate::durations::Durations;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
 use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 use crate::manager::ManagerId;
 use crate::names::FileName;
-use crate::wire::worker::{TaskId, TaskOrder, TaskOrders};
+use crate::wire::worker::{Blame, TaskId, TaskOrder, TaskOrders};
 
 /// Where the TaskManager shows itself. Clones share the board, and it outlives a restart of the
 /// actor.
@@ -191,22 +192,59 @@ pub struct SkippedFile {
 pub struct TaskCounters {
     /// Rounds of planning.
     pub rounds: u64,
+    /// How long they took.
+    pub round_time: Durations,
     /// Tasks created.
     pub created: u64,
     /// Tasks that ended with a copy in place.
     pub completed: u64,
+    /// How many of these could not be compared with their source.
+    pub unverified: u64,
+    /// Bytes of all of them.
+    pub copied_bytes: u64,
     /// Tasks that failed.
     pub failed: u64,
     /// Tasks that timed out.
     pub timed_out: u64,
     /// Tasks taken back.
     pub cancelled: u64,
+    /// Who was blamed for those that failed or timed out.
+    pub blamed: BlameCounts,
     /// Reports taken from our workers.
     pub reports: u64,
     /// Events whose precondition no longer held when they came to be applied.
     pub refused: u64,
     /// Commits that came back without an outcome.
     pub uncommitted: u64,
+}
+
+/// How often each was blamed for a copy that was given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BlameCounts {
+    /// The source.
+    pub source: u64,
+    /// The destination.
+    pub destination: u64,
+    /// The file.
+    pub file: u64,
+    /// Source and destination together.
+    pub pair: u64,
+    /// Nobody.
+    pub nobody: u64,
+}
+
+impl BlameCounts {
+    /// One more copy was given up.
+    pub(super) fn note(&mut self, blame: Option<Blame>) {
+        let count = match blame {
+            Some(Blame::Source) => &mut self.source,
+            Some(Blame::Destination) => &mut self.destination,
+            Some(Blame::File) => &mut self.file,
+            Some(Blame::Pair) => &mut self.pair,
+            None => &mut self.nobody,
+        };
+        *count += 1;
+    }
 }
 
 impl TaskManagerView {

@@ -41,6 +41,7 @@ pub async fn answer(request: HttpRequest, http: web::Data<WorkerHttp>) -> HttpRe
         Call::Delete(name) => delete(&request, &http, name).await,
         Call::Info => info(&http),
         Call::Inventory => inventory(&request, &http).await,
+        Call::Metrics => metrics(&request, &http),
         Call::Clean(path) => moved(&request, &path).finish(),
         Call::WithoutSlash(path) => without_slash(&request, &path),
         Call::Method => HttpResponse::MethodNotAllowed().finish(),
@@ -177,6 +178,12 @@ fn info(http: &WorkerHttp) -> HttpResponse {
     let managers = http.managers.lately(http.clock.now());
     let info = WorkerInfo { epoch: http.epochs.highest(), managers, ..http.info.clone() };
     json_line(HttpResponse::Ok().content_type(JSON), &info)
+}
+
+fn metrics(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
+    let accept = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let (epoch, unlistable) = (http.epochs.highest(), http.unlistable_names());
+    http.figures.page(epoch, unlistable, accept.unwrap_or_default())
 }
 
 async fn inventory(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {

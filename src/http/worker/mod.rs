@@ -19,6 +19,8 @@ use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
 
+pub use super::metrics::WorkerFigures;
+
 /// How long a client may take to send the head of a request, as in cfw (spec 2).
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -46,6 +48,8 @@ pub struct WorkerHttp {
     pub clock: Clock,
     /// The answer of `/info`, but for the epoch and the managers.
     pub info: WorkerInfo,
+    /// What `/metrics` tells.
+    pub figures: WorkerFigures,
     /// Names that the last `/files` had to leave out because they hold a line feed.
     pub unlistable_names: AtomicU64,
 }

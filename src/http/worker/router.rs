@@ -21,6 +21,8 @@ pub enum Call {
     Info,
     /// `GET /inventory`
     Inventory,
+    /// `GET /metrics`
+    Metrics,
     /// The path was not clean (`..`, `//`): 301 to this one, without a body.
     Clean(String),
     /// The path ended in a slash: 301 to this one.
@@ -59,6 +61,7 @@ fn call_of(path: &[u8]) -> Option<(&'static str, Call)> {
         b"/df" => Some(("GET", Call::Disk)),
         b"/info" => Some(("GET", Call::Info)),
         b"/inventory" => Some(("GET", Call::Inventory)),
+        b"/metrics" => Some(("GET", Call::Metrics)),
         _ => {
             let name = path.strip_prefix(b"/files/")?;
             let is_one_segment = !name.is_empty() && !name.contains(&b'/');

@@ -72,6 +72,17 @@ pub struct DataPort {
     listener: Option<std::thread::JoinHandle<()>>,
 }
 
+/// Tells what a data port has done, also once it has stopped. Cheap to clone.
+#[derive(Clone)]
+pub struct DataPortMeter(Arc<Shared>);
+
+impl DataPortMeter {
+    /// What it has done so far.
+    pub fn counters(&self) -> DataPortCounters {
+        self.0.counters()
+    }
+}
+
 /// What all connections share.
 struct Shared {
     shelf: Shelf,
@@ -86,6 +97,18 @@ struct Shared {
     bytes: AtomicU64,
     refused_busy: AtomicU64,
     refused_ticket: AtomicU64,
+}
+
+impl Shared {
+    fn counters(&self) -> DataPortCounters {
+        DataPortCounters {
+            connections: self.places.count() as u64,
+            requests: self.requests.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            refused_busy: self.refused_busy.load(Ordering::Relaxed),
+            refused_ticket: self.refused_ticket.load(Ordering::Relaxed),
+        }
+    }
 }
 
 impl DataPort {
@@ -127,13 +150,12 @@ impl DataPort {
 
     /// What it has done so far.
     pub fn counters(&self) -> DataPortCounters {
-        DataPortCounters {
-            connections: self.shared.places.count() as u64,
-            requests: self.shared.requests.load(Ordering::Relaxed),
-            bytes: self.shared.bytes.load(Ordering::Relaxed),
-            refused_busy: self.shared.refused_busy.load(Ordering::Relaxed),
-            refused_ticket: self.shared.refused_ticket.load(Ordering::Relaxed),
-        }
+        self.shared.counters()
+    }
+
+    /// What tells that to others.
+    pub fn meter(&self) -> DataPortMeter {
+        DataPortMeter(Arc::clone(&self.shared))
     }
 
     /// Stops listening, breaks off every connection, and returns when their threads are done.

@@ -22,6 +22,7 @@ pub use explanation::{
     DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
 };
 use looks::{Looks, Master};
+pub use name_traits::NameTraits;
 use occupied::Occupied;
 use pace::Pace;
 pub use pairing::{Pairing, Part};

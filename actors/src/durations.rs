@@ -1,0 +1,54 @@
+//! How long things took, counted into buckets: enough for quantiles, whatever their number. Pure.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// The upper bounds of the buckets, in seconds; what took longer than the last is in none.
+pub const BOUNDS: [f64; 16] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0,
+];
+
+/// How long things took since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Durations {
+    /// How many there were.
+    pub count: u64,
+    /// How long all of them took together, in microseconds.
+    pub sum_us: u64,
+    /// How many took no longer than each of [`BOUNDS`] and longer than the one before.
+    pub buckets: [u64; BOUNDS.len()],
+}
+
+impl Durations {
+    /// Something took so long.
+    pub fn note(&mut self, took: Duration) {
+        let seconds = took.as_secs_f64();
+        self.count += 1;
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.sum_us = self.sum_us.saturating_add(micros);
+        let bucket = BOUNDS.partition_point(|bound| *bound < seconds);
+        if let Some(count) = self.buckets.get_mut(bucket) {
+            *count += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_in_the_first_bucket_that_holds_it() {
+        let mut durations = Durations::default();
+        for micros in [0, 100, 101, 9_999_999, 10_000_000, 10_000_001] {
+            durations.note(Duration::from_micros(micros));
+        }
+        assert_eq!(durations.count, 6);
+        assert_eq!(durations.sum_us, 30_000_201);
+        assert_eq!((durations.buckets[0], durations.buckets[1]), (2, 1));
+        assert_eq!(durations.buckets[BOUNDS.len() - 1], 2);
+        assert_eq!(durations.buckets.iter().sum::<u64>(), 5, "one took longer than all bounds");
+    }
+}

@@ -1,0 +1,136 @@
+//! What there is to see of the Remover, read without queueing in its mailbox.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use serde::Serialize;
+
+use super::event::Ending;
+use super::over_limit::Relief;
+use super::reason::{Reason, Spared};
+use super::round::RemoverWaits;
+use super::settings::RemovalMode;
+use super::state::{Copy, OpenRemoval, Pin, RemovalRecord};
+use crate::clock::Millis;
+use crate::event::Epoch;
+use crate::history::Chronicle;
+use crate::host::HostAddr;
+use crate::names::{FileId, FileName};
+
+/// Where the Remover shows itself. Clones share the board, and it outlives a restart of the actor.
+#[derive(Clone, Default)]
+pub struct RemoverBoard {
+    view: Arc<ArcSwap<RemoverView>>,
+}
+
+impl RemoverBoard {
+    /// The view as it is now.
+    pub fn view(&self) -> Arc<RemoverView> {
+        self.view.load_full()
+    }
+
+    /// Shows a new view.
+    pub(super) fn show(&self, view: RemoverView) {
+        self.view.store(Arc::new(view));
+    }
+}
+
+/// The observable state of the Remover.
+#[derive(Clone, Debug, Default)]
+pub struct RemoverView {
+    /// When it was made.
+    pub at: Millis,
+    /// The epoch this node leads in; none on a follower.
+    pub epoch: Option<Epoch>,
+    /// Whether copies are removed.
+    pub mode: RemovalMode,
+    /// The copies that are to go.
+    pub open: Arc<BTreeMap<Copy, OpenRemoval>>,
+    /// What is pinned.
+    pub pins: Arc<BTreeMap<FileId, Pin>>,
+    /// What became of the removals.
+    pub history: Chronicle<RemovalRecord>,
+    /// The last round; none before the first of this leader.
+    pub last: Option<RemovalRound>,
+    /// Counts of what this node did while it led, since the process started.
+    pub counters: RemoverCounters,
+}
+
+impl RemoverView {
+    /// Whether this copy goes, or went not longer ago than the history reaches: whoever sees it
+    /// vanish knows that it was us.
+    pub fn removed(&self, copy: Copy) -> bool {
+        let ended = |(_, record): (u64, &RemovalRecord)| (record.host, record.file) == copy;
+        self.open.contains_key(&copy) || self.history.newest_first().any(ended)
+    }
+}
+
+/// One look at all copies.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RemovalRound {
+    /// When it was.
+    pub at: Millis,
+    /// How long the look itself took, in microseconds.
+    pub took_us: u64,
+    /// What it decided of each copy that was to go.
+    pub decided: Vec<Decided>,
+    /// How many copies stay that were looked at, by reason.
+    pub spared: BTreeMap<Spared, u64>,
+    /// Disks over their limits.
+    pub reliefs: BTreeMap<HostAddr, Relief>,
+    /// Why nothing was decided at all.
+    pub waits: Option<RemoverWaits>,
+}
+
+/// One copy that was to go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decided {
+    /// On which host.
+    pub host: HostAddr,
+    /// The file.
+    pub file: FileName,
+    /// Its size in bytes, where that is known.
+    pub size: Option<u64>,
+    /// Why it was to go.
+    pub reason: Reason,
+    /// Whose copy stays.
+    pub keeper: Option<HostAddr>,
+    /// Why it stays after all; none when it goes, or would go but for a dry run.
+    pub spared: Option<Spared>,
+}
+
+/// What was counted since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RemoverCounters {
+    /// Looks at all copies.
+    pub rounds: u64,
+    /// Copies that are gone.
+    pub removed: u64,
+    /// Copies that were not there when their hosts were asked.
+    pub absent: u64,
+    /// Removals that their hosts refused.
+    pub refused_by_hosts: u64,
+    /// Removals that came to nothing, and whose copies are still there.
+    pub still_there: u64,
+    /// Removals that were not asked for after all.
+    pub not_asked: u64,
+    /// Events that no longer held when they were applied.
+    pub refused: u64,
+    /// Commits without an outcome.
+    pub uncommitted: u64,
+}
+
+impl RemoverCounters {
+    /// One more removal ended so.
+    pub(super) fn count(&mut self, ending: &Ending) {
+        let counter = match ending {
+            Ending::Removed => &mut self.removed,
+            Ending::Absent => &mut self.absent,
+            Ending::NotAsked { .. } => &mut self.not_asked,
+            Ending::Refused { .. } => &mut self.refused_by_hosts,
+            Ending::StillThere { .. } => &mut self.still_there,
+        };
+        *counter += 1;
+    }
+}

@@ -1,0 +1,127 @@
+//! The hosts: how many are how, and a few series for each.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use prometheus_client::encoding::EncodeGaugeValue;
+use reelyard_actors::cfw_worker::HostView;
+use reelyard_actors::heartbeat::{Health, HostBeats};
+use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::task_manager::{PlannedHost, TaskManagerView};
+
+use super::sheet::Sheet;
+use crate::node::Wiring;
+
+/// A host as its CfwWorker, the HeartbeatSupervisor and the TaskManager show it.
+struct Shown<'a> {
+    label: String,
+    called: std::sync::Arc<HostView>,
+    beats: Option<&'a HostBeats>,
+    planned: Option<&'a PlannedHost>,
+    serving: u64,
+    fetching: u64,
+}
+
+impl Shown<'_> {
+    fn health(&self) -> Health {
+        self.beats.map(|beats| beats.health).unwrap_or_default()
+    }
+}
+
+/// Writes what is known of the hosts.
+pub fn write(sheet: &mut Sheet<'_>, actors: &Wiring) -> fmt::Result {
+    let (beats, tasks) = (actors.heartbeat_view.load(), actors.task_board.view());
+    let of_heartbeat: HashMap<_, _> = beats.hosts.iter().map(|one| (one.host, &**one)).collect();
+    let of_tasks: HashMap<_, _> = tasks.hosts.iter().map(|one| (one.host, one)).collect();
+    let copies = copies_of(&tasks);
+    let present = actors.hosts.present();
+    let hosts: Vec<Shown<'_>> = present
+        .iter()
+        .map(|(host, actor)| {
+            let (serving, fetching) = copies.get(host).copied().unwrap_or_default();
+            Shown {
+                label: host.to_string(),
+                called: actor.view.load_full(),
+                beats: of_heartbeat.get(host).copied(),
+                planned: of_tasks.get(host).copied(),
+                serving,
+                fetching,
+            }
+        })
+        .collect();
+    sheet.counter("host_probes", "Probes of hosts", beats.probes)?;
+    sheet.counter("host_probes_missed", "Probes that were not answered", beats.misses)?;
+    together(sheet, &hosts)?;
+    each(sheet, &hosts)
+}
+
+/// How many copies are under way from and to each host.
+fn copies_of(tasks: &TaskManagerView) -> HashMap<HostAddr, (u64, u64)> {
+    let mut copies: HashMap<HostAddr, (u64, u64)> = HashMap::new();
+    for task in tasks.open.values() {
+        copies.entry(task.source).or_default().0 += 1;
+        copies.entry(task.destination).or_default().1 += 1;
+    }
+    copies
+}
+
+/// What is counted over all hosts.
+fn together(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
+    let roles = [
+        ("source", HostRole::Source),
+        ("destination", HostRole::Destination),
+        ("both", HostRole::Both),
+    ];
+    let healths = [
+        ("unknown", Health::Unknown),
+        ("up", Health::Up),
+        ("suspect", Health::Suspect),
+        ("down", Health::Down),
+    ];
+    let mut counts = Vec::new();
+    for (role_word, role) in roles {
+        for (health_word, health) in healths {
+            let so = hosts.iter().filter(|one| one.called.role == role && one.health() == health);
+            counts.push(([("role", role_word), ("health", health_word)], so.count()));
+        }
+    }
+    sheet.gauges("hosts", "Hosts of the yard, by what they are for and how they are", counts)?;
+    let open = hosts.iter().filter(|one| one.called.calls.is_open()).count();
+    let help = "Hosts that are not called because calls kept failing";
+    sheet.gauge("hosts_not_called", help, open)?;
+    let looks = hosts.iter().map(|one| one.called.looks).sum();
+    sheet.counter("host_looks", "Times hosts were asked for what they hold", looks)?;
+    let failed = hosts.iter().map(|one| one.called.failed_looks).sum();
+    sheet.counter("host_looks_failed", "How many of these failed", failed)?;
+    let deleted = hosts.iter().map(|one| one.called.deleted).sum();
+    sheet.counter("copies_deleted", "Copies deleted on hosts", deleted)
+}
+
+/// What is told of each host.
+fn each(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
+    fn of<'a, V: EncodeGaugeValue>(
+        hosts: &'a [Shown<'a>],
+        figure: impl Fn(&Shown<'_>) -> Option<V> + 'a,
+    ) -> impl Iterator<Item = ([(&'static str, &'a str); 1], V)> + 'a {
+        hosts.iter().filter_map(move |one| Some(([("host", one.label.as_str())], figure(one)?)))
+    }
+    let up = |one: &Shown<'_>| Some(u64::from(one.health() == Health::Up));
+    sheet.gauges("host_up", "1 while the host answers", of(hosts, up))?;
+    let latency = |one: &Shown<'_>| Some(one.called.latency_ms? as f64 / 1000.0);
+    let help = "How long the last answered probe took";
+    sheet.gauges("host_probe_seconds", help, of(hosts, latency))?;
+    let files = |one: &Shown<'_>| Some(one.called.inventory?.files);
+    sheet.gauges("host_files", "Files the host holds", of(hosts, files))?;
+    let used = |one: &Shown<'_>| Some(one.called.disk?.used);
+    sheet.gauges("host_disk_used_bytes", "Bytes in use on the host's disk", of(hosts, used))?;
+    let avail = |one: &Shown<'_>| Some(one.called.disk?.avail);
+    let help = "Bytes that can still be written to the host's disk";
+    sheet.gauges("host_disk_available_bytes", help, of(hosts, avail))?;
+    let room = |one: &Shown<'_>| one.planned?.room;
+    let help = "Bytes the host may still take before its limit, what is on its way counted";
+    sheet.gauges("host_room_bytes", help, of(hosts, room))?;
+    let serving = |one: &Shown<'_>| Some(one.serving);
+    sheet.gauges("host_copies_out", "Copies under way from the host", of(hosts, serving))?;
+    let fetching = |one: &Shown<'_>| Some(one.fetching);
+    sheet.gauges("host_copies_in", "Copies under way to the host", of(hosts, fetching))
+}

@@ -1,0 +1,82 @@
+//! The inputs: how old what is in use is, and what could not be read.
+
+use std::fmt;
+
+use reelyard_actors::catalog::view::{CatalogView, InputState, InputView};
+use reelyard_actors::clock::Millis;
+
+use super::sheet::Sheet;
+
+/// One kind of input.
+struct Shown {
+    input: &'static str,
+    /// When what is in use was last found to be what is there.
+    good_at: Option<Millis>,
+    usable: bool,
+    rows: u64,
+    bad_rows: u64,
+}
+
+/// Writes how the inputs stand at `now`. Those that are not configured are left out.
+pub fn write(sheet: &mut Sheet<'_>, catalog: &CatalogView, now: Millis) -> fmt::Result {
+    let inputs = shown(catalog);
+    let ages = inputs
+        .iter()
+        .filter_map(|one| Some(([("input", one.input)], now.since(one.good_at?).as_secs_f64())));
+    let help = "Since when nobody has found what is in use to be what the input holds";
+    sheet.gauges("input_age_seconds", help, ages)?;
+    let usable = inputs.iter().map(|one| ([("input", one.input)], u64::from(one.usable)));
+    sheet.gauges("input_usable", "1 while the input is there and can be read", usable)?;
+    let rows = inputs.iter().map(|one| ([("input", one.input)], one.rows));
+    sheet.gauges("input_rows", "Good rows or entries of what is in use", rows)?;
+    let bad = inputs.iter().map(|one| ([("input", one.input)], one.bad_rows));
+    sheet.gauges("input_bad_rows", "Rows of it that could not be read", bad)?;
+    sheet.gauge("files_hot", "Files that are hot", catalog.rising.hot().len())
+}
+
+fn shown(catalog: &CatalogView) -> Vec<Shown> {
+    let mut inputs = Vec::new();
+    inputs.extend(catalog.grade_info.as_ref().map(|input| file("grade_info", input)));
+    inputs.extend(catalog.hitcount_history.as_ref().map(|input| file("hitcount_history", input)));
+    let dirs = &catalog.source_dirs.dirs;
+    if !dirs.is_empty() {
+        inputs.push(Shown {
+            input: "source_dirs",
+            // As old as the oldest of them, and unknown until all were listed.
+            good_at: dirs.iter().map(|dir| dir.good_at).min().flatten(),
+            usable: dirs.iter().all(|dir| is_usable(&dir.state)),
+            rows: catalog.source_dirs.masters,
+            bad_rows: 0,
+        });
+    }
+    inputs.extend(catalog.event_log.as_ref().map(|log| {
+        let days = || log.files.iter().map(|day| &day.input);
+        Shown {
+            input: "event_log",
+            // It is enough that one day can be read: at midnight the new one may not exist yet.
+            good_at: days().filter_map(|day| day.good_at).max(),
+            usable: days().any(|day| is_usable(&day.state)),
+            rows: days().map(good_rows).sum(),
+            bad_rows: days().map(|day| day.tally.bad()).sum(),
+        }
+    }));
+    inputs
+}
+
+fn file(input: &'static str, view: &InputView) -> Shown {
+    Shown {
+        input,
+        good_at: view.good_at,
+        usable: is_usable(&view.state),
+        rows: good_rows(view),
+        bad_rows: view.tally.bad(),
+    }
+}
+
+fn good_rows(view: &InputView) -> u64 {
+    view.tally.rows.saturating_sub(view.tally.bad())
+}
+
+fn is_usable(state: &InputState) -> bool {
+    matches!(state, InputState::Ok | InputState::Changing)
+}

@@ -1,0 +1,78 @@
+//! `GET /metrics`: what a node or a worker does, in numbers, for Prometheus.
+//!
+//! Every number is read from the views that the actors publish. There are about 100 series, and eight
+//! more for each host of the yard: with 2,000 hosts a page of about a megabyte. Actors of hosts are
+//! summed up as one, `cfw_worker`. No name of a file and no path is a label.
+//!
+//! The page needs no token, as `/healthz` does not: it tells the addresses of the hosts, which
+//! cfm's wire tells on the same port to everybody, and numbers.
+
+mod actors;
+mod form;
+mod hosts;
+mod inputs;
+mod journal;
+pub mod requests;
+mod sheet;
+mod tasks;
+mod worker;
+
+use std::fmt;
+
+use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
+use actix_web::{HttpRequest, HttpResponse, web};
+use reelyard_actors::clock::Millis;
+
+use self::requests::RequestCounts;
+use self::sheet::Sheet;
+use super::node::NodeState;
+pub use worker::WorkerFigures;
+
+/// `GET /metrics` of a node.
+pub async fn node(
+    request: HttpRequest,
+    state: web::Data<NodeState>,
+    requests: web::Data<RequestCounts>,
+) -> HttpResponse {
+    let page = Sheet::page(move |sheet| {
+        about(sheet, "node", state.started)?;
+        let ready = u64::from(state.not_ready().is_empty());
+        sheet.gauge("ready", "1 while the node does all it is there for", ready)?;
+        actors::write(sheet, &state.actors.statuses())?;
+        tasks::write(sheet, &state.actors.task_board.view())?;
+        hosts::write(sheet, &state.actors)?;
+        inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
+        journal::write(sheet, &state.journal.status())?;
+        requests.write(sheet)
+    });
+    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    answer(page, accept.unwrap_or_default())
+}
+
+/// What runs here, and since when.
+fn about(sheet: &mut Sheet<'_>, role: &str, started: Millis) -> fmt::Result {
+    let labels = [("version", env!("CARGO_PKG_VERSION")), ("role", role)];
+    sheet.info("build", "The program that answers", &labels)?;
+    sheet.gauge("start_time_seconds", "When the process started", seconds(started))
+}
+
+/// An instant as Unix time.
+fn seconds(at: Millis) -> f64 {
+    at.0 as f64 / 1000.0
+}
+
+/// A page as the answer to a request that accepts `accept`.
+fn answer(page: Result<String, fmt::Error>, accept: &str) -> HttpResponse {
+    match page {
+        Ok(page) if form::wants_open_metrics(accept) => {
+            HttpResponse::Ok().insert_header((CONTENT_TYPE, form::OPEN_METRICS)).body(page)
+        }
+        Ok(page) => HttpResponse::Ok()
+            .insert_header((CONTENT_TYPE, form::PROMETHEUS))
+            .body(form::as_prometheus(&page)),
+        Err(error) => {
+            tracing::error!(%error, "the page of metrics cannot be written");
+            HttpResponse::InternalServerError().finish()
+        }
+    }
+}

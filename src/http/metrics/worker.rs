@@ -1,0 +1,65 @@
+//! The worker's page.
+
+use std::fmt;
+
+use actix_web::HttpResponse;
+use reelyard_actors::clock::Millis;
+use reelyard_actors::downloader::data_port::{DataPortCounters, DataPortMeter};
+use reelyard_actors::downloader::{DownloaderView, Downloads};
+use reelyard_actors::event::Epoch;
+
+use super::sheet::Sheet;
+
+/// Where the page of a worker comes from.
+pub struct WorkerFigures {
+    /// When the worker started.
+    pub started: Millis,
+    /// Its data port.
+    pub data_port: DataPortMeter,
+    /// Its copies; none for a worker that is only a source.
+    pub downloads: Option<Downloads>,
+}
+
+impl WorkerFigures {
+    /// The page, as the answer to a request that accepts `accept`. `epoch` is the highest that was
+    /// heard of, `unlistable` how many names the last list had to leave out.
+    pub fn page(&self, epoch: Epoch, unlistable: u64, accept: &str) -> HttpResponse {
+        let (started, port) = (self.started, self.data_port.counters());
+        let downloads = self.downloads.clone();
+        let page = Sheet::page(move |sheet| {
+            super::about(sheet, "worker", started)?;
+            if let Some(downloads) = &downloads {
+                super::actors::write(sheet, &[downloads.status()])?;
+                copies(sheet, &downloads.view())?;
+            }
+            serving(sheet, &port)?;
+            sheet.gauge("worker_epoch", "The highest epoch that was heard of", epoch.0)?;
+            let help = "Names that the last list had to leave out";
+            sheet.gauge("unlistable_names", help, unlistable)
+        });
+        super::answer(page, accept)
+    }
+}
+
+fn copies(sheet: &mut Sheet<'_>, view: &DownloaderView) -> fmt::Result {
+    let counters = &view.counters;
+    sheet.counter("copies_begun", "Copies begun", counters.begun)?;
+    let outcomes =
+        [("done", counters.done), ("failed", counters.failed), ("given_up", counters.given_up)];
+    let outcomes = outcomes.map(|(outcome, count)| ([("outcome", outcome)], count));
+    sheet.counters("copies_ended", "Copies that ended", outcomes)?;
+    sheet.counter("copied_bytes", "Bytes of the copies that are in place", counters.bytes)?;
+    sheet.gauge("copies_under_way", "Copies under way", view.under_way.len())?;
+    sheet.gauge("copies_waiting", "Copies that wait for a free place", view.waiting)?;
+    let help = "Ends of copies that no node has taken yet";
+    sheet.gauge("reports_unacknowledged", help, view.unacknowledged)
+}
+
+fn serving(sheet: &mut Sheet<'_>, port: &DataPortCounters) -> fmt::Result {
+    sheet.gauge("data_port_connections", "Connections of the data port", port.connections)?;
+    sheet.counter("data_port_requests", "Requests to the data port", port.requests)?;
+    sheet.counter("data_port_sent_bytes", "Bytes of files sent", port.bytes)?;
+    let refused = [("busy", port.refused_busy), ("ticket", port.refused_ticket)];
+    let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
+    sheet.counters("data_port_refused", "Connections and requests refused", refused)
+}
