@@ -313,6 +313,7 @@ async fn the_dashboards_show_their_tables() {
         Arc::new(HostBeats {
             host: addr.parse().unwrap(),
             health,
+            in_maintenance: false,
             changed: None,
             checked,
             last_answer: None,

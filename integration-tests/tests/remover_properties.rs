@@ -80,7 +80,6 @@ fn host(index: u8) -> HostAddr {
     format!("10.0.0.{}:80", index + 1).parse().unwrap()
 }
 
-
 fn traits() -> impl Strategy<Value = FileTraits> {
     let mostly = prop::bool::weighted(0.85);
     let rarely = || prop::bool::weighted(0.12);
@@ -102,8 +101,12 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         1 => Just(Standing::Apart),
     ];
     let files = prop::collection::btree_set(0..FILES, 0..9);
-    (standing, any::<bool>(), files, 0..40_u64)
-        .prop_map(|(standing, old, files, foreign)| Drawn { standing, old, files, foreign })
+    (standing, any::<bool>(), files, 0..40_u64).prop_map(|(standing, old, files, foreign)| Drawn {
+        standing,
+        old,
+        files,
+        foreign,
+    })
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
@@ -261,8 +264,7 @@ impl World {
     /// What became clear is put on record.
     fn clear(&mut self) {
         let in_flight = InFlight::default();
-        let standpoint =
-            Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
+        let standpoint = Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
         for event in self.desk.cleared(standpoint) {
             self.apply(event);
         }
@@ -314,7 +316,10 @@ impl World {
             Some(keeper) => {
                 let (drawn, up) = &self.hosts[&keeper];
                 assert!(*up && drawn.standing == Standing::Serves, "{intent:?}");
-                assert!(drawn.files.contains(&file), "the copy that stays is not there: {intent:?}");
+                assert!(
+                    drawn.files.contains(&file),
+                    "the copy that stays is not there: {intent:?}"
+                );
                 let late = self.late.contains(&(keeper, file));
                 assert!(!late, "the copy that stays is about to go: {intent:?}");
             }

@@ -10,12 +10,14 @@
 //! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
 //! ```
 //!
+//! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`roll`).
+//!
 //! An actor that panicked is another one after its restart: it is subscribed, or subscribes
 //! others, anew (`joined`). Views stay where they are: every incarnation publishes to the same
-//! place.
+//! place, and goes by the configuration in force then.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use reelyard_actors::catalog::view::CatalogView;
@@ -30,9 +32,11 @@ use reelyard_actors::names::NameTable;
 use reelyard_actors::remover::{self, Remover, RemoverBoard};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
+use tokio::task::JoinHandle;
 
+use super::host_yard::{Host, HostYard};
+use super::live::Live;
 use super::settings;
-use crate::config::NodeConfig;
 
 /// The actors of a node.
 pub struct Wiring {
@@ -53,22 +57,15 @@ pub struct Wiring {
     /// What the HeartbeatSupervisor shows of itself.
     pub heartbeat_view: HeartbeatViewHandle,
     /// Calls the hosts, one actor each.
-    pub hosts: BTreeMap<HostAddr, Host>,
-}
-
-/// The actor of one host.
-pub struct Host {
-    /// What the host is for.
-    pub role: HostRole,
-    /// Calls it.
-    pub worker: Supervised<CfwWorker>,
-    /// What is known of it.
-    pub view: HostViewHandle,
+    pub hosts: HostYard,
+    pub(super) parts: Parts,
+    /// Follows the hosts on record.
+    following: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The actors once all are started: what a restarted one is joined to.
 #[derive(Clone, Default)]
-struct Others(Arc<OnceLock<std::sync::Weak<Wiring>>>);
+struct Others(Arc<OnceLock<Weak<Wiring>>>);
 
 impl Others {
     /// What is done with every incarnation of an actor. The first ones start before all others are
@@ -79,7 +76,7 @@ impl Others {
     ) -> Arc<dyn Fn() + Send + Sync> {
         let others = self.clone();
         Arc::new(move || {
-            if let Some(wiring) = others.0.get().and_then(std::sync::Weak::upgrade) {
+            if let Some(wiring) = others.0.get().and_then(Weak::upgrade) {
                 join(&wiring);
             }
         })
@@ -87,32 +84,27 @@ impl Others {
 }
 
 /// What every actor is given.
-struct Parts<'a> {
-    config: &'a NodeConfig,
-    names: &'a NameTable,
-    clock: &'a Clock,
+pub(super) struct Parts {
+    pub(super) live: Live,
+    names: NameTable,
+    clock: Clock,
     badge: ManagerBadge,
     others: Others,
 }
 
 impl Wiring {
-    /// Starts the actors on the present arbiter and joins them.
-    pub fn start(
-        config: &NodeConfig,
-        journal: &Journal,
-        calls: reqwest::Client,
-        names: &NameTable,
-        clock: &Clock,
-    ) -> Arc<Self> {
-        let badge = ManagerBadge::of_node(config.node_id.get());
-        let parts = Parts { config, names, clock, badge, others: Others::default() };
+    /// Starts the actors on the present arbiter and joins them. Those of the hosts come as soon as
+    /// it is known which hosts there are.
+    pub fn start(live: &Live, journal: &Journal, names: &NameTable, clock: &Clock) -> Arc<Self> {
+        let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
+        let badge = ManagerBadge::of_node(live.now().config.node_id.get());
+        let parts = Parts { live, names, clock, badge, others: Others::default() };
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
-        let start_host = |(host, role)| (host, parts.start_host(host, role, calls.clone()));
-        let hosts: BTreeMap<HostAddr, Host> = config.yard().into_iter().map(start_host).collect();
+        let hosts = HostYard::default();
         let (task_manager, task_board) = parts.start_task_manager(journal, &catalog, &hosts);
-        let (remover, remover_board) =
-            parts.start_remover(journal, &catalog, &hosts, &task_board);
+        let (remover, remover_board) = parts.start_remover(journal, &catalog, &hosts, &task_board);
+        let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
             catalog_view,
@@ -123,20 +115,27 @@ impl Wiring {
             heartbeat,
             heartbeat_view,
             hosts,
+            parts,
+            following: Mutex::default(),
         });
         // Set once, here: an actor that restarts from now on joins itself.
-        let _ = parts.others.0.set(Arc::downgrade(&wiring));
-        wiring.join_all();
+        let _ = others.0.set(Arc::downgrade(&wiring));
+        wiring.join_catalog();
+        let following = super::roll::follow(Arc::downgrade(&wiring), &wiring.task_board);
+        *wiring.following() = Some(actix_rt::spawn(following));
         wiring
     }
 
     /// Stops whoever decides or calls hosts; what they committed is the journal's.
     pub async fn stop(&self) {
+        if let Some(following) = self.following().take() {
+            following.abort();
+        }
         self.task_manager.stop().await;
         self.remover.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
-        for host in self.hosts.values() {
+        for host in self.hosts.present().values() {
             host.worker.stop().await;
         }
     }
@@ -149,28 +148,22 @@ impl Wiring {
             self.task_manager.status(),
             self.remover.status(),
         ];
-        let hosts = self.hosts.values().map(|host| host.worker.status());
+        let hosts = self.hosts.present();
+        let hosts = hosts.values().map(|host| host.worker.status());
         alone.into_iter().chain(hosts).collect()
     }
 
-    /// Everything is joined once, when all are there.
-    fn join_all(&self) {
-        self.join_deciders();
-        for (addr, host) in &self.hosts {
-            self.probe(*addr, host);
-        }
-    }
-
-    /// Everybody tells those who decide: the TaskManager and the Remover. Whoever is told already
-    /// is told what is known once more.
-    fn join_deciders(&self) {
+    /// Everybody tells the Remover. Whoever is told already is told what is known once more.
+    fn join_remover(&self) {
         self.join_catalog();
         self.subscribe_to_heartbeat();
-        for host in self.hosts.values() {
+        for host in self.hosts.present().values() {
             self.join_host(host);
         }
     }
 
+    /// The Catalog tells those who decide, the TaskManager and the Remover, and knows the
+    /// destinations.
     fn join_catalog(&self) {
         let (task_manager, remover) = (self.task_manager.addr(), self.remover.addr());
         self.catalog.addr().do_send(catalog::Subscribe(catalog::Subscribers {
@@ -178,29 +171,37 @@ impl Wiring {
             rising: vec![task_manager.clone().recipient(), remover.clone().recipient()],
             masters: vec![task_manager.recipient(), remover.recipient()],
         }));
+        self.tell_destinations();
+    }
+
+    pub(super) fn tell_destinations(&self) {
+        let hosts = self.hosts.present();
+        let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
+        let ips = destinations.map(|(addr, _)| addr.ip()).collect();
+        self.catalog.addr().do_send(catalog::SetDestinations { ips });
     }
 
     /// The HeartbeatSupervisor probes every host, and tells those who decide.
     fn join_heartbeat(&self) {
-        for (addr, host) in &self.hosts {
+        for (addr, host) in self.hosts.present().iter() {
             self.probe(*addr, host);
         }
         self.subscribe_to_heartbeat();
     }
 
-    fn subscribe_to_heartbeat(&self) {
-        let told = [self.task_manager.addr().recipient(), self.remover.addr().recipient()];
-        for to in told {
+    pub(super) fn subscribe_to_heartbeat(&self) {
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
             self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
         }
     }
 
-    fn probe(&self, host: HostAddr, actor: &Host) {
+    pub(super) fn probe(&self, host: HostAddr, actor: &Host) {
         let probe = actor.worker.addr().recipient();
-        self.heartbeat.addr().do_send(AddHost { host, probe });
+        let in_maintenance = actor.in_maintenance();
+        self.heartbeat.addr().do_send(AddHost { host, probe, in_maintenance });
     }
 
-    fn join_host(&self, host: &Host) {
+    pub(super) fn join_host(&self, host: &Host) {
         for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
             host.worker.addr().do_send(cfw_worker::Subscribe { to });
         }
@@ -208,9 +209,14 @@ impl Wiring {
             host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
         }
     }
+
+    fn following(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
+        // Nothing in here can panic half-way through a change.
+        self.following.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Parts<'_> {
+impl Parts {
     fn supervision(
         &self,
         name: &str,
@@ -221,13 +227,13 @@ impl Parts<'_> {
 
     fn start_catalog(&self) -> (Supervised<Catalog>, Arc<ArcSwap<CatalogView>>) {
         let view = Arc::<ArcSwap<CatalogView>>::default();
-        let (settings, names, clock) =
-            (settings::catalog(self.config), self.names.clone(), self.clock.clone());
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let shown = view.clone();
         let actor =
             Supervised::start(self.supervision("catalog", Wiring::join_catalog), move || {
                 let nobody = catalog::Subscribers::default();
-                Catalog::new(settings.clone(), names.clone(), clock.clone(), nobody)
+                let settings = settings::catalog(&live.now().config);
+                Catalog::new(settings, names.clone(), clock.clone(), nobody)
                     .publishing_to(shown.clone())
             });
         (actor, view)
@@ -235,62 +241,63 @@ impl Parts<'_> {
 
     fn start_heartbeat(&self) -> (Supervised<HeartbeatSupervisor>, HeartbeatViewHandle) {
         let view = HeartbeatViewHandle::default();
-        let (settings, clock) = (settings::heartbeat(self.config), self.clock.clone());
+        let (live, clock) = (self.live.clone(), self.clock.clone());
         let shown = view.clone();
         let supervision = self.supervision("heartbeat", Wiring::join_heartbeat);
         let actor = Supervised::start(supervision, move || {
+            let settings = settings::heartbeat(&live.now().config);
             HeartbeatSupervisor::new(settings, clock.clone()).publishing_to(shown.clone())
         });
         (actor, view)
     }
 
-    fn start_host(&self, addr: HostAddr, role: HostRole, calls: reqwest::Client) -> Host {
+    pub(super) fn start_host(&self, addr: HostAddr, role: HostRole, in_maintenance: bool) -> Host {
         let view = HostViewHandle::new(ArcSwap::from_pointee(HostView::unasked(addr, role)));
-        let (settings, names, clock) =
-            (settings::calls(self.config), self.names.clone(), self.clock.clone());
-        let shown = view.clone();
-        let badge = self.badge.clone();
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
+        let (shown, badge) = (view.clone(), self.badge.clone());
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
-            if let Some(host) = wiring.hosts.get(&addr) {
-                wiring.probe(addr, host);
-                wiring.join_host(host);
+            if let Some(host) = wiring.hosts.get(addr) {
+                wiring.probe(addr, &host);
+                wiring.join_host(&host);
             }
         });
+        let in_maintenance = Arc::new(AtomicBool::new(in_maintenance));
+        let rests = Arc::clone(&in_maintenance);
         let worker = Supervised::start(supervision, move || {
-            let (settings, calls) = (settings.clone(), calls.clone());
+            let in_force = live.now();
+            let (settings, calls) = (settings::calls(&in_force.config), in_force.calls.clone());
             CfwWorker::new(addr, role, settings, calls, names.clone(), clock.clone())
                 .publishing_to(shown.clone())
                 .speaking_as(badge.clone())
+                .in_maintenance(rests.load(Ordering::Relaxed))
         });
-        Host { role, worker, view }
+        Host { role, worker, view, in_maintenance }
     }
 
     fn start_remover(
         &self,
         journal: &Journal,
         catalog: &Supervised<Catalog>,
-        hosts: &BTreeMap<HostAddr, Host>,
+        hosts: &HostYard,
         tasks: &TaskBoard,
     ) -> (Supervised<Remover>, RemoverBoard) {
         let board = RemoverBoard::default();
-        let settings = settings::remover(self.config);
-        let (names, clock, journal) = (self.names.clone(), self.clock.clone(), journal.clone());
-        let routes = |host: &Host| remover::HostRoutes {
-            refresh: host.worker.route(),
-            delete: host.worker.route(),
-        };
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
+        let journal = journal.clone();
         let collaborators = remover::Collaborators {
             look_up: catalog.route(),
-            hosts: hosts.iter().map(|(addr, host)| (*addr, routes(host))).collect(),
+            refresh: hosts.routes(),
+            delete: hosts.routes(),
             tasks: tasks.clone(),
         };
         let shown = board.clone();
-        let actor =
-            Supervised::start(self.supervision("remover", Wiring::join_deciders), move || {
-                let (settings, names, clock) = (settings.clone(), names.clone(), clock.clone());
-                let (journal, collaborators) = (journal.clone(), collaborators.clone());
-                Remover::new(settings, names, clock, journal, collaborators, shown.clone())
-            });
+        let supervision = self.supervision("remover", Wiring::join_remover);
+        let actor = Supervised::start(supervision, move || {
+            let settings = settings::remover(&live.now().config);
+            let (names, clock) = (names.clone(), clock.clone());
+            let (journal, collaborators) = (journal.clone(), collaborators.clone());
+            Remover::new(settings, names, clock, journal, collaborators, shown.clone())
+        });
         (actor, board)
     }
 
@@ -298,22 +305,25 @@ impl Parts<'_> {
         &self,
         journal: &Journal,
         catalog: &Supervised<Catalog>,
-        hosts: &BTreeMap<HostAddr, Host>,
+        hosts: &HostYard,
     ) -> (Supervised<TaskManager>, TaskBoard) {
         let view = TaskBoard::default();
-        let (settings, yard) = (settings::tasks(self.config), settings::hosts(self.config));
-        let (names, clock, journal) = (self.names.clone(), self.clock.clone(), journal.clone());
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
+        let journal = journal.clone();
         let collaborators = Collaborators {
             look_up: catalog.route(),
-            refresh: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
-            arrived: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
+            refresh: hosts.routes(),
+            arrived: hosts.routes(),
         };
         let (shown, badge) = (view.clone(), self.badge.clone());
-        let supervision = self.supervision("task_manager", Wiring::join_deciders);
+        // Who tells it of hosts is told of it once it knows them: see `roll`.
+        let supervision = self.supervision("task_manager", Wiring::join_catalog);
         let actor = Supervised::start(supervision, move || {
-            let (settings, yard, names) = (settings.clone(), yard.clone(), names.clone());
-            let (clock, journal, collaborators) =
-                (clock.clone(), journal.clone(), collaborators.clone());
+            let in_force = live.now();
+            let (settings, yard) =
+                (settings::tasks(&in_force.config), settings::hosts(&in_force.config));
+            let (names, clock) = (names.clone(), clock.clone());
+            let (journal, collaborators) = (journal.clone(), collaborators.clone());
             TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
                 .speaking_as(badge.clone())
         });

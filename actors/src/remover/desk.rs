@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::event::{Ending, RemovalEvent, RemovalOutcome};
 use super::holders::{Holders, Standing};
-use super::round::{Confirmation, Proposal, Removal};
 use super::reason::Spared;
+use super::round::{Confirmation, Proposal, Removal};
 use super::settings::RemoverSettings;
 use super::state::{Copy, RemovalBook};
 use super::survey::{Inputs, Survey};
@@ -268,12 +268,7 @@ impl Desk {
 
     /// Follows an applied event in what is kept in memory. What a node applies before it leads is
     /// old: it is not counted.
-    pub fn follow(
-        &mut self,
-        applied: &AppliedEvent<RemovalBook>,
-        book: &RemovalBook,
-        leads: bool,
-    ) {
+    pub fn follow(&mut self, applied: &AppliedEvent<RemovalBook>, book: &RemovalBook, leads: bool) {
         match (&applied.event, &applied.result) {
             (RemovalEvent::Ended { host, name, ending }, Ok(RemovalOutcome::Applied)) => {
                 let copy = (*host, book.file(name));

@@ -16,7 +16,8 @@ impl Survey<'_> {
         let stock = self.stock(file, &under_way);
         let too_many = self.too_many(file, &stock);
         let holders = self.holders.iter().filter(|(_, host)| host.lists(file));
-        let says = |host| CopySays { host, fate: self.fate(host, file, &stock, &too_many, &under_way) };
+        let says =
+            |host| CopySays { host, fate: self.fate(host, file, &stock, &too_many, &under_way) };
         holders.map(|(host, _)| says(host)).collect()
     }
 

@@ -3,9 +3,7 @@
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 
-use super::{
-    CopySays, ExplainCopies, PinFile, RemovalEvent, RemovalOutcome, RemoveNow, Remover,
-};
+use super::{CopySays, ExplainCopies, PinFile, RemovalEvent, RemovalOutcome, RemoveNow, Remover};
 use crate::journal::{Asked, CommitError, Outcomes};
 
 use super::RemovalBook;

@@ -20,13 +20,29 @@ const ROW_VERSION: u8 = 1;
 /// One row. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
 enum Row {
-    Open { intent: Intent, at: Millis },
-    Doubt { host: HostAddr, name: FileName, until: Millis },
-    Pin { name: FileName, asked_by: String, at: Millis },
+    Open {
+        intent: Intent,
+        at: Millis,
+    },
+    Doubt {
+        host: HostAddr,
+        name: FileName,
+        until: Millis,
+    },
+    Pin {
+        name: FileName,
+        asked_by: String,
+        at: Millis,
+    },
     /// The number of the first line of the history that follows.
     HistoryFrom(u64),
     /// One line, oldest first.
-    Ended { intent: Intent, decided: Millis, at: Millis, ending: Ending },
+    Ended {
+        intent: Intent,
+        decided: Millis,
+        at: Millis,
+        ending: Ending,
+    },
 }
 
 /// The piece at one index: shared shards.

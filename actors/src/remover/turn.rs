@@ -11,8 +11,8 @@ use futures::future::join_all;
 use super::round::MYSELF;
 use super::views::Decided;
 use super::{
-    Confirmation, Copy, Proposal, RemovalBook, RemovalEvent, RemovalMode, RemovalRound,
-    Remover, Standing,
+    Confirmation, Copy, Proposal, RemovalBook, RemovalEvent, RemovalMode, RemovalRound, Remover,
+    Standing,
 };
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
@@ -128,9 +128,8 @@ impl Remover {
     ) {
         self.confirming = true;
         let hosts = proposal.to_confirm();
-        let listing = join_all(hosts.iter().filter_map(|host| {
-            Some(self.collaborators.hosts.get(host)?.refresh.recipient().send(Refresh))
-        }));
+        let workers = hosts.iter().filter_map(|host| self.collaborators.refresh.to(*host));
+        let listing = join_all(workers.map(|worker| worker.send(Refresh)));
         let masters = proposal.masters();
         let look_up = &self.collaborators.look_up;
         let looks = join_all(masters.chunks(MASTERS_AT_ONCE).map(|files| {
@@ -241,10 +240,10 @@ impl Remover {
             Some(Some(again)) => now < *again,
             None => false,
         };
-        let Some(routes) = self.collaborators.hosts.get(&host).filter(|_| !waits) else {
+        let Some(worker) = self.collaborators.refresh.to(host).filter(|_| !waits) else {
             return;
         };
-        let asking = routes.refresh.recipient().send(Refresh);
+        let asking = worker.send(Refresh);
         self.refreshing.insert(host, None);
         ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
             let again = match answer {

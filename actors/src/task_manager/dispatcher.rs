@@ -110,6 +110,15 @@ impl Dispatcher {
         &self.settings
     }
 
+    /// Goes by these settings from now on, and has these hosts put on record.
+    pub fn change_settings(&mut self, settings: TaskSettings, hosts: &[HostSetting]) {
+        self.hosts.configure(hosts);
+        if settings != self.settings {
+            self.settings = settings;
+            self.planner.forget_looks();
+        }
+    }
+
     /// Everything a decision may look at.
     pub fn deciding<'a>(&'a self, standing: Standing<'a>) -> Deciding<'a> {
         Deciding {

@@ -1,10 +1,13 @@
-//! What operators ask about hosts: their modes, and which are added and removed at run time.
+//! What operators ask about hosts: their modes, which are added and removed at run time, and which
+//! a new configuration names.
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, ResponseActFuture};
 
 use super::host_rules::host_answer;
-use super::{AddHost, Deciding, HostRefused, RemoveHost, SetHostMode, TaskEvent, TaskManager};
+use super::{
+    AddHost, ChangeSettings, Deciding, HostRefused, RemoveHost, SetHostMode, TaskEvent, TaskManager,
+};
 use crate::host::HostAddr;
 use crate::journal::Asked;
 
@@ -37,6 +40,15 @@ impl Handler<RemoveHost> for TaskManager {
         let RemoveHost { host, asked_by, request } = remove;
         let asked = Asked::by_request(asked_by.clone(), request);
         self.change_host(asked, host, |deciding| deciding.remove_host(host, &asked_by))
+    }
+}
+
+impl Handler<ChangeSettings> for TaskManager {
+    type Result = ();
+
+    fn handle(&mut self, changed: ChangeSettings, ctx: &mut Context<Self>) {
+        self.dispatcher.change_settings(changed.settings, &changed.hosts);
+        self.soon(ctx);
     }
 }
 

@@ -4,6 +4,7 @@ use actix::Message;
 
 use super::host_rules::HostRefused;
 use super::plan::Explanation;
+use super::settings::{HostSetting, TaskSettings};
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
@@ -209,6 +210,17 @@ pub struct RemoveHost {
     pub asked_by: String,
     /// Names the request.
     pub request: RequestId,
+}
+
+/// Plans and follows copies by these settings from now on, and puts these hosts on record when this
+/// node leads.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeSettings {
+    /// The settings.
+    pub settings: TaskSettings,
+    /// The hosts that the configuration names.
+    pub hosts: Vec<HostSetting>,
 }
 
 /// Asks why a file is or is not planned. Its master is looked at first where that was not done

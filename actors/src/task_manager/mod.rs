@@ -28,6 +28,7 @@ pub mod plan;
 mod rates;
 mod reports;
 mod requests;
+mod roll;
 #[cfg(test)]
 mod samples;
 mod settings;
@@ -40,10 +41,10 @@ mod time_out;
 mod turn;
 mod views;
 
-use std::collections::HashMap;
 use std::time::Instant;
 
-use actix::{Actor, AsyncContext, Context, SpawnHandle};
+use actix::fut::wrap_future;
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle};
 
 pub use back_off::{BackingOff, Blamed};
 pub use change::change_answer;
@@ -58,6 +59,7 @@ pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
 pub use messages::*;
 pub use reports::Heard;
+pub use roll::{Roll, RollBoard};
 pub use settings::{HostSetting, Spread, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
@@ -65,9 +67,8 @@ pub use strangers::{Stranger, StrangerSign, Us};
 pub use views::*;
 
 use crate::catalog::LookUpMasters;
-use crate::cfw_worker::{CopyArrived, Refresh};
+use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
 use crate::clock::{Clock, Millis};
-use crate::host::HostAddr;
 use crate::journal::{Journal, Piece, Seat};
 use crate::manager::ManagerBadge;
 use crate::names::NameTable;
@@ -79,9 +80,9 @@ pub struct Collaborators {
     /// The Catalog, for looks at masters.
     pub look_up: Route<LookUpMasters>,
     /// Each destination's CfwWorker, to check what an old cfw claims.
-    pub refresh: HashMap<HostAddr, Route<Refresh>>,
+    pub refresh: HostRoutes<Refresh>,
     /// Each destination's CfwWorker, to tell of copies that arrived.
-    pub arrived: HashMap<HostAddr, Route<CopyArrived>>,
+    pub arrived: HostRoutes<CopyArrived>,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
@@ -98,6 +99,10 @@ pub struct TaskManager {
     /// When the next turn begins, and its timer.
     wake: Option<(Instant, SpawnHandle)>,
     badge: Option<ManagerBadge>,
+    /// Which incarnation this is.
+    incarnation: u64,
+    /// Whether the piece is the present one, not one of the past on its way there.
+    is_present: bool,
 }
 
 impl TaskManager {
@@ -117,9 +122,11 @@ impl TaskManager {
             dispatcher: Dispatcher::new(settings, hosts),
             clock,
             collaborators,
-            board,
             wake: None,
             badge: None,
+            incarnation: board.roll().new_incarnation(),
+            is_present: false,
+            board,
         }
     }
 
@@ -141,6 +148,12 @@ impl Actor for TaskManager {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.journal.register(TaskBook::ID, ctx.address().recipient());
+        let journal = self.journal.clone();
+        let caught_up = async move { journal.caught_up(TaskBook::ID).await };
+        ctx.spawn(wrap_future::<_, Self>(caught_up).map(|is_present, manager, _| {
+            manager.is_present = is_present;
+            manager.show();
+        }));
         self.show();
     }
 }

@@ -24,6 +24,9 @@ impl TaskManager {
         }
         view.manager = self.badge.as_ref().and_then(ManagerBadge::id);
         self.board.show(view);
+        if self.is_present {
+            self.board.roll().show(self.seat.piece().hosts(), self.incarnation);
+        }
     }
 }
 

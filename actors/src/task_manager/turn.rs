@@ -15,7 +15,6 @@ use crate::host::HostAddr;
 use crate::journal::{Asked, CommitError, Seat, Settlement};
 use crate::manager::ClusterId;
 use crate::names::FileId;
-use crate::supervision::Route;
 
 use super::TaskBook;
 
@@ -169,7 +168,7 @@ impl TaskManager {
 
     /// Has a host looked at. What it holds is told to all subscribers, this actor among them.
     pub(super) fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
-        let Some(worker) = self.collaborators.refresh.get(&host).map(Route::recipient) else {
+        let Some(worker) = self.collaborators.refresh.to(host) else {
             return;
         };
         if !self.dispatcher.begin_refresh(host) {

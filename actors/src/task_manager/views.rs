@@ -13,6 +13,7 @@ use super::copy_history::CopyRecord;
 use super::host_record::HostRecord;
 use super::messages::Task;
 use super::plan::{Part, PassedOver, Skip, Unusable, Waiting};
+use super::roll::RollBoard;
 use super::signs::Sign;
 use super::state::Tasks;
 use super::strangers::Stranger;
@@ -33,6 +34,7 @@ use crate::wire::worker::{Blame, TaskId, TaskOrder, TaskOrders};
 pub struct TaskBoard {
     view: Arc<ArcSwap<TaskManagerView>>,
     changes: Arc<watch::Sender<u64>>,
+    roll: RollBoard,
 }
 
 impl Default for TaskBoard {
@@ -40,6 +42,7 @@ impl Default for TaskBoard {
         TaskBoard {
             view: Arc::new(ArcSwap::from_pointee(TaskManagerView::default())),
             changes: Arc::new(watch::Sender::new(0)),
+            roll: RollBoard::default(),
         }
     }
 }
@@ -53,6 +56,11 @@ impl TaskBoard {
     /// Counts the changes of open tasks, of their rates and of leadership: a long poll waits on it.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// Where the hosts on record are shown.
+    pub fn roll(&self) -> &RollBoard {
+        &self.roll
     }
 
     /// Shows a new view. Only progress and figures of hosts changing wakes nobody.

@@ -225,7 +225,7 @@ impl Plot {
             names.clone(),
             clock.clone(),
             journal.clone(),
-            Collaborators { look_up, refresh, arrived },
+            Collaborators { look_up, refresh: refresh.into(), arrived: arrived.into() },
             board.clone(),
         );
         let manager = match &self.badge {

@@ -56,8 +56,8 @@ pub async fn list(
 }
 
 /// Everything that is known of files, as it stands while one page is made.
-struct Shelf<'a> {
-    standing: Standing<'a>,
+struct Shelf {
+    standing: Standing,
     /// Hot files that have no grade; they come first.
     ungraded: Vec<FileId>,
     hits: HashMap<FileId, u32>,
@@ -66,8 +66,8 @@ struct Shelf<'a> {
     all_old: bool,
 }
 
-impl<'a> Shelf<'a> {
-    fn new(state: &'a NodeState) -> Self {
+impl Shelf {
+    fn new(state: &NodeState) -> Self {
         let standing = Standing::new(state);
         let Standing { catalog, tasks, .. } = &standing;
         let ranked = |file: &FileId| catalog.ranking.as_ref().and_then(|all| all.rank(*file));

@@ -34,8 +34,8 @@ pub fn write(sheet: &mut Sheet<'_>, actors: &Wiring) -> fmt::Result {
     let of_heartbeat: HashMap<_, _> = beats.hosts.iter().map(|one| (one.host, &**one)).collect();
     let of_tasks: HashMap<_, _> = tasks.hosts.iter().map(|one| (one.host, one)).collect();
     let copies = copies_of(&tasks);
-    let hosts: Vec<Shown<'_>> = actors
-        .hosts
+    let present = actors.hosts.present();
+    let hosts: Vec<Shown<'_>> = present
         .iter()
         .map(|(host, actor)| {
             let (serving, fetching) = copies.get(host).copied().unwrap_or_default();

@@ -147,6 +147,13 @@ impl Planner {
         self.candidates.set_stale();
     }
 
+    /// Looks at everything again before the next round, and at every master: the settings changed,
+    /// and with them perhaps where masters are.
+    pub fn forget_looks(&mut self) {
+        self.looks = Looks::default();
+        self.candidates.set_stale();
+    }
+
     /// How many files are graded, want a copy, and are too big for every destination.
     pub fn counts(&self) -> (usize, u64, u64) {
         let too_big = self.candidates.parking().count(Skip::TooBig);
