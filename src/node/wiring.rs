@@ -102,8 +102,11 @@ impl Wiring {
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let hosts = HostYard::default();
-        let (task_manager, task_board) = parts.start_task_manager(journal, &catalog, &hosts);
-        let (remover, remover_board) = parts.start_remover(journal, &catalog, &hosts, &task_board);
+        let remover_board = RemoverBoard::default();
+        let (task_manager, task_board) =
+            parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
+        let remover =
+            parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
@@ -280,8 +283,8 @@ impl Parts {
         catalog: &Supervised<Catalog>,
         hosts: &HostYard,
         tasks: &TaskBoard,
-    ) -> (Supervised<Remover>, RemoverBoard) {
-        let board = RemoverBoard::default();
+        board: &RemoverBoard,
+    ) -> Supervised<Remover> {
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let journal = journal.clone();
         let collaborators = remover::Collaborators {
@@ -292,13 +295,12 @@ impl Parts {
         };
         let shown = board.clone();
         let supervision = self.supervision("remover", Wiring::join_remover);
-        let actor = Supervised::start(supervision, move || {
+        Supervised::start(supervision, move || {
             let settings = settings::remover(&live.now().config);
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             Remover::new(settings, names, clock, journal, collaborators, shown.clone())
-        });
-        (actor, board)
+        })
     }
 
     fn start_task_manager(
@@ -306,6 +308,7 @@ impl Parts {
         journal: &Journal,
         catalog: &Supervised<Catalog>,
         hosts: &HostYard,
+        removals: &RemoverBoard,
     ) -> (Supervised<TaskManager>, TaskBoard) {
         let view = TaskBoard::default();
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
@@ -314,6 +317,7 @@ impl Parts {
             look_up: catalog.route(),
             refresh: hosts.routes(),
             arrived: hosts.routes(),
+            removals: removals.clone(),
         };
         let (shown, badge) = (view.clone(), self.badge.clone());
         // Who tells it of hosts is told of it once it knows them: see `roll`.

@@ -72,6 +72,7 @@ use crate::clock::{Clock, Millis};
 use crate::journal::{Journal, Piece, Seat};
 use crate::manager::ManagerBadge;
 use crate::names::NameTable;
+use crate::remover::RemoverBoard;
 use crate::supervision::Route;
 
 /// Whom the TaskManager asks and tells.
@@ -83,6 +84,8 @@ pub struct Collaborators {
     pub refresh: HostRoutes<Refresh>,
     /// Each destination's CfwWorker, to tell of copies that arrived.
     pub arrived: HostRoutes<CopyArrived>,
+    /// What the Remover shows: what it takes from hosts.
+    pub removals: RemoverBoard,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
