@@ -10,6 +10,11 @@
 //! | `GET /api/v1/files?limit=&cursor=&prefix=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
+//! | `GET /api/v1/removals` | [`RemovalsView`] |
+//! | `POST /api/v1/removals` | 202; all copies are looked at now |
+//! | `GET /api/v1/pins?limit=&cursor=` | [`Page`] of [`PinView`], by name |
+//! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
+//! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //!
 //! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
@@ -25,6 +30,7 @@ mod file;
 mod host;
 mod page;
 mod plan;
+mod removal;
 mod status;
 mod task;
 
@@ -33,5 +39,6 @@ pub use file::{FileState, FileView};
 pub use host::{BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, HostView};
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
+pub use removal::{Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub use task::{StateFilter, TaskView};
