@@ -1,14 +1,15 @@
 //! The role of a node: builds the actors, wires them, stops them in order.
 
+mod host_yard;
+mod live;
+mod roll;
 mod settings;
 mod wiring;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
-use reelyard_actors::cfw_worker::http_client;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, Leadership, NoPeers, OpenError};
@@ -20,8 +21,10 @@ use tokio::time::timeout;
 
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
+pub use host_yard::{Host, HostYard};
+pub use live::{InForce, Live};
 pub use settings::journal_dir;
-pub use wiring::{Host, Wiring};
+pub use wiring::Wiring;
 
 /// Why a node does not start.
 #[derive(Debug, thiserror::Error)]
@@ -58,24 +61,22 @@ impl Node {
             listener.local_addr().map_err(|error| NodeError::Listen(config.listen, error))?;
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
-        let calls = http_client(&settings::calls(&config))?;
-        let pieces = [PieceId::Tasks];
+        let live = Live::new(config.clone())?;
+        let pieces = [PieceId::Tasks, PieceId::Removals];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
-        let actors = Wiring::start(&config, &journal, calls, &names, &clock);
-        settle(&journal, &actors, config.journal.election_max * 5).await;
+        let actors = Wiring::start(&live, &journal, &names, &clock);
+        settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
         let state = NodeState {
             started: clock.now(),
             clock,
             names,
             node_id: config.node_id.get(),
-            token: config.token.clone(),
-            ignore_prefixes: settings::tasks(&config).ignore_prefixes,
+            live,
             journal: journal.clone(),
             actors: Arc::clone(&actors),
             stopping: stopping.subscribe(),
-            ungraded_hot: config.catalog.ungraded_hot,
         };
         let server = http::serve(listener, &config.http, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
@@ -100,14 +101,20 @@ impl Node {
 }
 
 /// Waits until somebody leads: then what the journal holds is applied here, and nobody is told of
-/// a yard without tasks that has some. Not for ever: a node without a quorum serves too, and says
-/// that it is not ready.
-async fn settle(journal: &Journal, actors: &Wiring, patience: Duration) {
-    let mut leadership = journal.leadership();
-    let settled = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Nobody));
-    if let Ok(Ok(_)) = timeout(patience, settled).await {
+/// a yard without tasks that has some, or without its hosts. Not for ever: a node without a quorum
+/// serves too, and says that it is not ready.
+async fn settle(journal: &Journal, actors: &Wiring, config: &NodeConfig) {
+    let settled = async {
+        let mut leadership = journal.leadership();
+        let led = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Nobody));
+        let leads = led.await.is_ok_and(|led| led.epoch().is_some());
         // Answered once the TaskManager has shown what was applied before. One that restarts just
         // now shows it a moment later.
         let _ = actors.task_manager.ask(CheckNow).await;
-    }
+        if leads {
+            actors.hosts.has(config.yard().into_iter().map(|(host, _)| host)).await;
+        }
+    };
+    // Whatever is missing then comes later.
+    let _ = timeout(config.journal.election_max * 5, settled).await;
 }

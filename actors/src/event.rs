@@ -14,6 +14,8 @@ use crate::clock::Millis;
 pub enum PieceId {
     /// Owned by the TaskManager.
     Tasks = 1,
+    /// Owned by the Remover.
+    Removals = 2,
     /// A counter and a list of texts, for tests of the journal itself.
     Probe = 255,
 }
@@ -35,6 +37,7 @@ impl TryFrom<u8> for PieceId {
     fn try_from(number: u8) -> Result<Self, UnknownPiece> {
         match number {
             1 => Ok(PieceId::Tasks),
+            2 => Ok(PieceId::Removals),
             255 => Ok(PieceId::Probe),
             other => Err(UnknownPiece(other)),
         }

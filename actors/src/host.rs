@@ -94,6 +94,51 @@ impl HostRole {
     }
 }
 
+/// What an operator wants of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostMode {
+    /// It takes part.
+    #[default]
+    Active,
+    /// It gets no new copies and gives none, what it has under way is finished, and what it holds is
+    /// to be placed elsewhere.
+    Draining,
+    /// Nothing is asked of it: its silence is no failure.
+    Maintenance,
+}
+
+/// A text that names no mode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" is no mode of a host: active, draining or maintenance is wanted")]
+pub struct BadHostMode {
+    /// What was given.
+    pub text: String,
+}
+
+impl FromStr for HostMode {
+    type Err = BadHostMode;
+
+    fn from_str(text: &str) -> Result<Self, BadHostMode> {
+        match text {
+            "active" => Ok(HostMode::Active),
+            "draining" => Ok(HostMode::Draining),
+            "maintenance" => Ok(HostMode::Maintenance),
+            _ => Err(BadHostMode { text: text.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for HostMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            HostMode::Active => "active",
+            HostMode::Draining => "draining",
+            HostMode::Maintenance => "maintenance",
+        })
+    }
+}
+
 /// What program answers at a host's address, as far as is known.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
@@ -156,6 +201,15 @@ mod tests {
         for bad in ["localhost:80", "127.0.0.1", "127.0.0.1:0", "", "127.0.0.1:99999"] {
             assert!(bad.parse::<HostAddr>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_mode_is_read_as_it_is_written() {
+        for mode in [HostMode::Active, HostMode::Draining, HostMode::Maintenance] {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+            assert_eq!(serde_json::to_string(&mode).unwrap(), format!("\"{mode}\""));
+        }
+        assert!("Draining".parse::<HostMode>().is_err());
     }
 
     #[test]

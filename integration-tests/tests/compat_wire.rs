@@ -106,6 +106,7 @@ fn task(id: i64, state: TaskState) -> Task {
         reason: None,
         blame: None,
         hash: None,
+        asked_by: None,
     }
 }
 
@@ -312,6 +313,7 @@ async fn the_dashboards_show_their_tables() {
         Arc::new(HostBeats {
             host: addr.parse().unwrap(),
             health,
+            in_maintenance: false,
             changed: None,
             checked,
             last_answer: None,

@@ -40,7 +40,7 @@ async fn frozen_hosts_delay_nobody_and_come_back() {
     supervisor.send(Subscribe { to: addr.recipient() }).await.unwrap();
     for host in &hosts {
         let probe = worker_of(host.addr()).recipient();
-        supervisor.send(AddHost { host: host.addr(), probe }).await.unwrap();
+        supervisor.send(AddHost { host: host.addr(), probe, in_maintenance: false }).await.unwrap();
     }
 
     // The one that answers is known to be up while the others are still being waited for.

@@ -10,8 +10,9 @@ use reelyard_actors::cfw_worker::{AskFailure, Probe};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::heartbeat::{
-    AddHost, CheckNow, Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor,
-    HeartbeatView, HeartbeatViewHandle, ProbeDue, RemoveHost, Subscribe,
+    AddHost, ChangeSettings, CheckNow, Health, HealthChanged, HeartbeatSettings,
+    HeartbeatSupervisor, HeartbeatView, HeartbeatViewHandle, ProbeDue, RemoveHost, SetMaintenance,
+    Subscribe,
 };
 use reelyard_actors::host::HostAddr;
 use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
@@ -88,7 +89,7 @@ impl Yard {
         let (sender, receiver) = mpsc::unbounded_channel();
         let probe = Prober(sender).start().recipient();
         let host: HostAddr = host.parse().unwrap();
-        self.supervisor.send(AddHost { host, probe }).await.unwrap();
+        self.supervisor.send(AddHost { host, probe, in_maintenance: false }).await.unwrap();
         (host, Probes(receiver))
     }
 
@@ -202,4 +203,61 @@ async fn who_subscribes_later_is_told_what_is_known() {
     let known = told.next().await;
     assert_eq!((known.host, known.from, known.to), (host, Health::Unknown, Health::Up));
     assert!(told.already().is_none());
+}
+
+#[actix::test]
+async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
+    let mut yard = Yard::new().await;
+    let (host, mut probes) = yard.add("10.0.0.21:8888").await;
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+    assert_eq!(yard.next_round().await, 1);
+    let late = probes.next().await;
+    let set = |on| yard.supervisor.send(SetMaintenance { host, on });
+    set(true).await.unwrap();
+    set(true).await.unwrap();
+    let HealthChanged { from, to, .. } = yard.told.next().await;
+    assert_eq!((from, to), (Health::Up, Health::Unknown));
+    // What was asked before counts for nothing.
+    late.send(Err(AskFailure::TimedOut(Duration::from_secs(2)))).unwrap();
+    for _ in 0..5 {
+        assert_eq!(yard.next_round().await, 0);
+    }
+    assert_eq!(yard.supervisor.send(CheckNow { host: Some(host) }).await.unwrap(), 0);
+    let shown = yard.view.load().hosts[0].clone();
+    assert_eq!((shown.health, shown.in_maintenance), (Health::Unknown, true));
+    // The end of it is a probe at once.
+    yard.supervisor.send(SetMaintenance { host, on: false }).await.unwrap();
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+    assert!(!yard.view.load().hosts[0].in_maintenance);
+}
+
+#[actix::test]
+async fn a_host_that_is_added_in_maintenance_waits_for_its_end() {
+    let mut yard = Yard::new().await;
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let probe = Prober(sender).start().recipient();
+    let host: HostAddr = "10.0.0.21:8888".parse().unwrap();
+    yard.supervisor.send(AddHost { host, probe, in_maintenance: true }).await.unwrap();
+    assert_eq!(yard.next_round().await, 0);
+    yard.supervisor.send(SetMaintenance { host, on: false }).await.unwrap();
+    Probes(receiver).answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+}
+
+#[actix::test]
+async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
+    let mut yard = Yard::new().await;
+    let (host, mut probes) = yard.add("10.0.0.21:8888").await;
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+    let rhythm = Rhythm { interval: Duration::from_secs(1), jitter: 0.0 };
+    let thresholds = Thresholds { down_after: 1, ..Thresholds::default() };
+    let settings = HeartbeatSettings { rhythm, thresholds, ..HeartbeatSettings::default() };
+    yard.supervisor.send(ChangeSettings(settings)).await.unwrap();
+    yard.clock.advance(Duration::from_secs(1));
+    assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 1);
+    probes.miss().await;
+    assert_eq!(yard.next_change().await, (host, Health::Up, Health::Down));
 }

@@ -11,7 +11,6 @@ use actix_web::{App, HttpServer, web};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
-use reelyard_actors::token::SharedToken;
 use tokio::sync::watch;
 
 use super::compat::{self, CompatState};
@@ -19,7 +18,7 @@ use super::file_table::RankedFiles;
 use super::metrics::requests::{self, RequestCounts};
 use super::{api, auth, health, metrics};
 use crate::config::HttpSettings;
-use crate::node::Wiring;
+use crate::node::{Live, Wiring};
 
 /// How long stopping waits for answers under way.
 const STOP_PATIENCE_SECONDS: u64 = 5;
@@ -39,12 +38,8 @@ pub struct NodeState {
     pub names: NameTable,
     /// The number of this node.
     pub node_id: u64,
-    /// Needed for every call of the API, if there is one.
-    pub token: Option<SharedToken>,
-    /// Names that begin so are left alone.
-    pub ignore_prefixes: Vec<Vec<u8>>,
-    /// Whether hot files without a grade are copied.
-    pub ungraded_hot: bool,
+    /// The configuration in force.
+    pub live: Live,
     /// The journal.
     pub journal: Journal,
     /// The actors, for their views and mailboxes.
@@ -152,7 +147,7 @@ async fn with_token(
     next: Next<impl MessageBody>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
     if let Some(state) = request.app_data::<web::Data<NodeState>>() {
-        auth::check(request.request(), state.token.as_ref())?;
+        auth::check(request.request(), state.live.now().config.token.as_ref())?;
     }
     next.call(request).await
 }

@@ -1,20 +1,23 @@
 //! The actors of a node, and who tells whom.
 //!
 //! ```text
-//! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager
-//! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager
-//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager
+//! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager, Remover
+//! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager, Remover
+//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager, Remover
 //! HeartbeatSupervisor --- Probe ------------------------------------------> CfwWorker
-//! TaskManager ----------- LookUpMasters ----------------------------------> Catalog
+//! TaskManager, Remover -- LookUpMasters ----------------------------------> Catalog
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
+//! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
 //! ```
+//!
+//! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`roll`).
 //!
 //! An actor that panicked is another one after its restart: it is subscribed, or subscribes
 //! others, anew (`joined`). Views stay where they are: every incarnation publishes to the same
-//! place.
+//! place, and goes by the configuration in force then.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use reelyard_actors::catalog::view::CatalogView;
@@ -26,11 +29,14 @@ use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
+use reelyard_actors::remover::{self, Remover, RemoverBoard};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
+use tokio::task::JoinHandle;
 
+use super::host_yard::{Host, HostYard};
+use super::live::Live;
 use super::settings;
-use crate::config::NodeConfig;
 
 /// The actors of a node.
 pub struct Wiring {
@@ -42,27 +48,24 @@ pub struct Wiring {
     pub task_manager: Supervised<TaskManager>,
     /// What the TaskManager shows of itself.
     pub task_board: TaskBoard,
+    /// Removes copies.
+    pub remover: Supervised<Remover>,
+    /// What the Remover shows of itself.
+    pub remover_board: RemoverBoard,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
     pub heartbeat_view: HeartbeatViewHandle,
     /// Calls the hosts, one actor each.
-    pub hosts: BTreeMap<HostAddr, Host>,
-}
-
-/// The actor of one host.
-pub struct Host {
-    /// What the host is for.
-    pub role: HostRole,
-    /// Calls it.
-    pub worker: Supervised<CfwWorker>,
-    /// What is known of it.
-    pub view: HostViewHandle,
+    pub hosts: HostYard,
+    pub(super) parts: Parts,
+    /// Follows the hosts on record.
+    following: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The actors once all are started: what a restarted one is joined to.
 #[derive(Clone, Default)]
-struct Others(Arc<OnceLock<std::sync::Weak<Wiring>>>);
+struct Others(Arc<OnceLock<Weak<Wiring>>>);
 
 impl Others {
     /// What is done with every incarnation of an actor. The first ones start before all others are
@@ -73,7 +76,7 @@ impl Others {
     ) -> Arc<dyn Fn() + Send + Sync> {
         let others = self.clone();
         Arc::new(move || {
-            if let Some(wiring) = others.0.get().and_then(std::sync::Weak::upgrade) {
+            if let Some(wiring) = others.0.get().and_then(Weak::upgrade) {
                 join(&wiring);
             }
         })
@@ -81,108 +84,141 @@ impl Others {
 }
 
 /// What every actor is given.
-struct Parts<'a> {
-    config: &'a NodeConfig,
-    names: &'a NameTable,
-    clock: &'a Clock,
+pub(super) struct Parts {
+    pub(super) live: Live,
+    names: NameTable,
+    clock: Clock,
     badge: ManagerBadge,
     others: Others,
 }
 
 impl Wiring {
-    /// Starts the actors on the present arbiter and joins them.
-    pub fn start(
-        config: &NodeConfig,
-        journal: &Journal,
-        calls: reqwest::Client,
-        names: &NameTable,
-        clock: &Clock,
-    ) -> Arc<Self> {
-        let badge = ManagerBadge::of_node(config.node_id.get());
-        let parts = Parts { config, names, clock, badge, others: Others::default() };
+    /// Starts the actors on the present arbiter and joins them. Those of the hosts come as soon as
+    /// it is known which hosts there are.
+    pub fn start(live: &Live, journal: &Journal, names: &NameTable, clock: &Clock) -> Arc<Self> {
+        let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
+        let badge = ManagerBadge::of_node(live.now().config.node_id.get());
+        let parts = Parts { live, names, clock, badge, others: Others::default() };
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
-        let start_host = |(host, role)| (host, parts.start_host(host, role, calls.clone()));
-        let hosts: BTreeMap<HostAddr, Host> = config.yard().into_iter().map(start_host).collect();
-        let (task_manager, task_board) = parts.start_task_manager(journal, &catalog, &hosts);
+        let hosts = HostYard::default();
+        let remover_board = RemoverBoard::default();
+        let (task_manager, task_board) =
+            parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
+        let remover = parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
+        let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
             catalog_view,
             task_manager,
             task_board,
+            remover,
+            remover_board,
             heartbeat,
             heartbeat_view,
             hosts,
+            parts,
+            following: Mutex::default(),
         });
         // Set once, here: an actor that restarts from now on joins itself.
-        let _ = parts.others.0.set(Arc::downgrade(&wiring));
-        wiring.join_task_manager();
-        wiring.join_heartbeat();
+        let _ = others.0.set(Arc::downgrade(&wiring));
+        wiring.join_catalog();
+        let following = super::roll::follow(Arc::downgrade(&wiring), &wiring.task_board);
+        *wiring.following() = Some(actix_rt::spawn(following));
         wiring
     }
 
     /// Stops whoever decides or calls hosts; what they committed is the journal's.
     pub async fn stop(&self) {
+        if let Some(following) = self.following().take() {
+            following.abort();
+        }
         self.task_manager.stop().await;
+        self.remover.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
-        for host in self.hosts.values() {
+        for host in self.hosts.present().values() {
             host.worker.stop().await;
         }
     }
 
     /// How every actor is.
     pub fn statuses(&self) -> Vec<SupervisionStatus> {
-        let alone = [self.catalog.status(), self.heartbeat.status(), self.task_manager.status()];
-        let hosts = self.hosts.values().map(|host| host.worker.status());
+        let alone = [
+            self.catalog.status(),
+            self.heartbeat.status(),
+            self.task_manager.status(),
+            self.remover.status(),
+        ];
+        let hosts = self.hosts.present();
+        let hosts = hosts.values().map(|host| host.worker.status());
         alone.into_iter().chain(hosts).collect()
     }
 
-    /// Everybody tells the TaskManager.
-    fn join_task_manager(&self) {
+    /// Everybody tells the Remover. Whoever is told already is told what is known once more.
+    fn join_remover(&self) {
         self.join_catalog();
         self.subscribe_to_heartbeat();
-        for host in self.hosts.values() {
+        for host in self.hosts.present().values() {
             self.join_host(host);
         }
     }
 
+    /// The Catalog tells those who decide, the TaskManager and the Remover, and knows the
+    /// destinations.
     fn join_catalog(&self) {
-        let task_manager = self.task_manager.addr();
+        let (task_manager, remover) = (self.task_manager.addr(), self.remover.addr());
         self.catalog.addr().do_send(catalog::Subscribe(catalog::Subscribers {
-            ranking: vec![task_manager.clone().recipient()],
-            rising: vec![task_manager.clone().recipient()],
-            masters: vec![task_manager.recipient()],
+            ranking: vec![task_manager.clone().recipient(), remover.clone().recipient()],
+            rising: vec![task_manager.clone().recipient(), remover.clone().recipient()],
+            masters: vec![task_manager.recipient(), remover.recipient()],
         }));
+        self.tell_destinations();
     }
 
-    /// The HeartbeatSupervisor probes every host, and tells the TaskManager.
+    pub(super) fn tell_destinations(&self) {
+        let hosts = self.hosts.present();
+        let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
+        let ips = destinations.map(|(addr, _)| addr.ip()).collect();
+        self.catalog.addr().do_send(catalog::SetDestinations { ips });
+    }
+
+    /// The HeartbeatSupervisor probes every host, and tells those who decide.
     fn join_heartbeat(&self) {
-        for (addr, host) in &self.hosts {
+        for (addr, host) in self.hosts.present().iter() {
             self.probe(*addr, host);
         }
         self.subscribe_to_heartbeat();
     }
 
-    fn subscribe_to_heartbeat(&self) {
-        let to = self.task_manager.addr().recipient();
-        self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
+    pub(super) fn subscribe_to_heartbeat(&self) {
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
+            self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
+        }
     }
 
-    fn probe(&self, host: HostAddr, actor: &Host) {
+    pub(super) fn probe(&self, host: HostAddr, actor: &Host) {
         let probe = actor.worker.addr().recipient();
-        self.heartbeat.addr().do_send(AddHost { host, probe });
+        let in_maintenance = actor.in_maintenance();
+        self.heartbeat.addr().do_send(AddHost { host, probe, in_maintenance });
     }
 
-    fn join_host(&self, host: &Host) {
-        let to = self.task_manager.addr().recipient();
-        host.worker.addr().do_send(cfw_worker::Subscribe { to });
-        let to = self.task_manager.addr().recipient();
-        host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
+    pub(super) fn join_host(&self, host: &Host) {
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
+            host.worker.addr().do_send(cfw_worker::Subscribe { to });
+        }
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
+            host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
+        }
+    }
+
+    fn following(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
+        // Nothing in here can panic half-way through a change.
+        self.following.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Parts<'_> {
+impl Parts {
     fn supervision(
         &self,
         name: &str,
@@ -193,13 +229,13 @@ impl Parts<'_> {
 
     fn start_catalog(&self) -> (Supervised<Catalog>, Arc<ArcSwap<CatalogView>>) {
         let view = Arc::<ArcSwap<CatalogView>>::default();
-        let (settings, names, clock) =
-            (settings::catalog(self.config), self.names.clone(), self.clock.clone());
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let shown = view.clone();
         let actor =
             Supervised::start(self.supervision("catalog", Wiring::join_catalog), move || {
                 let nobody = catalog::Subscribers::default();
-                Catalog::new(settings.clone(), names.clone(), clock.clone(), nobody)
+                let settings = settings::catalog(&live.now().config);
+                Catalog::new(settings, names.clone(), clock.clone(), nobody)
                     .publishing_to(shown.clone())
             });
         (actor, view)
@@ -207,56 +243,90 @@ impl Parts<'_> {
 
     fn start_heartbeat(&self) -> (Supervised<HeartbeatSupervisor>, HeartbeatViewHandle) {
         let view = HeartbeatViewHandle::default();
-        let (settings, clock) = (settings::heartbeat(self.config), self.clock.clone());
+        let (live, clock) = (self.live.clone(), self.clock.clone());
         let shown = view.clone();
         let supervision = self.supervision("heartbeat", Wiring::join_heartbeat);
         let actor = Supervised::start(supervision, move || {
+            let settings = settings::heartbeat(&live.now().config);
             HeartbeatSupervisor::new(settings, clock.clone()).publishing_to(shown.clone())
         });
         (actor, view)
     }
 
-    fn start_host(&self, addr: HostAddr, role: HostRole, calls: reqwest::Client) -> Host {
+    pub(super) fn start_host(&self, addr: HostAddr, role: HostRole, in_maintenance: bool) -> Host {
         let view = HostViewHandle::new(ArcSwap::from_pointee(HostView::unasked(addr, role)));
-        let (settings, names, clock) =
-            (settings::calls(self.config), self.names.clone(), self.clock.clone());
-        let shown = view.clone();
-        let badge = self.badge.clone();
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
+        let (shown, badge) = (view.clone(), self.badge.clone());
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
-            if let Some(host) = wiring.hosts.get(&addr) {
-                wiring.probe(addr, host);
-                wiring.join_host(host);
+            if let Some(host) = wiring.hosts.get(addr) {
+                wiring.probe(addr, &host);
+                wiring.join_host(&host);
             }
         });
+        let in_maintenance = Arc::new(AtomicBool::new(in_maintenance));
+        let rests = Arc::clone(&in_maintenance);
         let worker = Supervised::start(supervision, move || {
-            let (settings, calls) = (settings.clone(), calls.clone());
+            let in_force = live.now();
+            let (settings, calls) = (settings::calls(&in_force.config), in_force.calls.clone());
             CfwWorker::new(addr, role, settings, calls, names.clone(), clock.clone())
                 .publishing_to(shown.clone())
                 .speaking_as(badge.clone())
+                .in_maintenance(rests.load(Ordering::Relaxed))
         });
-        Host { role, worker, view }
+        Host { role, worker, view, in_maintenance }
+    }
+
+    fn start_remover(
+        &self,
+        journal: &Journal,
+        catalog: &Supervised<Catalog>,
+        hosts: &HostYard,
+        tasks: &TaskBoard,
+        board: &RemoverBoard,
+    ) -> Supervised<Remover> {
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
+        let journal = journal.clone();
+        let collaborators = remover::Collaborators {
+            look_up: catalog.route(),
+            refresh: hosts.routes(),
+            delete: hosts.routes(),
+            tasks: tasks.clone(),
+        };
+        let shown = board.clone();
+        let supervision = self.supervision("remover", Wiring::join_remover);
+        Supervised::start(supervision, move || {
+            let settings = settings::remover(&live.now().config);
+            let (names, clock) = (names.clone(), clock.clone());
+            let (journal, collaborators) = (journal.clone(), collaborators.clone());
+            Remover::new(settings, names, clock, journal, collaborators, shown.clone())
+        })
     }
 
     fn start_task_manager(
         &self,
         journal: &Journal,
         catalog: &Supervised<Catalog>,
-        hosts: &BTreeMap<HostAddr, Host>,
+        hosts: &HostYard,
+        removals: &RemoverBoard,
     ) -> (Supervised<TaskManager>, TaskBoard) {
         let view = TaskBoard::default();
-        let (settings, yard) = (settings::tasks(self.config), settings::hosts(self.config));
-        let (names, clock, journal) = (self.names.clone(), self.clock.clone(), journal.clone());
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
+        let journal = journal.clone();
         let collaborators = Collaborators {
             look_up: catalog.route(),
-            refresh: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
-            arrived: hosts.iter().map(|(addr, host)| (*addr, host.worker.route())).collect(),
+            refresh: hosts.routes(),
+            arrived: hosts.routes(),
+            removals: removals.clone(),
         };
         let (shown, badge) = (view.clone(), self.badge.clone());
-        let supervision = self.supervision("task_manager", Wiring::join_task_manager);
+        // Who tells it of hosts is told of it once it knows them: see `roll`.
+        let supervision = self.supervision("task_manager", Wiring::join_catalog);
         let actor = Supervised::start(supervision, move || {
-            let (settings, yard, names) = (settings.clone(), yard.clone(), names.clone());
-            let (clock, journal, collaborators) =
-                (clock.clone(), journal.clone(), collaborators.clone());
+            let in_force = live.now();
+            let (settings, yard) =
+                (settings::tasks(&in_force.config), settings::hosts(&in_force.config));
+            let (names, clock) = (names.clone(), clock.clone());
+            let (journal, collaborators) = (journal.clone(), collaborators.clone());
             TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
                 .speaking_as(badge.clone())
         });

@@ -33,6 +33,8 @@ pub struct Lane<B> {
     what: &'static str,
     /// None while a job has it.
     bench: Option<B>,
+    /// Counts the benches that took the place of another.
+    life: u64,
     /// When the last look began.
     begun: Millis,
     /// The same, by the machine's running time.
@@ -51,6 +53,7 @@ impl<B> Lane<B> {
         Lane {
             what,
             bench: Some(bench),
+            life: 0,
             begun: Millis::default(),
             begun_at: None,
             stirred: false,
@@ -94,9 +97,27 @@ impl<B> Lane<B> {
         self.stirred
     }
 
-    /// A look ended.
-    pub fn end(&mut self, bench: B) {
+    /// Which bench it is: what ends a look of an earlier one counts for nothing.
+    pub fn life(&self) -> u64 {
+        self.life
+    }
+
+    /// A look ended. False if the bench has lost its place meanwhile.
+    pub fn end(&mut self, bench: B, life: u64) -> bool {
+        let is_present = life == self.life;
+        if is_present {
+            self.bench = Some(bench);
+        }
+        is_present
+    }
+
+    /// Another bench takes the place of the present one, also while a job has that. Those who wait
+    /// for a look wait for one of the new bench.
+    pub fn replace(&mut self, bench: B) {
         self.bench = Some(bench);
+        self.life += 1;
+        self.stirred = false;
+        self.next.append(&mut self.waiting);
     }
 
     /// Answers those who waited, once what the look found was told. True if others have asked
@@ -134,11 +155,11 @@ mod tests {
         let bench = lane.begin(NOON).unwrap();
         assert!(lane.begin(NOON).is_none() && lane.idle().is_none());
         let mut late = lane.ask();
-        lane.end(bench);
+        assert!(lane.end(bench, 0));
         assert!(lane.answer());
         assert_eq!((early.try_recv().is_ok(), late.try_recv().is_ok()), (true, false));
         let bench = lane.begin(NOON).unwrap();
-        lane.end(bench);
+        assert!(lane.end(bench, 0));
         assert!(!lane.answer());
         assert!(late.try_recv().is_ok());
     }
@@ -152,12 +173,26 @@ mod tests {
         let bench = lane.begin(NOON).unwrap();
         let begun = lane.begun_at.unwrap();
         assert_eq!(lane.stir(begun), None, "the end of the look tells");
-        lane.end(bench);
+        assert!(lane.end(bench, 0));
         assert!(lane.is_stirred());
         assert_eq!(lane.rest(begun + GAP / 4), GAP * 3 / 4);
         assert_eq!(lane.rest(begun + GAP), Duration::ZERO);
         lane.begin(NOON).unwrap();
         assert!(!lane.is_stirred());
+    }
+
+    #[test]
+    fn a_look_of_a_bench_that_lost_its_place_counts_for_nothing() {
+        let mut lane = Lane::new("a bench", "old");
+        let mut asked = lane.ask();
+        let (old, life) = (lane.begin(NOON).unwrap(), lane.life());
+        lane.replace("new");
+        assert!(!lane.end(old, life));
+        assert!(asked.try_recv().is_err());
+        let (new, life) = (lane.begin(NOON).unwrap(), lane.life());
+        assert_eq!(new, "new");
+        assert!(lane.end(new, life) && !lane.answer());
+        assert!(asked.try_recv().is_ok());
     }
 
     #[test]
@@ -168,7 +203,7 @@ mod tests {
         let bench = lane.begin(NOON).unwrap();
         assert_eq!(lane.problem(NOON), None);
         assert!(lane.problem(late).unwrap().starts_with("a look at a mount does not end"));
-        lane.end(bench);
+        assert!(lane.end(bench, 0));
         assert_eq!(lane.problem(late), None);
     }
 }

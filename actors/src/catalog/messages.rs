@@ -1,5 +1,7 @@
 //! The face of the Catalog: what it tells its subscribers.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use actix::{Message, Recipient};
@@ -7,6 +9,7 @@ use actix::{Message, Recipient};
 use super::masters::Masters;
 use super::ranking::Ranking;
 use super::rising::RisingHits;
+use super::settings::CatalogSettings;
 use crate::clock::Millis;
 use crate::names::FileId;
 
@@ -41,6 +44,20 @@ pub struct Subscribers {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Subscribe(pub Subscribers);
+
+/// Reads the inputs by these settings from now on. What was read last stays in use until they are
+/// read; `destination_ips` is [`SetDestinations`]' to change.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeSettings(pub CatalogSettings);
+
+/// These are the destinations' addresses from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SetDestinations {
+    /// Every one.
+    pub ips: BTreeSet<IpAddr>,
+}
 
 /// A kind of input that is looked at by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! of an input that cannot be read.
 
 mod address_lists;
+mod change_settings;
 pub mod event_log;
 pub mod event_row;
 mod followed_day;
@@ -68,6 +69,8 @@ pub struct Catalog {
     event_log: Option<Lane<EventLog>>,
     /// Bounds the look-ups of masters under way.
     look_ups: Arc<Semaphore>,
+    /// Ends the looks that come by themselves.
+    polling: Option<SpawnHandle>,
     /// Ends the sleep until hits leave the window.
     expiry: Option<SpawnHandle>,
     /// Ends the sleep until a file that is being written may have settled.
@@ -100,6 +103,7 @@ impl Catalog {
             ),
             event_log: log,
             look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
+            polling: None,
             expiry: None,
             settling: None,
             overflows: [0; 3],
@@ -124,6 +128,19 @@ impl Catalog {
         self
     }
 
+    /// Looks at everything once in a poll interval from now on.
+    fn poll(&mut self, ctx: &mut Context<Self>) {
+        if let Some(polling) = self.polling.take() {
+            ctx.cancel_future(polling);
+        }
+        let poll = self.settings.poll_interval.max(SHORTEST_POLL);
+        self.polling = Some(ctx.run_interval(poll, |catalog, ctx| {
+            catalog.look_at_all(ctx);
+            // Looks that ended are shown when they end; this shows those that do not.
+            catalog.publish();
+        }));
+    }
+
     fn look_at_all(&mut self, ctx: &mut Context<Self>) {
         self.begin_look(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::take_ranking);
         self.begin_look(ctx, |catalog| Some(&mut catalog.source_dirs), Self::take_masters);
@@ -138,15 +155,16 @@ impl Catalog {
         take: fn(&mut Catalog, B::Found, &mut Context<Self>),
     ) {
         let now = self.clock.now();
-        let Some(mut bench) = lane(self).and_then(|lane| lane.begin(now)) else { return };
+        let begun = lane(self).and_then(|lane| Some((lane.begin(now)?, lane.life())));
+        let Some((mut bench, life)) = begun else { return };
         let job = tokio::task::spawn_blocking(move || {
             let found = bench.look(now);
             (bench, found)
         });
         let ended = job.into_actor(self).map(move |ended, catalog, ctx| match ended {
             Ok((bench, found)) => {
-                if let Some(lane) = lane(catalog) {
-                    lane.end(bench);
+                if !lane(catalog).is_some_and(|lane| lane.end(bench, life)) {
+                    return;
                 }
                 catalog.view.looked_at = Some(catalog.clock.now());
                 take(catalog, found, ctx);
@@ -198,8 +216,8 @@ impl Catalog {
         });
     }
 
-    /// Has the kernel tell of changes, from the first look on.
-    fn watch(&mut self, ctx: &mut Context<Self>) {
+    /// Has the kernel tell of changes of these inputs, from the next look on.
+    fn watch(&mut self, ranking: bool, masters: bool, log: bool, ctx: &mut Context<Self>) {
         let to = ctx.address().downgrade();
         let stir = move |input| -> Stir {
             let to = to.clone();
@@ -210,13 +228,13 @@ impl Catalog {
                 }
             })
         };
-        if let Some(files) = self.ranking_inputs.idle() {
+        if let Some(files) = self.ranking_inputs.idle().filter(|_| ranking) {
             files.watch(stir(InputKind::Ranking));
         }
-        if let Some(dirs) = self.source_dirs.idle() {
+        if let Some(dirs) = self.source_dirs.idle().filter(|_| masters) {
             dirs.watch(stir(InputKind::Masters));
         }
-        if let Some(log) = self.event_log.as_mut().and_then(Lane::idle) {
+        if let Some(log) = self.event_log.as_mut().and_then(Lane::idle).filter(|_| log) {
             log.watch(stir(InputKind::EventLog));
         }
     }
@@ -347,15 +365,10 @@ impl Actor for Catalog {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         if self.settings.watch == WatchMode::Auto {
-            self.watch(ctx);
+            self.watch(true, true, true, ctx);
         }
         self.look_at_all(ctx);
-        let poll = self.settings.poll_interval.max(SHORTEST_POLL);
-        ctx.run_interval(poll, |catalog, ctx| {
-            catalog.look_at_all(ctx);
-            // Looks that ended are shown when they end; this shows those that do not.
-            catalog.publish();
-        });
+        self.poll(ctx);
     }
 }
 

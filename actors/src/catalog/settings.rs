@@ -19,7 +19,7 @@ pub enum WatchMode {
 }
 
 /// The inputs of a Catalog and how often it looks at them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogSettings {
     /// grade.info (spec 1.1). Without one the ranking is empty and hitcount.history is not read.
     pub grade_info_file: Option<PathBuf>,
@@ -74,7 +74,7 @@ impl Default for CatalogSettings {
 }
 
 /// Where the event log is and what counts in it (spec 1.3).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLogSettings {
     /// The directory of the files `EventLog[YYYYMMDD].log`.
     pub dir: PathBuf,

@@ -86,6 +86,11 @@ impl Breaker {
         Breaker { settings, seed, in_a_row: [0; 4], trouble: None }
     }
 
+    /// Goes by these settings from now on; a cool-down under way stays as it is.
+    pub fn change_settings(&mut self, settings: BreakerSettings) {
+        self.settings = settings;
+    }
+
     /// How calls stand at `now`.
     pub fn standing(&self, now: Millis) -> CallStanding {
         match &self.trouble {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -66,11 +67,25 @@ pub(super) struct HostClient {
     host: HostAddr,
     settings: CfwWorkerSettings,
     badge: Option<ManagerBadge>,
+    /// Whether no call at all is made, not even one that others of the same look went before.
+    /// Clones share it.
+    resting: Arc<AtomicBool>,
 }
 
 impl HostClient {
     pub fn new(http: Client, host: HostAddr, settings: CfwWorkerSettings) -> Self {
-        HostClient { http, host, settings, badge: None }
+        HostClient { http, host, settings, badge: None, resting: Arc::default() }
+    }
+
+    /// Calls as others are configured to from now on.
+    pub fn change_settings(&mut self, http: Client, settings: CfwWorkerSettings) {
+        self.http = http;
+        self.settings = settings;
+    }
+
+    /// Makes no calls from now on, or makes them again.
+    pub fn rest(&self, on: bool) {
+        self.resting.store(on, Ordering::Relaxed);
     }
 
     /// Tells our workers who calls, from now on.
@@ -81,7 +96,7 @@ impl HostClient {
     /// `HEAD /hb`: only 200 is alive.
     pub async fn probe(&self, timeout: Duration) -> Result<Duration, AskFailure> {
         let begun = Instant::now();
-        match send(self.request(Method::HEAD, "/hb"), timeout).await?.status() {
+        match self.send(self.request(Method::HEAD, "/hb"), timeout).await?.status() {
             StatusCode::OK => Ok(begun.elapsed()),
             other => Err(AskFailure::Status(other.as_u16())),
         }
@@ -91,9 +106,10 @@ impl HostClient {
     /// to answer without it, which no old cfw does.
     pub async fn program(&self) -> Result<(Program, Option<WorkerWord>), AskFailure> {
         let timeout = self.settings.call_timeout;
-        let mut answer = send(self.request(Method::GET, "/info"), timeout).await?;
+        let mut answer = self.send(self.request(Method::GET, "/info"), timeout).await?;
         if answer.status() == StatusCode::UNAUTHORIZED && self.settings.token.is_some() {
-            answer = send(self.with_token(self.request(Method::GET, "/info")), timeout).await?;
+            answer =
+                self.send(self.with_token(self.request(Method::GET, "/info")), timeout).await?;
         }
         match answer.status() {
             StatusCode::NOT_FOUND => Ok((Program { kind: HostKind::Cfw, version: None }, None)),
@@ -150,7 +166,7 @@ impl HostClient {
             None => "/inventory".to_owned(),
         };
         let request = self.with_badge(self.with_token(self.request(Method::GET, &path)));
-        let answer = send(request, self.settings.list_timeout).await?;
+        let answer = self.send(request, self.settings.list_timeout).await?;
         expect_ok(&answer)?;
         let cursor_in = |header: &str| -> Option<InventoryCursor> {
             answer.headers().get(header)?.to_str().ok()?.parse().ok()
@@ -176,7 +192,7 @@ impl HostClient {
         before: Option<Arc<KnownList>>,
     ) -> Result<Answered, AskFailure> {
         let request = self.request(Method::GET, "/files");
-        let answer = send(request, self.settings.list_timeout).await?;
+        let answer = self.send(request, self.settings.list_timeout).await?;
         expect_ok(&answer)?;
         if !tells_its_end(&answer) {
             return Err(AskFailure::Garbled(
@@ -216,7 +232,7 @@ impl HostClient {
     /// `GET /df`.
     pub async fn disk(&self) -> Result<DiskFigures, AskFailure> {
         let timeout = self.settings.call_timeout;
-        let answer = send(self.request(Method::GET, "/df"), timeout).await?;
+        let answer = self.send(self.request(Method::GET, "/df"), timeout).await?;
         expect_ok(&answer)?;
         parse_df(&read(answer, timeout).await?).map_err(garbled)
     }
@@ -233,13 +249,25 @@ impl HostClient {
         if matches!(kind, HostKind::Reelyard { .. }) {
             request = self.with_badge(self.with_token(request));
         }
-        match send(request, self.settings.call_timeout).await?.status() {
+        match self.send(request, self.settings.call_timeout).await?.status() {
             StatusCode::OK => Ok(Deleted::Removed),
             StatusCode::NOT_FOUND => Ok(Deleted::Absent),
             StatusCode::NOT_ACCEPTABLE => Ok(Deleted::Directory),
             StatusCode::PRECONDITION_FAILED => Ok(Deleted::Deposed),
             other => Err(AskFailure::Status(other.as_u16())),
         }
+    }
+
+    /// Sends a request; `timeout` holds for the whole exchange, the body included.
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        timeout: Duration,
+    ) -> Result<Response, AskFailure> {
+        if self.resting.load(Ordering::Relaxed) {
+            return Err(AskFailure::in_maintenance());
+        }
+        request.timeout(timeout).send().await.map_err(|error| failure(error, timeout))
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -260,11 +288,6 @@ impl HostClient {
             None => request,
         }
     }
-}
-
-/// Sends a request; `timeout` holds for the whole exchange, the body included.
-async fn send(request: RequestBuilder, timeout: Duration) -> Result<Response, AskFailure> {
-    request.timeout(timeout).send().await.map_err(|error| failure(error, timeout))
 }
 
 /// Reads a short body.

@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use super::breaker::{CallStanding, CallTrouble};
+use super::settings::CfwWorkerSettings;
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind, HostRole};
@@ -36,6 +37,31 @@ pub enum AskFailure {
     /// It was not asked, as things stand with it.
     #[error("not asked: {0}")]
     NotAsked(String),
+}
+
+impl AskFailure {
+    /// Nothing is asked of a host in maintenance.
+    pub(super) fn in_maintenance() -> Self {
+        AskFailure::NotAsked("it is in maintenance".to_owned())
+    }
+}
+
+/// Asks nothing of the host from now on, or asks again. Calls that are under way come to their end.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SetMaintenance {
+    /// Whether it is in maintenance.
+    pub on: bool,
+}
+
+/// Calls the host as these settings say from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeSettings {
+    /// The settings.
+    pub settings: CfwWorkerSettings,
+    /// A client that was made for them.
+    pub http: reqwest::Client,
 }
 
 /// Asks `HEAD /hb`. Sent by the HeartbeatSupervisor.
@@ -194,7 +220,9 @@ pub struct HostView {
     pub kind: HostKind,
     /// That program's version, when it tells it.
     pub version: Option<String>,
-    /// Whether it answered its last probe; none before the first.
+    /// Whether it is in maintenance: then nothing is asked of it.
+    pub in_maintenance: bool,
+    /// Whether it answered its last probe; none before the first, and in maintenance.
     pub answers: Option<bool>,
     /// How long its last answered probe took, in milliseconds.
     pub latency_ms: Option<u64>,
@@ -230,6 +258,7 @@ impl HostView {
             role,
             kind: HostKind::Unknown,
             version: None,
+            in_maintenance: false,
             answers: None,
             latency_ms: None,
             inventory: None,

@@ -3,7 +3,7 @@
 //! It owns what is known of what the host holds and of its disk. Nothing of it is durable.
 //! What cannot be asked stays as it was last known and is shown with its age: it is never taken
 //! for empty. A host that does not answer its probes is asked nothing else; neither is one whose
-//! calls keep failing ([`breaker`]).
+//! calls keep failing ([`breaker`]). Of a host in maintenance nothing at all is asked.
 
 mod breaker;
 mod client;
@@ -12,8 +12,10 @@ mod deletion;
 pub mod holdings;
 pub mod listing;
 mod look;
+mod maintenance;
 mod messages;
 pub mod old_list;
+mod routes;
 pub mod schedule;
 mod settings;
 
@@ -28,6 +30,7 @@ use tracing::warn;
 pub use breaker::{BreakerSettings, Call, CallStanding, CallTrouble};
 pub use client::http_client;
 pub use messages::*;
+pub use routes::HostRoutes;
 pub use settings::CfwWorkerSettings;
 
 use crate::clock::{Clock, Millis};
@@ -59,6 +62,8 @@ pub struct CfwWorker {
     settings: CfwWorkerSettings,
     client: HostClient,
     program: Program,
+    /// Whether nothing is asked of the host.
+    in_maintenance: bool,
     /// Whether the host answered its last probe, and if not, why; none before the first.
     answers: Option<Result<(), AskFailure>>,
     latency: Option<Duration>,
@@ -114,6 +119,7 @@ impl CfwWorker {
             names,
             client: HostClient::new(http, host, settings.clone()),
             program: Program { kind: HostKind::Unknown, version: None },
+            in_maintenance: false,
             answers: None,
             latency: None,
             breaker: Breaker::new(settings.breaker, conduct::seed(host)),
@@ -154,6 +160,13 @@ impl CfwWorker {
         self
     }
 
+    /// Begins in maintenance, or does not: whoever starts a CfwWorker anew knows which.
+    pub fn in_maintenance(mut self, on: bool) -> Self {
+        self.in_maintenance = on;
+        self.client.rest(on);
+        self
+    }
+
     /// Where its view is found, also after the actor was started.
     pub fn view(&self) -> HostViewHandle {
         self.view.clone()
@@ -161,6 +174,9 @@ impl CfwWorker {
 
     /// Why the host is not to be asked anything but probes now, if so.
     fn not_to_be_asked(&self) -> Option<AskFailure> {
+        if self.in_maintenance {
+            return Some(AskFailure::in_maintenance());
+        }
         match &self.answers {
             Some(Ok(())) => self.left_alone(),
             Some(Err(failure)) => Some(failure.clone()),
@@ -254,6 +270,7 @@ impl CfwWorker {
             role: self.role,
             kind: self.program.kind,
             version: self.program.version.clone(),
+            in_maintenance: self.in_maintenance,
             answers: self.answers.as_ref().map(Result::is_ok),
             latency_ms: self
                 .latency
@@ -285,9 +302,15 @@ impl Handler<Probe> for CfwWorker {
     type Result = ResponseActFuture<Self, Result<Duration, AskFailure>>;
 
     fn handle(&mut self, Probe { timeout }: Probe, _: &mut Context<Self>) -> Self::Result {
+        if self.in_maintenance {
+            return Box::pin(fut::ready(Err(AskFailure::in_maintenance())));
+        }
         let client = self.client.clone();
         let probe = fut::wrap_future::<_, Self>(async move { client.probe(timeout).await });
         Box::pin(probe.map(|outcome, worker, ctx| {
+            if worker.in_maintenance {
+                return Err(AskFailure::in_maintenance());
+            }
             match &outcome {
                 Ok(latency) => {
                     worker.latency = Some(*latency);

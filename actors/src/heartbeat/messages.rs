@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::{Message, Recipient};
 use serde::{Deserialize, Serialize};
 
+use super::HeartbeatSettings;
 use super::health::Beat;
 use crate::cfw_worker::Probe;
 use crate::clock::Millis;
@@ -50,7 +51,25 @@ pub struct AddHost {
     pub host: HostAddr,
     /// Who asks it: its CfwWorker.
     pub probe: Recipient<Probe>,
+    /// Whether it is in maintenance: then it is not asked until that ends.
+    pub in_maintenance: bool,
 }
+
+/// Probes a host no more until maintenance ends, and then at once. In maintenance a host's health is
+/// unknown, whatever it was; a probe that is still under way counts for nothing.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SetMaintenance {
+    /// The host.
+    pub host: HostAddr,
+    /// Whether it is in maintenance.
+    pub on: bool,
+}
+
+/// Probes as these settings say from now on, and judges by them.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeSettings(pub HeartbeatSettings);
 
 /// Watches a host no longer. A probe of it that is still under way counts for nothing.
 #[derive(Clone, Copy, Debug, Message)]
@@ -102,6 +121,8 @@ pub struct HostBeats {
     pub host: HostAddr,
     /// Its health.
     pub health: Health,
+    /// Whether it is in maintenance: then it is not probed.
+    pub in_maintenance: bool,
     /// When that last changed; none while it never did.
     pub changed: Option<Millis>,
     /// When the last probe ended; none before the first.

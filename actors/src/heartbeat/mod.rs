@@ -68,6 +68,12 @@ pub struct HeartbeatSupervisor {
     timer: Option<SpawnHandle>,
 }
 
+impl Watched {
+    fn show(&mut self, host: HostAddr) {
+        self.shown = Arc::new(shown(host, &self.health, self.in_maintenance));
+    }
+}
+
 /// A host and its schedule.
 struct Watched {
     watch: u64,
@@ -75,6 +81,7 @@ struct Watched {
     health: HostHealth,
     next_probe: Millis,
     is_being_probed: bool,
+    in_maintenance: bool,
     shown: Arc<HostBeats>,
 }
 
@@ -116,7 +123,7 @@ impl HeartbeatSupervisor {
         let wait = self.settings.timeout;
         let mut begun = 0;
         for (&host, watched) in &mut self.hosts {
-            if watched.is_being_probed || !is_wanted(host, watched) {
+            if watched.is_being_probed || watched.in_maintenance || !is_wanted(host, watched) {
                 continue;
             }
             watched.is_being_probed = true;
@@ -151,26 +158,35 @@ impl HeartbeatSupervisor {
         self.misses += u64::from(outcome.is_err());
         let at = self.clock.now();
         let change = watched.health.observe(self.settings.thresholds, at, outcome);
-        watched.shown = Arc::new(shown(host, &watched.health));
+        watched.show(host);
         if let Some((from, to)) = change {
             if to == Health::Up {
                 info!(%host, ?from, "host is up");
             } else {
                 warn!(%host, ?from, ?to, why = watched.health.last_miss(), "host does not answer");
             }
-            let changed = HealthChanged { host, from, to, at };
-            self.subscribers.retain(|subscriber| subscriber.connected());
-            for subscriber in &self.subscribers {
-                subscriber.do_send(changed.clone());
-            }
+            self.tell(&HealthChanged { host, from, to, at });
         }
         self.publish();
+    }
+
+    fn tell(&mut self, changed: &HealthChanged) {
+        self.subscribers.retain(|subscriber| subscriber.connected());
+        for subscriber in &self.subscribers {
+            subscriber.do_send(changed.clone());
+        }
+    }
+
+    /// The number of one more watch over a host.
+    fn new_watch(&mut self) -> u64 {
+        self.last_watch += 1;
+        self.last_watch
     }
 
     /// Sleeps until the next probe is due.
     fn sleep(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        let next = self.hosts.values().filter(|host| !host.is_being_probed);
+        let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);
         let until_next = next.map(|host| host.next_probe.since(now)).min();
         let nap =
             until_next.unwrap_or(LONGEST_SLEEP).clamp(Duration::from_millis(1), LONGEST_SLEEP);
@@ -199,11 +215,12 @@ impl HeartbeatSupervisor {
 }
 
 /// What the view shows of a host.
-fn shown(host: HostAddr, health: &HostHealth) -> HostBeats {
+fn shown(host: HostAddr, health: &HostHealth, in_maintenance: bool) -> HostBeats {
     let last = health.last_beat();
     HostBeats {
         host,
         health: health.health(),
+        in_maintenance,
         changed: health.changed(),
         checked: last.map(|beat| beat.at),
         last_answer: health.last_answer(),
@@ -225,15 +242,16 @@ impl Actor for HeartbeatSupervisor {
 impl Handler<AddHost> for HeartbeatSupervisor {
     type Result = ();
 
-    fn handle(&mut self, AddHost { host, probe }: AddHost, ctx: &mut Context<Self>) {
-        self.last_watch += 1;
+    fn handle(&mut self, added: AddHost, ctx: &mut Context<Self>) {
+        let AddHost { host, probe, in_maintenance } = added;
         let health = HostHealth::default();
         let watched = Watched {
-            watch: self.last_watch,
+            watch: self.new_watch(),
             probe,
             next_probe: self.clock.now(),
             is_being_probed: false,
-            shown: Arc::new(shown(host, &health)),
+            in_maintenance,
+            shown: Arc::new(shown(host, &health, in_maintenance)),
             health,
         };
         self.hosts.insert(host, watched);
@@ -248,6 +266,44 @@ impl Handler<RemoveHost> for HeartbeatSupervisor {
     fn handle(&mut self, RemoveHost { host }: RemoveHost, _: &mut Context<Self>) {
         self.hosts.remove(&host);
         self.publish();
+    }
+}
+
+impl Handler<SetMaintenance> for HeartbeatSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, set: SetMaintenance, ctx: &mut Context<Self>) {
+        let SetMaintenance { host, on } = set;
+        let (watch, at) = (self.new_watch(), self.clock.now());
+        let Some(watched) = self.hosts.get_mut(&host).filter(|host| host.in_maintenance != on)
+        else {
+            return;
+        };
+        watched.in_maintenance = on;
+        watched.watch = watch;
+        watched.is_being_probed = false;
+        watched.next_probe = at;
+        let from = std::mem::take(&mut watched.health).health();
+        watched.show(host);
+        if from != Health::Unknown {
+            self.tell(&HealthChanged { host, from, to: Health::Unknown, at });
+        }
+        self.publish();
+        self.probe_what_is_due(ctx);
+    }
+}
+
+impl Handler<ChangeSettings> for HeartbeatSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+        self.settings = settings;
+        // A longer interval than the new one is not waited out.
+        let soonest = settings.rhythm.next(self.clock.now(), fastrand::f64());
+        for watched in self.hosts.values_mut() {
+            watched.next_probe = watched.next_probe.min(soonest);
+        }
+        self.sleep(ctx);
     }
 }
 

@@ -135,6 +135,13 @@ impl Journal {
         self.0.runtime.spawn(async move { node.seat(&owners, piece, owner, ticket).await });
     }
 
+    /// Waits until the newest owner of `piece` knows everything that this node had on record when
+    /// it started; false if the journal stopped instead. Until then a piece may be one of the past:
+    /// what a node does by itself, without being leader, is not to be decided by it.
+    pub async fn caught_up(&self, piece: PieceId) -> bool {
+        self.0.node.came_up().await && self.0.owners.newest_seated(piece).await
+    }
+
     /// Commits: answered once the events are durable on a majority and applied here.
     pub async fn commit(&self, commit: Commit) -> Result<CommitAnswer, CommitError> {
         self.0.proposer.commit(commit).await

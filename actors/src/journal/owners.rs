@@ -297,6 +297,26 @@ impl Owners {
         self.gate.lock().await.store = None;
     }
 
+    /// Waits until the newest owner of a piece is seated; false if the journal closed instead.
+    pub(crate) async fn newest_seated(&self, piece: PieceId) -> bool {
+        loop {
+            let joined = self.joined.notified();
+            tokio::pin!(joined);
+            joined.as_mut().enable();
+            {
+                let roster = self.roster();
+                if roster.closing {
+                    return false;
+                }
+                let ticket = roster.seats.get(&piece).map(|seated| seated.ticket);
+                if ticket.is_some() && ticket == roster.newest.get(&piece).copied() {
+                    return true;
+                }
+            }
+            joined.await;
+        }
+    }
+
     /// Waits until every piece has its owner.
     pub(crate) async fn all_seated(&self) -> Result<(), OwnersError> {
         for &piece in &self.pieces {

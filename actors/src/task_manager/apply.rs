@@ -1,6 +1,5 @@
 //! How events change the piece. Deterministic: the piece, the event and its time decide alone.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::back_off::{BackingOff, Blamed};
@@ -21,7 +20,7 @@ use TaskOutcome::{AlreadySo, Applied};
 /// What is said of a copy whose hash nobody can compare.
 const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";
 
-type Applying = Result<TaskOutcome, TaskRefusal>;
+pub(super) type Applying = Result<TaskOutcome, TaskRefusal>;
 
 impl Piece for TaskBook {
     const ID: PieceId = PieceId::Tasks;
@@ -37,7 +36,7 @@ impl Piece for TaskBook {
             TaskEvent::Created(task) => self.create(at, task),
             TaskEvent::Began { id } => self.begin(at, *id),
             TaskEvent::Claimed { id } => self.claim(at, *id),
-            TaskEvent::Completed { id, size, hash } => self.complete(at, *id, *size, *hash),
+            TaskEvent::Completed { id, size, hash } => self.complete(at, *id, *size, *hash, None),
             TaskEvent::Ended { id, ending, back_off } => {
                 self.end(at, *id, ending, back_off.as_ref())
             }
@@ -47,12 +46,22 @@ impl Piece for TaskBook {
             }
             TaskEvent::Forgot { tasks, back_offs } => self.forget(tasks, back_offs),
             TaskEvent::CompletedUnverified { id, size, hash } => {
-                self.complete_unverified(at, *id, *size, *hash)
+                self.complete(at, *id, Some(*size), Some(*hash), Some(UNVERIFIED))
             }
             TaskEvent::ClusterNamed { cluster } => {
                 let named = self.cluster.is_some();
                 self.cluster.get_or_insert(*cluster);
                 Ok(if named { AlreadySo } else { Applied })
+            }
+            TaskEvent::HostModeSet { host, mode, .. } => self.set_mode(*host, *mode),
+            TaskEvent::HostAdded { host, role, .. } => self.add_host(*host, *role),
+            TaskEvent::HostRemoved { host, .. } => self.remove_host(*host),
+            TaskEvent::HostSilent { host, since } => self.note_silence(*host, *since),
+            TaskEvent::HostLost { host } => self.presume_lost(*host),
+            TaskEvent::HostHeard { host } => self.note_heard(*host),
+            TaskEvent::HistoryForgotten { before } => {
+                self.history.forget_before(*before);
+                Ok(Applied)
             }
         }
     }
@@ -71,22 +80,6 @@ impl Piece for TaskBook {
 }
 
 impl TaskBook {
-    fn configure_hosts(&mut self, hosts: &[(HostAddr, HostRole)]) -> Applying {
-        let hosts: BTreeMap<HostAddr, HostRole> = hosts.iter().copied().collect();
-        if *self.hosts == hosts {
-            return Ok(AlreadySo);
-        }
-        self.placements.retain(|host, _| hosts.get(host).is_some_and(|role| role.is_destination()));
-        let known = |host: &HostAddr| hosts.contains_key(host);
-        Arc::make_mut(&mut self.back_offs).retain(|blamed, _| match blamed {
-            Blamed::Source(host) | Blamed::Destination(host) => known(host),
-            Blamed::Pair(source, destination) => known(source) && known(destination),
-            Blamed::File(_) => true,
-        });
-        self.hosts = Arc::new(hosts);
-        Ok(Applied)
-    }
-
     fn create(&mut self, at: Millis, task: &NewTask) -> Applying {
         self.check_new(task)?;
         self.last_planned_to = Some(task.destination);
@@ -101,13 +94,8 @@ impl TaskBook {
         if task.source == task.destination {
             return Err(TaskRefusal::SameHost(task.source));
         }
-        let role = |host: &HostAddr| self.hosts.get(host).copied();
-        if !role(&task.source).is_some_and(HostRole::is_source) {
-            return Err(TaskRefusal::UnknownHost(task.source));
-        }
-        if !role(&task.destination).is_some_and(HostRole::is_destination) {
-            return Err(TaskRefusal::UnknownHost(task.destination));
-        }
+        self.check_takes_part(task.source, HostRole::is_source)?;
+        self.check_takes_part(task.destination, HostRole::is_destination)?;
         if let Some(by) = self.open_for(self.file(&task.name)) {
             return Err(TaskRefusal::FileBusy { name: task.name.clone(), by });
         }
@@ -156,6 +144,7 @@ impl TaskBook {
         id: TaskId,
         size: Option<u64>,
         hash: Option<ContentHash>,
+        remark: Option<&str>,
     ) -> Applying {
         let task = self.allowed(id, |task| {
             task.state.is_open() || task.claimed_done || task.state == TaskState::Done
@@ -173,29 +162,16 @@ impl TaskBook {
             task.claimed_done = false;
             task.size = size.unwrap_or(task.size);
             task.hash = hash;
-            task.reason = None;
+            task.reason = remark.map(str::to_owned);
             task.blame = None;
         });
+        self.note_end(id);
         for blamed in &blamed {
             self.succeeded(at, blamed);
         }
         // The host may have left the yard meanwhile: then there is nothing to record.
         let _ = self.place(at, host, &name);
         Ok(Applied)
-    }
-
-    fn complete_unverified(
-        &mut self,
-        at: Millis,
-        id: TaskId,
-        size: u64,
-        hash: ContentHash,
-    ) -> Applying {
-        let outcome = self.complete(at, id, Some(size), Some(hash))?;
-        if outcome == Applied {
-            self.alter(id, |task| task.reason = Some(UNVERIFIED.to_owned()));
-        }
-        Ok(outcome)
     }
 
     /// A copy in which `blamed` had a part is in place: a file and a pair are cleared, a host is
@@ -222,9 +198,7 @@ impl TaskBook {
         self.allowed(id, |task| {
             task.state.is_open() || (by_wire && task.state != TaskState::Cancelled)
         })?;
-        if let Some(task) = self.take_open(id) {
-            self.put_ended(task);
-        }
+        let was_open = self.take_open(id).map(|task| self.put_ended(task)).is_some();
         self.alter(id, |task| {
             task.state = ending.how.into();
             task.changed = at;
@@ -232,6 +206,9 @@ impl TaskBook {
             task.reason = Some(ending.reason.clone());
             task.blame = ending.blame;
         });
+        if was_open {
+            self.note_end(id);
+        }
         if let Some(BackingOff { blamed, until }) = back_off {
             let failures = self.back_offs.get(blamed).map_or(0, |standing| standing.failures);
             let back_off = BackOff {
@@ -257,7 +234,7 @@ impl TaskBook {
         removed: &[FileName],
         complete: bool,
     ) -> Applying {
-        if !self.hosts.get(&host).is_some_and(|role| role.is_destination()) {
+        if !self.hosts.get(&host).is_some_and(|record| record.role.is_destination()) {
             return Err(TaskRefusal::UnknownHost(host));
         }
         let ids = |names: &[FileName]| {
@@ -428,16 +405,5 @@ mod tests {
         assert_eq!(book.apply(Millis(2), &failing), refused);
         assert_eq!(book.apply(Millis(2), &TaskEvent::Began { id: TaskId(1) }), refused);
         assert!(book.back_offs().is_empty());
-    }
-
-    #[test]
-    fn a_host_that_leaves_takes_what_is_known_of_it_along() {
-        let mut book = book();
-        let placed = TaskEvent::Placed { host: host(21), name: name("a.mpg") };
-        book.apply(Millis(1), &placed).unwrap();
-        let hosts = vec![(host(1), HostRole::Both)];
-        book.apply(Millis(2), &TaskEvent::HostsConfigured { hosts }).unwrap();
-        assert!(book.placement(host(21)).is_none());
-        assert_eq!(book.apply(Millis(3), &placed), Err(TaskRefusal::UnknownHost(host(21))));
     }
 }

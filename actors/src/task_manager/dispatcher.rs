@@ -29,6 +29,7 @@ use crate::heartbeat::HealthChanged;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, CommitError, InFlight};
 use crate::names::{FileId, FileName};
+use crate::remover::RemoverView;
 use crate::wire::worker::{Report, TaskId};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
@@ -80,6 +81,8 @@ pub struct Dispatcher {
     pub(super) last_round: Option<LastRound>,
     pub(super) counters: TaskCounters,
     pub(super) strangers: Strangers,
+    /// What the Remover does and did, as it last showed.
+    removals: Arc<RemoverView>,
     hold: Hold,
     /// Whether masters are being looked at.
     looking: bool,
@@ -110,6 +113,15 @@ impl Dispatcher {
         &self.settings
     }
 
+    /// Goes by these settings from now on, and has these hosts put on record.
+    pub fn change_settings(&mut self, settings: TaskSettings, hosts: &[HostSetting]) {
+        self.hosts.configure(hosts);
+        if settings != self.settings {
+            self.settings = settings;
+            self.planner.forget_looks();
+        }
+    }
+
     /// Everything a decision may look at.
     pub fn deciding<'a>(&'a self, standing: Standing<'a>) -> Deciding<'a> {
         Deciding {
@@ -136,10 +148,16 @@ impl Dispatcher {
         self.last_round = None;
     }
 
-    /// The piece was replaced as a whole.
-    pub fn installed(&mut self) {
+    /// The piece was replaced as a whole, by `book`.
+    pub fn installed(&mut self, book: &TaskBook) {
+        self.hosts.follow(book);
         self.planner.set_stale();
         self.hosts.all_differ();
+    }
+
+    /// Takes what the Remover shows.
+    pub fn set_removals(&mut self, removals: Arc<RemoverView>) {
+        self.removals = removals;
     }
 
     /// Takes a new ranking.
@@ -157,7 +175,7 @@ impl Dispatcher {
         self.planner.set_masters(masters);
     }
 
-    /// Takes a change of a host's health; false for a host that is not configured. Its CfwWorker
+    /// Takes a change of a host's health; false for a host that is not of the yard. Its CfwWorker
     /// looks at a host that is up again by itself.
     pub fn health_changed(&mut self, changed: &HealthChanged) -> bool {
         self.hosts.health_changed(changed)
@@ -205,7 +223,7 @@ impl Dispatcher {
             .hosts
             .iter()
             .filter(|(addr, host)| {
-                host.differs && book.hosts().get(addr).is_some_and(|role| role.is_destination())
+                host.differs && book.host(*addr).is_some_and(|record| record.role.is_destination())
             })
             .map(|(addr, _)| addr)
             .collect();
@@ -219,7 +237,8 @@ impl Dispatcher {
             };
             match next_difference(book, addr, host) {
                 Some(event) => {
-                    self.strangers.note_difference(book, &event, standing.now);
+                    let removed = self.removals.removed_from(addr);
+                    self.strangers.note_difference(book, &event, &removed, standing.now);
                     events.push(event);
                 }
                 None => self.hosts.set_differs(addr, false),
@@ -386,14 +405,25 @@ impl Dispatcher {
                 }
                 Followed::default()
             }
-            TaskEvent::HostsConfigured { .. } => {
-                self.installed();
+            TaskEvent::HostsConfigured { .. }
+            | TaskEvent::HostAdded { .. }
+            | TaskEvent::HostRemoved { .. } => {
+                self.installed(book);
+                Followed::default()
+            }
+            // What a host holds counts otherwise from now on.
+            TaskEvent::HostModeSet { .. }
+            | TaskEvent::HostLost { .. }
+            | TaskEvent::HostHeard { .. } => {
+                self.planner.set_stale();
                 Followed::default()
             }
             TaskEvent::Created(_)
             | TaskEvent::Began { .. }
             | TaskEvent::Claimed { .. }
             | TaskEvent::ClusterNamed { .. }
+            | TaskEvent::HostSilent { .. }
+            | TaskEvent::HistoryForgotten { .. }
             | TaskEvent::Forgot { .. } => Followed::default(),
         }
     }

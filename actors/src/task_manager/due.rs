@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::back_off::{Blamed, remembered};
 use super::decide::Deciding;
 use super::event::{Ending, GivenUp, TaskEvent};
+use super::host_record::HostRecord;
 use super::messages::{Task, TaskState};
 use super::time_out::{self, Recipient};
 use crate::clock::Millis;
@@ -16,13 +17,7 @@ use crate::wire::worker::{Blame, TaskId};
 impl Deciding<'_> {
     /// Everything that is due now.
     pub fn due(&self) -> Vec<TaskEvent> {
-        let mut events = Vec::new();
-        let roles = self.hosts.roles();
-        if !self.book.hosts().iter().map(|(host, role)| (*host, *role)).eq(roles.iter().copied())
-            && !self.in_flight_has(|event| matches!(event, TaskEvent::HostsConfigured { .. }))
-        {
-            events.push(TaskEvent::HostsConfigured { hosts: roles });
-        }
+        let mut events = self.due_of_hosts();
         let ending = self.ending();
         let at_work = self.at_work();
         for task in self.book.open().values().filter(|task| !ending.contains(&task.id)) {
@@ -32,6 +27,10 @@ impl Deciding<'_> {
             events.extend(self.late_claim(task));
         }
         events.extend(self.forgettable());
+        let trims = |event: &TaskEvent| matches!(event, TaskEvent::HistoryForgotten { .. });
+        if !self.in_flight_has(trims) {
+            events.extend(self.book.history_to_forget(self.settings.keep_history));
+        }
         events
     }
 
@@ -42,7 +41,8 @@ impl Deciding<'_> {
         let tasks = self.book.open().values().filter(|task| !ending.contains(&task.id));
         let tasks = tasks.filter_map(|task| self.deadline(task, &at_work));
         let back_offs = self.book.back_offs().values().map(|back_off| back_off.until);
-        tasks.chain(back_offs.filter(|until| *until > self.now)).min()
+        let back_offs = back_offs.filter(|until| *until > self.now);
+        tasks.chain(back_offs).chain(self.losses_to_come()).min()
     }
 
     /// The hosts whose claims wait for a look at what they hold.
@@ -51,11 +51,12 @@ impl Deciding<'_> {
         claims
             .filter(|task| task.claimed_done)
             .filter(|task| !self.was_read_since(task.destination, task.changed))
+            .filter(|task| self.book.host(task.destination).is_none_or(HostRecord::is_asked))
             .map(|task| task.destination)
             .collect()
     }
 
-    fn in_flight_has(&self, what: impl Fn(&TaskEvent) -> bool) -> bool {
+    pub(super) fn in_flight_has(&self, what: impl Fn(&TaskEvent) -> bool) -> bool {
         self.in_flight.events().any(what)
     }
 
@@ -78,6 +79,9 @@ impl Deciding<'_> {
     fn due_end(&self, task: &Task, at_work: &HashSet<HostAddr>) -> Option<TaskEvent> {
         for (addr, blame) in [(task.destination, Blame::Destination), (task.source, Blame::Source)]
         {
+            if let Some(reason) = self.taken_back_by(addr, task) {
+                return Some(self.take_back(task, reason));
+            }
             match self.hosts.get(addr) {
                 None => return Some(self.take_back(task, format!("{addr} left the yard"))),
                 Some(host) if host.health == Health::Down => {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::back_off::BackingOff;
 use super::messages::TaskState;
 use crate::clock::Millis;
-use crate::host::{BitsPerSecond, HostAddr, HostRole};
+use crate::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
 use crate::manager::ClusterId;
 use crate::names::FileName;
 use crate::wire::worker::{Blame, ContentHash, TaskId};
@@ -16,9 +16,10 @@ use crate::wire::worker::{Blame, ContentHash, TaskId};
 /// One event. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskEvent {
-    /// The yard consists of these hosts. What is known of others is forgotten.
+    /// The configuration names these hosts. What is known of hosts that it named before and names no
+    /// longer is forgotten; those that were added at run time stay.
     HostsConfigured {
-        /// Every host, by address.
+        /// Every host that it names, by address.
         hosts: Vec<(HostAddr, HostRole)>,
     },
     /// A copy was planned.
@@ -93,6 +94,53 @@ pub enum TaskEvent {
         /// The id.
         cluster: ClusterId,
     },
+    /// Somebody set the mode of a host.
+    HostModeSet {
+        /// The host.
+        host: HostAddr,
+        /// Its mode from now on.
+        mode: HostMode,
+        /// Who asked.
+        asked_by: String,
+    },
+    /// Somebody added a host, or gave one that was added another role.
+    HostAdded {
+        /// The host.
+        host: HostAddr,
+        /// What it is for.
+        role: HostRole,
+        /// Who asked.
+        asked_by: String,
+    },
+    /// Somebody removed a host that was added. What is known of it is forgotten.
+    HostRemoved {
+        /// The host.
+        host: HostAddr,
+        /// Who asked.
+        asked_by: String,
+    },
+    /// A host does not answer any more.
+    HostSilent {
+        /// The host.
+        host: HostAddr,
+        /// Since when.
+        since: Millis,
+    },
+    /// A host was silent for so long that what it holds counts no longer.
+    HostLost {
+        /// The host.
+        host: HostAddr,
+    },
+    /// A host that was silent answers again.
+    HostHeard {
+        /// The host.
+        host: HostAddr,
+    },
+    /// The oldest lines of the history go: those with a lower number.
+    HistoryForgotten {
+        /// The number of the first line that stays.
+        before: u64,
+    },
 }
 
 /// A planned copy.
@@ -118,6 +166,8 @@ pub struct NewTask {
     pub copy_speed: Option<BitsPerSecond>,
     /// How many open tasks the source may have, this one included.
     pub source_cap: u32,
+    /// Who asked for it; none for the planner's own.
+    pub asked_by: Option<String>,
 }
 
 /// The ways to end without success.
@@ -195,6 +245,23 @@ pub enum TaskRefusal {
     /// The host is not configured for this.
     #[error("{0} is not configured as a host for this")]
     UnknownHost(HostAddr),
+    /// The host's mode keeps it from giving or taking new copies.
+    #[error("{host} is in mode {mode}: it gives and takes no new copies")]
+    NotActive {
+        /// The host.
+        host: HostAddr,
+        /// Its mode.
+        mode: HostMode,
+    },
+    /// The host is the configuration's to name.
+    #[error("{0} is in the configuration: take it out there and reload")]
+    Configured(HostAddr),
+    /// Nothing is asked of the host: its silence means nothing.
+    #[error("{0} is in maintenance")]
+    InMaintenance(HostAddr),
+    /// The host was heard of meanwhile.
+    #[error("{0} is not silent")]
+    NotSilent(HostAddr),
 }
 
 impl NewTask {
@@ -217,6 +284,7 @@ impl NewTask {
             reason: None,
             blame: None,
             hash: None,
+            asked_by: self.asked_by,
         }
     }
 }

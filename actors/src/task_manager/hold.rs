@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Until when nothing is decided, and what was last told of it.
 #[derive(Debug, Default)]
-pub(super) struct Hold {
+pub struct Hold {
     /// When the pause began and how long it is.
     pause: Option<(Millis, Duration)>,
     told: Option<Discriminant<CommitError>>,
@@ -29,7 +29,7 @@ pub struct Uncommitted {
 
 impl Hold {
     /// A commit came back without an outcome.
-    pub(super) fn uncommitted(&mut self, error: &CommitError, now: Millis) -> Uncommitted {
+    pub fn uncommitted(&mut self, error: &CommitError, now: Millis) -> Uncommitted {
         let pause = match error {
             CommitError::Busy { retry_after } => *retry_after,
             _ => PAUSE,
@@ -40,12 +40,12 @@ impl Hold {
     }
 
     /// A commit came back with its outcome. Answers whether the one before had none.
-    pub(super) fn committed(&mut self) -> bool {
+    pub fn committed(&mut self) -> bool {
         self.told.take().is_some()
     }
 
     /// How much of the pause is left; none when it is over, or when the clock was set back.
-    pub(super) fn left(&self, now: Millis) -> Option<Duration> {
+    pub fn left(&self, now: Millis) -> Option<Duration> {
         let (from, pause) = self.pause?;
         (from <= now && now < from.after(pause)).then(|| from.after(pause).since(now))
     }

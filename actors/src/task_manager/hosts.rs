@@ -6,6 +6,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::settings::HostSetting;
+use super::state::TaskBook;
 use crate::cfw_worker::{CallStanding, DiskFigures, HostConduct, HostObserved, Inventory};
 use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
@@ -19,6 +20,8 @@ pub struct HostState {
     pub role: HostRole,
     /// Whether it answers.
     pub health: Health,
+    /// When that changed last; none while it never did.
+    pub health_since: Option<Millis>,
     /// What program answers.
     pub kind: HostKind,
     /// Whether calls to it go well.
@@ -46,10 +49,12 @@ pub struct Landed {
     pub at: Millis,
 }
 
-/// The configured hosts and what is known of each.
+/// The hosts of the yard and what is known of each. These are the hosts on record; as long as
+/// there is none, those that are configured here.
 #[derive(Clone, Debug, Default)]
 pub struct HostTable {
     hosts: BTreeMap<HostAddr, HostState>,
+    configured: BTreeMap<HostAddr, HostRole>,
 }
 
 impl HostState {
@@ -57,6 +62,7 @@ impl HostState {
         HostState {
             role,
             health: Health::Unknown,
+            health_since: None,
             kind: HostKind::Unknown,
             calls: CallStanding::Closed,
             disk: None,
@@ -107,11 +113,43 @@ impl HostState {
 impl HostTable {
     /// The hosts as configured, nothing known of any.
     pub fn new(settings: &[HostSetting]) -> Self {
-        let host = |setting: &HostSetting| (setting.addr, HostState::new(setting.role));
-        HostTable { hosts: settings.iter().map(host).collect() }
+        let mut table = HostTable::default();
+        table.configure(settings);
+        table.stand_in(table.configured.clone());
+        table
     }
 
-    /// The host at `addr`, if it is configured.
+    /// Takes a new configuration: it comes into force once it is on record.
+    pub fn configure(&mut self, settings: &[HostSetting]) {
+        self.configured = settings.iter().map(|host| (host.addr, host.role)).collect();
+    }
+
+    /// The hosts as configured here.
+    pub fn configured(&self) -> &BTreeMap<HostAddr, HostRole> {
+        &self.configured
+    }
+
+    /// Follows the hosts on record. What is known of those that stay is kept.
+    pub fn follow(&mut self, book: &TaskBook) {
+        let hosts = book.hosts();
+        if hosts.is_empty() {
+            self.stand_in(self.configured.clone());
+        } else {
+            self.stand_in(hosts.iter().map(|(addr, record)| (*addr, record.role)));
+        }
+    }
+
+    /// Has exactly these hosts.
+    fn stand_in(&mut self, roles: impl IntoIterator<Item = (HostAddr, HostRole)>) {
+        let mut known = std::mem::take(&mut self.hosts);
+        let host = |(addr, role)| {
+            let state = known.remove(&addr).unwrap_or_else(|| HostState::new(role));
+            (addr, HostState { role, ..state })
+        };
+        self.hosts = roles.into_iter().map(host).collect();
+    }
+
+    /// The host at `addr`, if it is one of the yard.
     pub fn get(&self, addr: HostAddr) -> Option<&HostState> {
         self.hosts.get(&addr)
     }
@@ -121,18 +159,14 @@ impl HostTable {
         self.hosts.iter().map(|(addr, host)| (*addr, host))
     }
 
-    /// Every host and its role, by address.
-    pub fn roles(&self) -> Vec<(HostAddr, HostRole)> {
-        self.iter().map(|(addr, host)| (addr, host.role)).collect()
-    }
-
     /// Takes a change of health. What was known of the disk of a host that went down is forgotten:
-    /// it may come back as another. Answers whether the host is configured.
+    /// it may come back as another. Answers whether the host is one of the yard.
     pub fn health_changed(&mut self, change: &HealthChanged) -> bool {
         let Some(host) = self.hosts.get_mut(&change.host) else {
             return false;
         };
         host.health = change.to;
+        host.health_since = Some(change.at);
         if change.to == Health::Down {
             host.disk = None;
         }

@@ -2,10 +2,12 @@
 
 use actix::Message;
 
+use super::host_rules::HostRefused;
 use super::plan::Explanation;
+use super::settings::{HostSetting, TaskSettings};
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
-use crate::host::{BitsPerSecond, HostAddr};
+use crate::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
 use crate::journal::CommitError;
 use crate::names::FileName;
 use crate::wire::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
@@ -71,6 +73,8 @@ pub struct Task {
     pub blame: Option<Blame>,
     /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
     pub hash: Option<ContentHash>,
+    /// Who asked for it; none for the planner's own.
+    pub asked_by: Option<String>,
 }
 
 /// A state change asked for over cfm's wire: `PATCH /tasks/{id}` (spec 2.1).
@@ -164,6 +168,59 @@ pub struct ResetHost {
     pub asked_by: String,
     /// Names the request.
     pub request: RequestId,
+}
+
+/// Sets the mode of a host. What the mode takes back it takes back at once.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct SetHostMode {
+    /// The host.
+    pub host: HostAddr,
+    /// Its mode from now on.
+    pub mode: HostMode,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Adds a host to the yard beside those of the configuration, or gives one that was added another
+/// role.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct AddHost {
+    /// The host.
+    pub host: HostAddr,
+    /// What it is for.
+    pub role: HostRole,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Removes a host that was added. What it holds is forgotten, what is under way from and to it is
+/// taken back.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostRefused>")]
+pub struct RemoveHost {
+    /// The host.
+    pub host: HostAddr,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Plans and follows copies by these settings from now on, and puts these hosts on record when this
+/// node leads.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeSettings {
+    /// The settings.
+    pub settings: TaskSettings,
+    /// The hosts that the configuration names.
+    pub hosts: Vec<HostSetting>,
 }
 
 /// Asks why a file is or is not planned. Its master is looked at first where that was not done

@@ -1,20 +1,24 @@
 //! The TaskManager: plans copies and follows them to their end. It owns the tasks, the back-offs
 //! and the placements (which host holds what, as last confirmed).
 //!
-//! Pure rooms: the piece (`state`, `apply`, `snapshot`), the planner ([`plan`]), the decisions
-//! (`change`, `reports`, `due`, `inventory`), and what is kept in memory and made of everything that
-//! is told (`dispatcher`, `show`). Rooms with a mailbox: this file, `orders` (the
-//! journal's), `requests` (what others ask), `observations` (what others tell), `turn` (one look
-//! at everything that is due, and one round of planning).
+//! Pure rooms: the piece (`state`, `apply`, `host_record`, `snapshot`), the planner ([`plan`]), the
+//! decisions (`change`, `reports`, `due`, `host_rules`, `inventory`), and what is kept in memory and
+//! made of everything that is told (`dispatcher`, `show`). Rooms with a mailbox: this file, `orders`
+//! (the journal's), `requests` and `host_requests` (what others ask), `observations` (what others
+//! tell), `turn` (one look at everything that is due, and one round of planning).
 
 mod apply;
 mod back_off;
 mod change;
+mod copy_history;
 mod decide;
 mod dispatcher;
 mod due;
 mod event;
 mod hold;
+mod host_record;
+mod host_requests;
+mod host_rules;
 mod hosts;
 mod inventory;
 mod messages;
@@ -24,6 +28,7 @@ pub mod plan;
 mod rates;
 mod reports;
 mod requests;
+mod roll;
 #[cfg(test)]
 mod samples;
 mod settings;
@@ -36,21 +41,25 @@ mod time_out;
 mod turn;
 mod views;
 
-use std::collections::HashMap;
 use std::time::Instant;
 
-use actix::{Actor, AsyncContext, Context, SpawnHandle};
+use actix::fut::wrap_future;
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle};
 
 pub use back_off::{BackingOff, Blamed};
 pub use change::change_answer;
+pub use copy_history::CopyRecord;
 pub use decide::Deciding;
 pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
-pub use hold::Uncommitted;
+pub use hold::{Hold, Uncommitted};
+pub use host_record::HostRecord;
+pub use host_rules::HostRefused;
 pub use hosts::{HostState, HostTable, Landed};
 pub use inventory::next_difference;
 pub use messages::*;
 pub use reports::Heard;
+pub use roll::{Roll, RollBoard};
 pub use settings::{HostSetting, Spread, TaskSettings};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
@@ -58,12 +67,12 @@ pub use strangers::{Stranger, StrangerSign, Us};
 pub use views::*;
 
 use crate::catalog::LookUpMasters;
-use crate::cfw_worker::{CopyArrived, Refresh};
+use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
 use crate::clock::{Clock, Millis};
-use crate::host::HostAddr;
 use crate::journal::{Journal, Piece, Seat};
 use crate::manager::ManagerBadge;
 use crate::names::NameTable;
+use crate::remover::RemoverBoard;
 use crate::supervision::Route;
 
 /// Whom the TaskManager asks and tells.
@@ -72,9 +81,11 @@ pub struct Collaborators {
     /// The Catalog, for looks at masters.
     pub look_up: Route<LookUpMasters>,
     /// Each destination's CfwWorker, to check what an old cfw claims.
-    pub refresh: HashMap<HostAddr, Route<Refresh>>,
+    pub refresh: HostRoutes<Refresh>,
     /// Each destination's CfwWorker, to tell of copies that arrived.
-    pub arrived: HashMap<HostAddr, Route<CopyArrived>>,
+    pub arrived: HostRoutes<CopyArrived>,
+    /// What the Remover shows: what it takes from hosts.
+    pub removals: RemoverBoard,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
@@ -91,6 +102,10 @@ pub struct TaskManager {
     /// When the next turn begins, and its timer.
     wake: Option<(Instant, SpawnHandle)>,
     badge: Option<ManagerBadge>,
+    /// Which incarnation this is.
+    incarnation: u64,
+    /// Whether the piece is the present one, not one of the past on its way there.
+    is_present: bool,
 }
 
 impl TaskManager {
@@ -110,9 +125,11 @@ impl TaskManager {
             dispatcher: Dispatcher::new(settings, hosts),
             clock,
             collaborators,
-            board,
             wake: None,
             badge: None,
+            incarnation: board.roll().new_incarnation(),
+            is_present: false,
+            board,
         }
     }
 
@@ -134,6 +151,12 @@ impl Actor for TaskManager {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.journal.register(TaskBook::ID, ctx.address().recipient());
+        let journal = self.journal.clone();
+        let caught_up = async move { journal.caught_up(TaskBook::ID).await };
+        ctx.spawn(wrap_future::<_, Self>(caught_up).map(|is_present, manager, _| {
+            manager.is_present = is_present;
+            manager.show();
+        }));
         self.show();
     }
 }

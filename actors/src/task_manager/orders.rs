@@ -27,7 +27,7 @@ impl Handler<Order> for TaskManager {
                 }
             }
             Occasion::Installed => {
-                self.dispatcher.installed();
+                self.dispatcher.installed(self.seat.piece());
                 self.show();
             }
             Occasion::LeaderStarted(epoch) => {
@@ -94,8 +94,8 @@ impl TaskManager {
 
     /// A copy is on a host: its CfwWorker knows of it without asking.
     fn arrived(&self, Arrival { host, file, size }: Arrival) {
-        if let Some(worker) = self.collaborators.arrived.get(&host) {
-            worker.recipient().do_send(CopyArrived { file, size });
+        if let Some(worker) = self.collaborators.arrived.to(host) {
+            worker.do_send(CopyArrived { file, size });
         }
     }
 }

@@ -46,12 +46,16 @@ pub struct TaskSettings {
     pub keep_ended: Duration,
     /// How many ended tasks stay in the list at most; the oldest go first.
     pub keep_ended_count: usize,
+    /// How many ended copies the history remembers.
+    pub keep_history: u64,
     /// Names that begin with one of these are never placed (advertisements).
     pub ignore_prefixes: Vec<Vec<u8>>,
     /// Whether a hot file without a grade is placed.
     pub ungraded_hot: bool,
     /// How much of a destination's disk may be in use, in percent.
     pub storage_limit_percent: u32,
+    /// After how long a silence a host counts as lost, and what it holds no longer counts.
+    pub presumed_lost_after: Duration,
     /// How long planning waits at first for a destination that answers but whose inventory was
     /// never read: any file might be there.
     pub first_look: Duration,
@@ -72,9 +76,11 @@ impl Default for TaskSettings {
             back_off: CoolDown { base: Duration::from_secs(15), cap: Duration::from_secs(60 * 60) },
             keep_ended: Duration::from_secs(60 * 60),
             keep_ended_count: 1000,
+            keep_history: 10_000,
             ignore_prefixes: Vec::new(),
             ungraded_hot: false,
             storage_limit_percent: 90,
+            presumed_lost_after: Duration::from_secs(3 * 24 * 60 * 60),
             first_look: Duration::from_secs(60),
             look_fresh_for: Duration::from_secs(5 * 60),
             ask_again_after: Duration::from_secs(5),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::dispatcher::{Dispatcher, Standing};
+use super::host_record::HostRecord;
 use super::plan::Part;
 use super::rates::Roads;
 use super::state::TaskBook;
@@ -23,6 +24,9 @@ impl TaskManager {
         }
         view.manager = self.badge.as_ref().and_then(ManagerBadge::id);
         self.board.show(view);
+        if self.is_present {
+            self.board.roll().show(self.seat.piece().hosts(), self.incarnation);
+        }
     }
 }
 
@@ -39,6 +43,7 @@ impl Dispatcher {
             epoch,
             open: open.clone(),
             ended: book.ended().clone(),
+            history: book.history().clone(),
             progress: progress.collect(),
             rates: Roads { hosts: &self.hosts, in_force }.rates(open),
             back_offs: Arc::clone(book.back_offs()),
@@ -58,6 +63,7 @@ impl Dispatcher {
             let placement = book.placement(addr).filter(|held| held.complete);
             PlannedHost {
                 host: addr,
+                record: book.host(addr).copied().unwrap_or(HostRecord::new(host.role, true)),
                 role: host.role,
                 health: host.health,
                 kind: host.kind,

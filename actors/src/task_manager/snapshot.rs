@@ -6,19 +6,22 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::back_off::Blamed;
+use super::copy_history::{CopyRecord, CopyRow};
+use super::host_record::HostRecord;
 use super::messages::Task;
 use super::state::{Placement, TaskBook, Tasks};
 use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::PieceId;
-use crate::host::{HostAddr, HostRole};
+use crate::history::Chronicle;
+use crate::host::HostAddr;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 use crate::manager::ClusterId;
 use crate::names::{FileId, FileName, NameTable};
 use crate::wire::worker::TaskId;
 
 /// The first byte of each row.
-const ROW_VERSION: u8 = 1;
+const ROW_VERSION: u8 = 2;
 
 /// How many bytes of names one row holds, about.
 const NAMES_PER_ROW: usize = 64 * 1024;
@@ -26,7 +29,7 @@ const NAMES_PER_ROW: usize = 64 * 1024;
 /// One row. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
 enum Row {
-    Hosts(Vec<(HostAddr, HostRole)>),
+    Hosts(Vec<(HostAddr, HostRecord)>),
     Open(Box<Task>),
     Ended(Box<Task>),
     BackOff(Blamed, BackOff),
@@ -43,12 +46,16 @@ enum Row {
     ForgottenTo(TaskId),
     /// The id of the cluster.
     Cluster(ClusterId),
+    /// The number of the first line of the history that follows.
+    HistoryFrom(u64),
+    /// One line, oldest first.
+    History(Box<CopyRow>),
 }
 
 /// The piece at one index: shared shards.
 pub(super) struct FrozenBook {
     names: NameTable,
-    hosts: Arc<BTreeMap<HostAddr, HostRole>>,
+    hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
     open: Arc<Tasks>,
     ended: Arc<Tasks>,
     back_offs: Arc<BTreeMap<Blamed, BackOff>>,
@@ -56,6 +63,7 @@ pub(super) struct FrozenBook {
     last_planned_to: Option<HostAddr>,
     forgotten_to: Option<TaskId>,
     cluster: Option<ClusterId>,
+    history: Chronicle<CopyRecord>,
 }
 
 impl FrozenBook {
@@ -70,6 +78,7 @@ impl FrozenBook {
             last_planned_to: book.last_planned_to,
             forgotten_to: book.forgotten_to,
             cluster: book.cluster,
+            history: book.history.clone(),
         }
     }
 }
@@ -77,7 +86,7 @@ impl FrozenBook {
 impl FrozenPiece for FrozenBook {
     fn write(&self, row: &mut dyn FnMut(&[u8])) {
         let mut put = |content: &Row| row(&encode(content));
-        put(&Row::Hosts(self.hosts.iter().map(|(host, role)| (*host, *role)).collect()));
+        put(&Row::Hosts(self.hosts.iter().map(|(host, record)| (*host, *record)).collect()));
         for task in self.open.values() {
             put(&Row::Open(Box::new(Task::clone(task))));
         }
@@ -98,6 +107,10 @@ impl FrozenPiece for FrozenBook {
         }
         if let Some(cluster) = self.cluster {
             put(&Row::Cluster(cluster));
+        }
+        put(&Row::HistoryFrom(self.history.first()));
+        for (_, line) in self.history.oldest_first() {
+            put(&Row::History(Box::new(CopyRow::of(line, self.names.name(line.file)))));
         }
     }
 }
@@ -154,6 +167,11 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
         Row::LastPlannedTo(host) => book.last_planned_to = Some(host),
         Row::ForgottenTo(id) => book.forgotten_to = Some(id),
         Row::Cluster(cluster) => book.cluster = Some(cluster),
+        Row::HistoryFrom(first) => book.history = Chronicle::starting_at(first),
+        Row::History(row) => {
+            let file = book.file(row.name());
+            book.history.push(row.into_record(file));
+        }
     }
     Ok(())
 }
@@ -161,6 +179,7 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::{HostMode, HostRole};
     use crate::journal::Piece;
     use crate::task_manager::back_off::BackingOff;
     use crate::task_manager::event::{Ending, GivenUp, NewTask, TaskEvent};
@@ -192,6 +211,13 @@ mod tests {
         let ending = Ending { how: GivenUp::Cancelled, reason: String::new(), blame: None };
         apply(TaskEvent::Ended { id: TaskId(3), ending, back_off: None });
         apply(TaskEvent::Forgot { tasks: vec![TaskId(3), TaskId(99)], back_offs: Vec::new() });
+        let asked_by = || "op".to_owned();
+        let (added, role) = (host(22), HostRole::Destination);
+        apply(TaskEvent::HostAdded { host: added, role, asked_by: asked_by() });
+        apply(TaskEvent::HostSilent { host: added, since: Millis(3) });
+        apply(TaskEvent::HostLost { host: added });
+        let mode = HostMode::Draining;
+        apply(TaskEvent::HostModeSet { host: host(21), mode, asked_by: asked_by() });
         let added = (0..5000).map(|i| name(&format!("{i:0>40}"))).collect();
         let removed = Vec::new();
         apply(TaskEvent::InventoryDiffered { host: host(21), added, removed, complete: true });
@@ -221,6 +247,8 @@ mod tests {
         assert_eq!(named(&thawed), named(&book));
         assert!(thawed.placement(host(21)).unwrap().complete);
         assert_eq!(thawed.last_planned_to(), Some(host(21)));
+        assert_eq!(thawed.history(), book.history());
+        assert_eq!(thawed.history().len(), 2);
         assert_eq!(thawed.cluster(), Some(ClusterId(77)), "a cluster keeps its first id");
         assert_eq!(thawed.forgotten_to(), Some(TaskId(3)), "not what it never had");
     }

@@ -9,10 +9,13 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::back_off::Blamed;
+use super::copy_history::CopyRecord;
+use super::host_record::HostRecord;
 use super::messages::Task;
 use crate::back_off::BackOff;
 use crate::clock::Millis;
-use crate::host::{HostAddr, HostRole};
+use crate::history::Chronicle;
+use crate::host::HostAddr;
 use crate::manager::ClusterId;
 use crate::names::{FileId, FileName, NameTable};
 use crate::wire::worker::TaskId;
@@ -36,11 +39,12 @@ pub struct Placement {
 /// Its shards are shared (`Arc`) and copied on write, so that freezing and publishing it are cheap.
 ///
 /// **Invariants:** no two open tasks copy one file; no open task copies from a host to itself;
-/// `by_file` holds exactly the files of `open`.
+/// `by_file` holds exactly the files of `open`; only destinations of `hosts` have placements; no
+/// task is created that a host has a part in which is not active.
 #[derive(Clone, Debug, Default)]
 pub struct TaskBook {
     pub(super) names: NameTable,
-    pub(super) hosts: Arc<BTreeMap<HostAddr, HostRole>>,
+    pub(super) hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
     pub(super) open: Arc<Tasks>,
     pub(super) ended: Arc<Tasks>,
     pub(super) by_file: HashMap<FileId, TaskId>,
@@ -49,6 +53,7 @@ pub struct TaskBook {
     pub(super) last_planned_to: Option<HostAddr>,
     pub(super) forgotten_to: Option<TaskId>,
     pub(super) cluster: Option<ClusterId>,
+    pub(super) history: Chronicle<CopyRecord>,
 }
 
 impl TaskBook {
@@ -63,8 +68,13 @@ impl TaskBook {
     }
 
     /// The hosts of the yard.
-    pub fn hosts(&self) -> &Arc<BTreeMap<HostAddr, HostRole>> {
+    pub fn hosts(&self) -> &Arc<BTreeMap<HostAddr, HostRecord>> {
         &self.hosts
+    }
+
+    /// A host of the yard.
+    pub fn host(&self, addr: HostAddr) -> Option<&HostRecord> {
+        self.hosts.get(&addr)
     }
 
     /// The open tasks.

@@ -15,7 +15,6 @@ use crate::host::HostAddr;
 use crate::journal::{Asked, CommitError, Seat, Settlement};
 use crate::manager::ClusterId;
 use crate::names::FileId;
-use crate::supervision::Route;
 
 use super::TaskBook;
 
@@ -40,6 +39,7 @@ impl TaskManager {
         if let Some(left) = self.dispatcher.held(now) {
             self.wake_after(left, ctx);
         } else if self.seat.epoch().is_some() {
+            self.dispatcher.set_removals(self.collaborators.removals.view());
             let (dispatcher, standing) = self.at(now);
             let mut events = dispatcher.due(standing);
             events.extend(self.naming());
@@ -169,7 +169,7 @@ impl TaskManager {
 
     /// Has a host looked at. What it holds is told to all subscribers, this actor among them.
     pub(super) fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
-        let Some(worker) = self.collaborators.refresh.get(&host).map(Route::recipient) else {
+        let Some(worker) = self.collaborators.refresh.to(host) else {
             return;
         };
         if !self.dispatcher.begin_refresh(host) {

@@ -9,8 +9,11 @@ use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
 use super::back_off::Blamed;
+use super::copy_history::CopyRecord;
+use super::host_record::HostRecord;
 use super::messages::Task;
 use super::plan::{Part, PassedOver, Skip, Unusable, Waiting};
+use super::roll::RollBoard;
 use super::signs::Sign;
 use super::state::Tasks;
 use super::strangers::Stranger;
@@ -19,6 +22,7 @@ use crate::clock::Millis;
 use crate::durations::Durations;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
+use crate::history::Chronicle;
 use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 use crate::manager::ManagerId;
 use crate::names::FileName;
@@ -30,6 +34,7 @@ use crate::wire::worker::{Blame, TaskId, TaskOrder, TaskOrders};
 pub struct TaskBoard {
     view: Arc<ArcSwap<TaskManagerView>>,
     changes: Arc<watch::Sender<u64>>,
+    roll: RollBoard,
 }
 
 impl Default for TaskBoard {
@@ -37,6 +42,7 @@ impl Default for TaskBoard {
         TaskBoard {
             view: Arc::new(ArcSwap::from_pointee(TaskManagerView::default())),
             changes: Arc::new(watch::Sender::new(0)),
+            roll: RollBoard::default(),
         }
     }
 }
@@ -50,6 +56,11 @@ impl TaskBoard {
     /// Counts the changes of open tasks, of their rates and of leadership: a long poll waits on it.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// Where the hosts on record are shown.
+    pub fn roll(&self) -> &RollBoard {
+        &self.roll
     }
 
     /// Shows a new view. Only progress and figures of hosts changing wakes nobody.
@@ -78,6 +89,9 @@ pub struct TaskManagerView {
     /// The tasks that ended and are still in the list.
     #[serde(serialize_with = "as_list")]
     pub ended: Arc<Tasks>,
+    /// What became of every copy that was planned, kept longer than the tasks themselves.
+    #[serde(skip)]
+    pub history: Chronicle<CopyRecord>,
     /// How far open tasks are, where something was heard since this node leads.
     pub progress: BTreeMap<TaskId, Sign>,
     /// The rate in force of each open task; those that nothing limits are left out.
@@ -105,6 +119,8 @@ pub struct TaskManagerView {
 pub struct PlannedHost {
     /// The host.
     pub host: HostAddr,
+    /// What is on record of it.
+    pub record: HostRecord,
     /// What it is for.
     pub role: HostRole,
     /// Whether it answers.

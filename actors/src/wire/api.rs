@@ -10,6 +10,11 @@
 //! | `GET /api/v1/files?prefix=&state=&host=&hot=&limit=&cursor=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
+//! | `GET /api/v1/removals` | [`RemovalsView`] |
+//! | `POST /api/v1/removals` | 202; all copies are looked at now |
+//! | `GET /api/v1/pins?limit=&cursor=` | [`Page`] of [`PinView`], by name |
+//! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
+//! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //! | `GET /api/v1/openapi.json` | all of this as an OpenAPI document, made of these types |
 //!
@@ -26,6 +31,7 @@ mod file;
 mod host;
 mod page;
 mod plan;
+mod removal;
 mod status;
 mod task;
 
@@ -34,6 +40,7 @@ pub use file::{FileState, FileView};
 pub use host::{BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, HostView};
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
+pub use removal::{Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub(crate) use task::optional_id_in_text;
 pub use task::{StateFilter, TaskView};

@@ -155,7 +155,6 @@ pub struct TaskOrder {
     /// The task.
     pub id: TaskId,
     /// The file.
-    #[schema(value_type = crate::names::ShownName)]
     pub name: FileName,
     /// The directory of the master on the source.
     pub dir: String,
@@ -269,7 +268,6 @@ pub struct Report {
     /// The task it is about.
     pub task: TaskId,
     /// The file, so that a node that has forgotten the task still learns of the copy.
-    #[schema(value_type = crate::names::ShownName)]
     pub name: FileName,
     /// When it happened, by the worker's clock.
     pub at: Millis,

@@ -202,7 +202,7 @@ impl Node {
             context.judge.fail("snapshot", format!("a snapshot does not read: {error}"));
         }
         self.applied = index;
-        self.desk.installed();
+        self.desk.installed(self.own.piece());
         self.follows = context.now();
         context.judge.installed(self.id, index, self.own.piece());
     }

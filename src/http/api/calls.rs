@@ -7,7 +7,9 @@ use utoipa::__dev::SchemaReferences;
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
-use super::{explain, files, hosts, openapi, plan, status, tasks, workers};
+use super::{
+    explain, files, history, hosts, openapi, pins, plan, removals, status, tasks, workers,
+};
 
 /// Why a call may be refused that hands a request to an actor.
 const ASKED: &[&str] = &["busy", "outcome-unknown"];
@@ -34,6 +36,12 @@ pub fn all() -> Vec<Call> {
             .refused(COMMITTED),
         Call::of::<files::__path_list, _, _>(files::list),
         Call::of::<explain::__path_show, _, _>(explain::show).refused(ASKED),
+        Call::of::<pins::__path_pin, _, _>(pins::pin).refused(COMMITTED),
+        Call::of::<pins::__path_unpin, _, _>(pins::unpin).refused(COMMITTED),
+        Call::of::<pins::__path_list, _, _>(pins::list),
+        Call::of::<removals::__path_show, _, _>(removals::show),
+        Call::of::<removals::__path_look_now, _, _>(removals::look_now).refused(COMMITTED),
+        Call::of::<history::__path_list, _, _>(history::list),
         Call::of::<plan::__path_show, _, _>(plan::show),
         Call::of::<status::__path_show, _, _>(status::show),
         Call::of::<openapi::__path_show, _, _>(openapi::show),

@@ -92,7 +92,7 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn new(query: &'a FileQuery, shelf: &Shelf<'_>) -> Self {
+    fn new(query: &'a FileQuery, shelf: &Shelf) -> Self {
         let placements = &shelf.standing.tasks.placements;
         let on = |host| placements.get(&host).map(Arc::clone).unwrap_or_default();
         let held = || placements.values().map(|files| &**files).union();
@@ -104,7 +104,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether that can be without its name; it costs next to nothing.
-    fn may_take(&self, file: FileId, shelf: &Shelf<'_>) -> bool {
+    fn may_take(&self, file: FileId, shelf: &Shelf) -> bool {
         let placed = self.query.state.map(|state| state == FileState::Placed);
         self.on_host.as_ref().is_none_or(|held| held.contains(file.0))
             && self.query.hot.is_none_or(|hot| hot == shelf.hits.contains_key(&file))
@@ -112,7 +112,7 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether a file that may be taken is asked for.
-    fn takes(&self, file: FileId, name: &FileName, shelf: &Shelf<'_>) -> bool {
+    fn takes(&self, file: FileId, name: &FileName, shelf: &Shelf) -> bool {
         let prefix = self.query.prefix.as_deref().unwrap_or_default();
         name.as_bytes().starts_with(prefix.as_bytes())
             && self.query.state.is_none_or(|state| {
@@ -122,8 +122,8 @@ impl<'a> Filter<'a> {
 }
 
 /// Everything that is known of files, as it stands while one page is made.
-struct Shelf<'a> {
-    standing: Standing<'a>,
+struct Shelf {
+    standing: Standing,
     /// Hot files that have no grade; they come first.
     ungraded: Vec<FileId>,
     hits: HashMap<FileId, u32>,
@@ -132,8 +132,8 @@ struct Shelf<'a> {
     all_old: bool,
 }
 
-impl<'a> Shelf<'a> {
-    fn new(state: &'a NodeState) -> Self {
+impl Shelf {
+    fn new(state: &NodeState) -> Self {
         let standing = Standing::new(state);
         let Standing { catalog, tasks, .. } = &standing;
         let ranked = |file: &FileId| catalog.ranking.as_ref().and_then(|all| all.rank(*file));

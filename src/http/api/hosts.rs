@@ -60,12 +60,13 @@ pub async fn list(
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, after) = (paging.limit()?, paging.position::<HostAddr>()?);
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
-    let hosts = state.actors.hosts.iter();
-    let items =
-        hosts.filter(|(host, _)| after.is_none_or(|after| **host > after)).map(|(host, actor)| {
+    let hosts = state.actors.hosts.present();
+    let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
+        |(host, actor)| {
             let beats = beats.hosts.iter().find(|beats| beats.host == *host);
             shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks)
-        });
+        },
+    );
     let items = items.filter(|host| query.takes(host));
     Ok(web::Json(page(items, limit, |view| view.host)))
 }
@@ -145,7 +146,7 @@ pub async fn reset(
     let actor = state
         .actors
         .hosts
-        .get(&host)
+        .get(host)
         .ok_or_else(|| Refusal::not_found(format!("{host} is no host of this yard")))?;
     let reset = ResetHost { host, asked_by: "api".to_owned(), request: RequestId::random() };
     let back_offs = state.actors.task_manager.ask(reset).await??;

@@ -4,10 +4,13 @@
 mod calls;
 mod explain;
 mod files;
+mod history;
 mod hosts;
 mod openapi;
 mod paging;
+mod pins;
 mod plan;
+mod removals;
 mod standing;
 mod status;
 mod tasks;

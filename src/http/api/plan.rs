@@ -57,7 +57,7 @@ fn planned(task: &Task) -> PlannedCopy {
 
 /// How many files got no copy, by reason. A round looks only at files that may want one; the
 /// others are counted here.
-fn skipped(state: &NodeState, standing: &Standing<'_>) -> Vec<Skipped> {
+fn skipped(state: &NodeState, standing: &Standing) -> Vec<Skipped> {
     let plan = &standing.tasks.plan;
     let mut skipped = BTreeMap::new();
     if let Some(round) = &plan.last {

@@ -10,19 +10,21 @@ use reelyard_actors::task_manager::plan::Skip;
 use roaring::{MultiOps, RoaringBitmap};
 
 use crate::http::node::NodeState;
+use crate::node::InForce;
 
 /// What the Catalog and the TaskManager show, at one time.
-pub struct Standing<'a> {
-    state: &'a NodeState,
+pub struct Standing {
+    in_force: Arc<InForce>,
     pub catalog: Guard<Arc<CatalogView>>,
     pub tasks: Arc<TaskManagerView>,
 }
 
-impl<'a> Standing<'a> {
+impl Standing {
     /// As things are now.
-    pub fn new(state: &'a NodeState) -> Self {
+    pub fn new(state: &NodeState) -> Self {
         let catalog = state.actors.catalog_view.load();
-        Standing { state, catalog, tasks: state.actors.task_board.view() }
+        let in_force = state.live.now();
+        Standing { in_force, catalog, tasks: state.actors.task_board.view() }
     }
 
     /// Why a file that no host holds is no candidate; none when it waits for its turn.
@@ -32,13 +34,13 @@ impl<'a> Standing<'a> {
             let listed_on = ranking.map_or(&[][..], |ranking| ranking.listed_on(file));
             self.tasks.plan.passed_over.why(file, listed_on)
         };
-        let mut ignored = self.state.ignore_prefixes.iter();
+        let mut ignored = self.in_force.ignore_prefixes.iter();
         if ignored.any(|prefix| name.as_bytes().starts_with(prefix)) {
             Some(Skip::Ignored)
         } else if !self.has_master(file) {
             Some(Skip::NoMaster)
         } else if ranking.and_then(|ranking| ranking.rank(file)).is_none()
-            && !self.state.ungraded_hot
+            && !self.in_force.config.catalog.ungraded_hot
         {
             Some(Skip::Ungraded)
         } else {

@@ -98,11 +98,12 @@ pub async fn reports(
 }
 
 fn known_host(state: &NodeState, host: HostAddr) -> Result<HostAddr, Refusal> {
-    if state.actors.hosts.contains_key(&host) {
+    if state.actors.hosts.get(host).is_some() {
         return Ok(host);
     }
     let detail = format!(
-        "{host} is no host of this yard: add it to hosts.sources or hosts.destinations of the node"
+        "{host} is no host of this yard: add it to hosts.sources or hosts.destinations of the \
+         node, or by \"reelyard hosts add\""
     );
     Err(Refusal::new(StatusCode::FORBIDDEN, "unknown-host", detail))
 }

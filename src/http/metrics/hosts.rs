@@ -34,8 +34,8 @@ pub fn write(sheet: &mut Sheet<'_>, actors: &Wiring) -> fmt::Result {
     let of_heartbeat: HashMap<_, _> = beats.hosts.iter().map(|one| (one.host, &**one)).collect();
     let of_tasks: HashMap<_, _> = tasks.hosts.iter().map(|one| (one.host, one)).collect();
     let copies = copies_of(&tasks);
-    let hosts: Vec<Shown<'_>> = actors
-        .hosts
+    let present = actors.hosts.present();
+    let hosts: Vec<Shown<'_>> = present
         .iter()
         .map(|(host, actor)| {
             let (serving, fetching) = copies.get(host).copied().unwrap_or_default();
@@ -92,9 +92,7 @@ fn together(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
     let looks = hosts.iter().map(|one| one.called.looks).sum();
     sheet.counter("host_looks", "Times hosts were asked for what they hold", looks)?;
     let failed = hosts.iter().map(|one| one.called.failed_looks).sum();
-    sheet.counter("host_looks_failed", "How many of these failed", failed)?;
-    let deleted = hosts.iter().map(|one| one.called.deleted).sum();
-    sheet.counter("copies_deleted", "Copies deleted on hosts", deleted)
+    sheet.counter("host_looks_failed", "How many of these failed", failed)
 }
 
 /// What is told of each host.

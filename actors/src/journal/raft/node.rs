@@ -239,6 +239,28 @@ impl Node {
         }
     }
 
+    /// Waits until somebody leads and whatever this node's log held then is applied here; false if
+    /// the journal stopped instead.
+    pub(crate) async fn came_up(&self) -> bool {
+        let mut leadership = self.leadership();
+        let led = leadership.wait_for(|leadership| *leadership != Leadership::Nobody).await;
+        match led.map(|leadership| *leadership) {
+            Ok(Leadership::Leading { .. }) => return true,
+            Ok(Leadership::Following { .. }) => {}
+            Ok(_) | Err(_) => return false,
+        }
+        // Who follows somebody has a raft node.
+        let Some(raft) = self.raft.get() else { return false };
+        let mut metrics = raft.metrics();
+        let mut end = u64::MAX;
+        // What nobody confirmed the leader may cut off: then there is less to wait for.
+        let applied = metrics.wait_for(|now| {
+            end = end.min(now.last_log_index.map_or(0, |last| last + 1));
+            now.last_applied.map_or(0, |log_id| log_id.index + 1) >= end
+        });
+        applied.await.is_ok()
+    }
+
     fn running(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }

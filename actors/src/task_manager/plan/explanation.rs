@@ -94,6 +94,15 @@ pub enum Says {
     /// It would take part now.
     #[error("yes")]
     Yes,
+    /// It is being drained.
+    #[error("it is being drained")]
+    Draining,
+    /// It is in maintenance.
+    #[error("it is in maintenance")]
+    Maintenance,
+    /// It was silent for so long that it is presumed lost.
+    #[error("it is presumed lost after a long silence")]
+    Lost,
     /// It is not up.
     #[error("it is not up")]
     NotUp,
@@ -144,6 +153,9 @@ pub enum Says {
 impl From<Unusable> for Says {
     fn from(unusable: Unusable) -> Self {
         match unusable {
+            Unusable::Draining => Says::Draining,
+            Unusable::Maintenance => Says::Maintenance,
+            Unusable::Lost => Says::Lost,
             Unusable::NotUp => Says::NotUp,
             Unusable::KindUnknown => Says::KindUnknown,
             Unusable::InventoryUnknown => Says::InventoryUnknown,

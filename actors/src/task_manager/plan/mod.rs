@@ -22,6 +22,7 @@ pub use explanation::{
     DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
 };
 use looks::{Looks, Master};
+pub use name_traits::NameTraits;
 use occupied::Occupied;
 use pace::Pace;
 pub use pairing::{Pairing, Part};
@@ -31,6 +32,7 @@ pub use skip::{Skip, Unusable, Waiting};
 pub use yard::Yard;
 
 use super::event::NewTask;
+use super::host_record::HostRecord;
 use super::hosts::HostTable;
 use super::settings::TaskSettings;
 use super::state::TaskBook;
@@ -145,6 +147,13 @@ impl Planner {
         self.candidates.set_stale();
     }
 
+    /// Looks at everything again before the next round, and at every master: the settings changed,
+    /// and with them perhaps where masters are.
+    pub fn forget_looks(&mut self) {
+        self.looks = Looks::default();
+        self.candidates.set_stale();
+    }
+
     /// How many files are graded, want a copy, and are too big for every destination.
     pub fn counts(&self) -> (usize, u64, u64) {
         let too_big = self.candidates.parking().count(Skip::TooBig);
@@ -210,6 +219,7 @@ impl Planner {
                 .filter(|(addr, host)| {
                     host.role.is_destination()
                         && host.health != Health::Down
+                        && yard.book.host(*addr).is_none_or(HostRecord::is_asked)
                         && !was_asked(yard.book, yard.hosts, *addr)
                 })
                 .map(|(addr, _)| addr)
@@ -361,5 +371,6 @@ fn new_task(
         size: master.size,
         copy_speed,
         source_cap: u32::try_from(yard.settings.copies_per_source.max(1)).unwrap_or(u32::MAX),
+        asked_by: None,
     }
 }

@@ -7,9 +7,11 @@ use roaring::RoaringBitmap;
 use crate::names::{FileId, FileName, NameTable};
 use crate::wire::cfm;
 
-/// Traits of every name met so far. Names never change, so each is looked at once.
+/// Traits of every name met so far. Names never change, so each is looked at once; again only when
+/// other prefixes are ignored.
 #[derive(Clone, Debug, Default)]
 pub struct NameTraits {
+    ignore_prefixes: Vec<Vec<u8>>,
     looked_at: u32,
     ignored: Arc<RoaringBitmap>,
     uncarried: RoaringBitmap,
@@ -18,6 +20,10 @@ pub struct NameTraits {
 impl NameTraits {
     /// Looks at the names that `names` has met since the last time.
     pub fn learn(&mut self, names: &NameTable, ignore_prefixes: &[Vec<u8>]) {
+        if self.ignore_prefixes != ignore_prefixes {
+            let ignore_prefixes = ignore_prefixes.to_vec();
+            *self = NameTraits { ignore_prefixes, ..NameTraits::default() };
+        }
         let met = u32::try_from(names.len()).unwrap_or(u32::MAX);
         for id in self.looked_at..met {
             let name = names.name(FileId(id));
@@ -63,6 +69,20 @@ mod tests {
         assert!(!traits.old_hosts_carry(later));
         traits.learn(&names, &prefixes);
         assert!(traits.ignored().contains(later.0) && traits.old_hosts_carry(later));
+    }
+
+    #[test]
+    fn other_prefixes_are_looked_for_in_every_name() {
+        let names = NameTable::new();
+        let [one, other] = ["M64x.mpg", "MN1x.mpg"]
+            .map(|name| names.intern(&FileName::new(name.as_bytes()).unwrap()));
+        let mut traits = NameTraits::default();
+        let mut ignored = |prefix: &[u8]| {
+            traits.learn(&names, &[prefix.to_vec()]);
+            [one, other].map(|file| traits.ignored().contains(file.0))
+        };
+        assert_eq!([ignored(b"M64"), ignored(b"MN1")], [[true, false], [false, true]]);
+        assert!(traits.old_hosts_carry(one));
     }
 
     #[test]

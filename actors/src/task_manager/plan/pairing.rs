@@ -8,8 +8,9 @@ use super::parking::Rooms;
 use super::ring::Ring;
 use super::skip::{Skip, Unusable};
 use crate::heartbeat::Health;
-use crate::host::{HostAddr, HostKind};
+use crate::host::{HostAddr, HostKind, HostMode};
 use crate::task_manager::back_off::Blamed;
+use crate::task_manager::host_record::HostRecord;
 use crate::task_manager::hosts::HostState;
 use crate::task_manager::settings::Spread;
 
@@ -147,7 +148,9 @@ impl Pairing {
     fn add_source(&mut self, yard: &Yard<'_>, addr: HostAddr, host: &HostState, part: &mut Part) {
         let held = Blamed::Source(addr);
         let on_probation = yard.book.on_probation(&held, yard.now) || host.calls.on_probation();
-        part.no_source = if host.health != Health::Up {
+        part.no_source = if let Some(unusable) = by_record(yard, addr) {
+            Some(unusable)
+        } else if host.health != Health::Up {
             Some(Unusable::NotUp)
         } else if host.calls.is_open() {
             Some(Unusable::CallsFail)
@@ -173,7 +176,10 @@ impl Pairing {
         part: &mut Part,
     ) {
         let room = host.room(yard.settings.storage_limit_percent);
-        self.largest_room = self.largest_room.max(room.unwrap_or(0));
+        // What is drained or lost is not waited for.
+        if yard.book.host(addr).is_none_or(HostRecord::counts) {
+            self.largest_room = self.largest_room.max(room.unwrap_or(0));
+        }
         part.room = room.map(|room| room.saturating_sub(part.on_its_way));
         let on_probation = yard.book.on_probation(&Blamed::Destination(addr), yard.now)
             || host.calls.on_probation();
@@ -312,9 +318,21 @@ impl Destination {
     }
 }
 
+/// Why a host takes no part, whatever it is for, by what is on record of it.
+fn by_record(yard: &Yard<'_>, addr: HostAddr) -> Option<Unusable> {
+    let record = yard.book.host(addr)?;
+    match record.mode {
+        HostMode::Draining => Some(Unusable::Draining),
+        HostMode::Maintenance => Some(Unusable::Maintenance),
+        HostMode::Active => record.lost.then_some(Unusable::Lost),
+    }
+}
+
 /// Why a destination gets nothing. What could not be asked is never taken for empty (spec D10).
 fn unusable(yard: &Yard<'_>, addr: HostAddr, host: &HostState) -> Option<Unusable> {
-    if host.health != Health::Up {
+    if let Some(unusable) = by_record(yard, addr) {
+        Some(unusable)
+    } else if host.health != Health::Up {
         Some(Unusable::NotUp)
     } else if host.kind == HostKind::Unknown {
         Some(Unusable::KindUnknown)
@@ -328,5 +346,47 @@ fn unusable(yard: &Yard<'_>, addr: HostAddr, host: &HostState) -> Option<Unusabl
         Some(Unusable::BacksOff)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Millis;
+    use crate::heartbeat::HealthChanged;
+    use crate::host::HostRole;
+    use crate::journal::{InFlight, Piece};
+    use crate::task_manager::event::TaskEvent;
+    use crate::task_manager::hosts::HostTable;
+    use crate::task_manager::samples::host;
+    use crate::task_manager::settings::{HostSetting, TaskSettings};
+    use crate::task_manager::state::TaskBook;
+
+    #[test]
+    fn a_host_that_is_not_active_takes_no_part_and_says_why() {
+        let (addr, role) = (host(1), HostRole::Both);
+        let (mut book, in_flight) = (TaskBook::default(), InFlight::default());
+        let (mut hosts, settings) =
+            (HostTable::new(&[HostSetting { addr, role }]), TaskSettings::default());
+        let up = HealthChanged { host: addr, from: Health::Unknown, to: Health::Up, at: Millis(0) };
+        hosts.health_changed(&up);
+        book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts: vec![(addr, role)] }).unwrap();
+        let mut says = |event: Option<TaskEvent>| {
+            event.map(|event| book.apply(Millis(0), &event).unwrap());
+            let (hosts, settings, now) = (&hosts, &settings, Millis(0));
+            let (book, in_flight, leading_since) = (&book, &in_flight, now);
+            let yard = Yard { book, in_flight, hosts, settings, leading_since, now };
+            let part = Pairing::new(&yard, &HeldPairs::default()).parts()[&addr];
+            (part.no_source, part.no_destination)
+        };
+        let set =
+            |mode| Some(TaskEvent::HostModeSet { host: addr, mode, asked_by: "op".to_owned() });
+        let both = |why| (Some(why), Some(why));
+        assert_eq!(says(None), (None, Some(Unusable::KindUnknown)));
+        assert_eq!(says(set(HostMode::Draining)), both(Unusable::Draining));
+        assert_eq!(says(set(HostMode::Maintenance)), both(Unusable::Maintenance));
+        assert_eq!(says(set(HostMode::Active)), (None, Some(Unusable::KindUnknown)));
+        says(Some(TaskEvent::HostSilent { host: addr, since: Millis(0) }));
+        assert_eq!(says(Some(TaskEvent::HostLost { host: addr })), both(Unusable::Lost));
     }
 }

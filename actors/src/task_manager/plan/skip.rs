@@ -69,6 +69,12 @@ pub enum Skip {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unusable {
+    /// It is being drained.
+    Draining,
+    /// It is in maintenance.
+    Maintenance,
+    /// It was silent for so long that it is presumed lost.
+    Lost,
     /// It is not up.
     NotUp,
     /// It is not known what program answers there.

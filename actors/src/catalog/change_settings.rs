@@ -1,0 +1,133 @@
+//! Taking other settings at run time: what they change is read anew, and until then what was read
+//! last stays in use.
+
+use std::sync::Arc;
+
+use actix::prelude::*;
+use tracing::info;
+
+use super::event_log::EventLog;
+use super::lane::Lane;
+use super::ranking_inputs::RankingInputs;
+use super::source_dirs::SourceDirs;
+use super::view::CatalogView;
+use super::{Catalog, CatalogSettings, ChangeSettings, RisingChanged, SetDestinations, WatchMode};
+
+/// Which inputs other settings touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Touched {
+    ranking: bool,
+    masters: bool,
+    log: bool,
+}
+
+impl Touched {
+    fn by(before: &CatalogSettings, after: &CatalogSettings) -> Self {
+        let watch = before.watch != after.watch;
+        let settle = (before.settle, before.settle_limit) != (after.settle, after.settle_limit);
+        Touched {
+            ranking: watch
+                || settle
+                || before.grade_info_file != after.grade_info_file
+                || before.hitcount_history_file != after.hitcount_history_file
+                || before.destination_ips != after.destination_ips,
+            masters: watch
+                || before.source_dirs != after.source_dirs
+                || before.relist_interval != after.relist_interval,
+            log: watch || before.event_log != after.event_log,
+        }
+    }
+}
+
+impl Catalog {
+    /// Goes by `settings` from now on.
+    fn go_by(&mut self, settings: CatalogSettings, ctx: &mut Context<Self>) {
+        let before = std::mem::replace(&mut self.settings, settings);
+        let touched = Touched::by(&before, &self.settings);
+        let unread = CatalogView::of(&self.settings);
+        if touched.ranking {
+            self.ranking_inputs.replace(RankingInputs::new(&self.settings, self.names.clone()));
+            self.view.grade_info = unread.grade_info;
+            self.view.hitcount_history = unread.hitcount_history;
+        }
+        if touched.masters {
+            self.source_dirs.replace(SourceDirs::new(&self.settings, self.names.clone()));
+            self.view.source_dirs = unread.source_dirs;
+        }
+        if touched.log {
+            self.replace_log();
+            self.view.event_log = unread.event_log;
+        }
+        if self.settings.watch == WatchMode::Auto {
+            self.watch(touched.ranking, touched.masters, touched.log, ctx);
+        }
+        if before.poll_interval != self.settings.poll_interval {
+            self.poll(ctx);
+        }
+        self.look_at_all(ctx);
+        self.publish();
+    }
+
+    /// What was hot by the old settings is hot no more until the log is read by the new ones.
+    fn replace_log(&mut self) {
+        let names = &self.names;
+        let log = self.settings.event_log.clone().map(|log| EventLog::new(log, names.clone()));
+        match (&mut self.event_log, log) {
+            (Some(lane), Some(log)) => lane.replace(log),
+            (lane, log) => *lane = log.map(|log| Lane::new("the event log", log)),
+        }
+        self.view.rising = Arc::default();
+        for subscriber in &self.subscribers.rising {
+            subscriber.do_send(RisingChanged(Arc::clone(&self.view.rising)));
+        }
+    }
+}
+
+impl Handler<ChangeSettings> for Catalog {
+    type Result = ();
+
+    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+        // Which destinations there are is told apart, by whoever knows those added at run time.
+        let destination_ips = self.settings.destination_ips.clone();
+        let settings = CatalogSettings { destination_ips, ..settings };
+        if settings != self.settings {
+            info!("the inputs are read by other settings from now on");
+            self.go_by(settings, ctx);
+        }
+    }
+}
+
+impl Handler<SetDestinations> for Catalog {
+    type Result = ();
+
+    fn handle(&mut self, SetDestinations { ips }: SetDestinations, ctx: &mut Context<Self>) {
+        if ips != self.settings.destination_ips {
+            let settings = CatalogSettings { destination_ips: ips, ..self.settings.clone() };
+            self.go_by(settings, ctx);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_other_settings_touch_is_read_anew() {
+        let before = CatalogSettings::default();
+        let touched = |after: CatalogSettings| {
+            let Touched { ranking, masters, log } = Touched::by(&before, &after);
+            [ranking, masters, log]
+        };
+        let after = || before.clone();
+        assert_eq!(touched(after()), [false; 3]);
+        let destination_ips = ["10.0.0.21".parse().unwrap()].into();
+        assert_eq!(touched(CatalogSettings { destination_ips, ..after() }), [true, false, false]);
+        let source_dirs = vec!["/data".into()];
+        assert_eq!(touched(CatalogSettings { source_dirs, ..after() }), [false, true, false]);
+        let event_log = Some(super::super::EventLogSettings::new("/log"));
+        assert_eq!(touched(CatalogSettings { event_log, ..after() }), [false, false, true]);
+        let watch = WatchMode::Poll;
+        assert_eq!(touched(CatalogSettings { watch, ..after() }), [true; 3]);
+    }
+}

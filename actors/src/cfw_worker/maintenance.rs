@@ -1,0 +1,43 @@
+//! Leaving a host alone altogether, and calling it as others are configured to.
+
+use actix::prelude::*;
+use tracing::info;
+
+use super::{CfwWorker, ChangeSettings, SetMaintenance};
+
+impl Handler<SetMaintenance> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, SetMaintenance { on }: SetMaintenance, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.in_maintenance, on) == on {
+            return;
+        }
+        let host = self.host;
+        info!(%host, on, "maintenance");
+        self.client.rest(on);
+        // Whatever it answered before says nothing of what it is afterwards: with the first probe
+        // that is answered it is looked at like a new one.
+        self.answers = None;
+        self.last_failure = None;
+        if on {
+            self.latency = None;
+        }
+        self.publish();
+        self.turn(ctx);
+    }
+}
+
+impl Handler<ChangeSettings> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, changed: ChangeSettings, ctx: &mut Context<Self>) {
+        let ChangeSettings { settings, http } = changed;
+        self.breaker.change_settings(settings.breaker);
+        self.client.change_settings(http, settings.clone());
+        // What is asked more often from now on is not to wait for the end of a longer pause.
+        self.look_schedule.at_once();
+        self.disk_schedule.at_once();
+        self.settings = settings;
+        self.turn(ctx);
+    }
+}

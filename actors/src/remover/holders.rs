@@ -1,0 +1,227 @@
+//! The destinations as they last told of themselves. In memory only, pure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use crate::cfw_worker::{CallStanding, DiskFigures, HostConduct, HostObserved, Inventory};
+use crate::clock::Millis;
+use crate::heartbeat::{Health, HealthChanged};
+use crate::host::{HostAddr, HostKind, HostMode};
+use crate::names::FileId;
+use crate::task_manager::HostRecord;
+
+/// What a host's copies are good for, as the TaskManager has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing: it is not one of the yard, as far as was told. What it tells is kept all the same,
+    /// since it may tell before the TaskManager does.
+    #[default]
+    Outside,
+    /// They count.
+    Serves,
+    /// It is being drained: they count for nothing and go as soon as there are others.
+    Leaves,
+    /// Nothing is asked of it.
+    Apart,
+}
+
+impl Standing {
+    /// What the copies of a host on record are good for. One that was presumed lost counts again
+    /// once it has answered.
+    pub fn of(record: &HostRecord) -> Self {
+        match record.mode {
+            HostMode::Maintenance => Standing::Apart,
+            HostMode::Draining => Standing::Leaves,
+            HostMode::Active if record.lost => Standing::Apart,
+            HostMode::Active => Standing::Serves,
+        }
+    }
+}
+
+/// One destination.
+#[derive(Clone, Debug, Default)]
+pub struct Holder {
+    /// What its copies are good for.
+    pub standing: Standing,
+    /// Whether it answers.
+    pub health: Health,
+    /// What program answers.
+    pub kind: HostKind,
+    /// Whether calls to it go well.
+    pub calls: CallStanding,
+    /// Its disk and when it was asked.
+    pub disk: Option<(DiskFigures, Millis)>,
+    /// What it holds, as it last told.
+    pub inventory: Option<Arc<Inventory>>,
+    /// When a copy last went from it.
+    pub lightened: Option<Millis>,
+}
+
+impl Holder {
+    /// Whether it can be asked now, and what it holds is known.
+    pub fn is_askable(&self) -> bool {
+        self.health == Health::Up
+            && !self.calls.is_open()
+            && self.kind != HostKind::Unknown
+            && matches!(self.standing, Standing::Serves | Standing::Leaves)
+            && self.inventory.is_some()
+    }
+
+    /// The files that it listed last.
+    pub fn files(&self) -> Option<&RoaringBitmap> {
+        self.inventory.as_ref().map(|inventory| &inventory.files)
+    }
+
+    /// Whether it listed `file` when it was last asked.
+    pub fn lists(&self, file: FileId) -> bool {
+        self.files().is_some_and(|files| files.contains(file.0))
+    }
+
+    /// Whether it was asked for what it holds at `at` or later.
+    pub fn was_listed_since(&self, at: Millis) -> bool {
+        self.inventory.as_ref().is_some_and(|inventory| inventory.at >= at)
+    }
+
+    /// Its disk, if that was read after the last copy went.
+    pub fn present_disk(&self) -> Option<&DiskFigures> {
+        let (disk, at) = self.disk.as_ref()?;
+        self.lightened.is_none_or(|went| *at > went).then_some(disk)
+    }
+
+    /// Bytes free below `limit_percent`; 0 while its disk is not known.
+    pub fn room(&self, limit_percent: u32) -> u64 {
+        self.disk.as_ref().map_or(0, |(disk, _)| disk.room(limit_percent))
+    }
+
+    /// Whether a Reelyard worker answers there, which can tell our calls from an old leader's.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.kind, HostKind::Reelyard { .. })
+    }
+}
+
+/// Every destination of the yard.
+#[derive(Clone, Debug, Default)]
+pub struct Holders {
+    hosts: BTreeMap<HostAddr, Holder>,
+}
+
+impl Holders {
+    /// The destinations are these from now on. Of those that stay, everything stays known.
+    pub fn set_yard(&mut self, yard: impl IntoIterator<Item = (HostAddr, Standing)>) {
+        let mut before = std::mem::take(&mut self.hosts);
+        let known = |(addr, standing)| {
+            let host = before.remove(&addr).unwrap_or_default();
+            (addr, Holder { standing, ..host })
+        };
+        self.hosts = yard.into_iter().map(known).collect();
+        before.retain(|_, host| host.standing == Standing::Outside);
+        self.hosts.append(&mut before);
+    }
+
+    /// One of them.
+    pub fn get(&self, addr: HostAddr) -> Option<&Holder> {
+        self.hosts.get(&addr).filter(|host| host.standing != Standing::Outside)
+    }
+
+    /// All of them, by address.
+    pub fn iter(&self) -> impl Iterator<Item = (HostAddr, &Holder)> {
+        self.hosts.iter().map(|(addr, host)| (*addr, host))
+    }
+
+    /// Those that can be asked.
+    pub fn askable(&self) -> impl Iterator<Item = (HostAddr, &Holder)> {
+        self.iter().filter(|(_, host)| host.is_askable())
+    }
+
+    /// Takes a change of health. What was known of a host that went down is forgotten: it may come
+    /// back with another disk.
+    pub fn health_changed(&mut self, changed: &HealthChanged) {
+        let host = self.hosts.entry(changed.host).or_default();
+        host.health = changed.to;
+        if changed.to == Health::Down {
+            host.disk = None;
+            host.inventory = None;
+        }
+    }
+
+    /// Takes what a host told.
+    pub fn observe(&mut self, seen: &HostObserved) {
+        let host = self.hosts.entry(seen.host).or_default();
+        host.kind = seen.kind;
+        host.disk = seen.disk;
+        if seen.inventory.is_some() {
+            host.inventory.clone_from(&seen.inventory);
+        }
+    }
+
+    /// Takes how calls to a host go.
+    pub fn set_calls(&mut self, conduct: &HostConduct) {
+        self.hosts.entry(conduct.host).or_default().calls = conduct.calls;
+    }
+
+    /// A copy went from a host.
+    pub fn lightened(&mut self, addr: HostAddr, at: Millis) {
+        if let Some(host) = self.hosts.get_mut(&addr) {
+            host.lightened = host.lightened.max(Some(at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remover::samples::host;
+
+    fn seen(files: &[u32], at: i64) -> HostObserved {
+        let at = Millis(at);
+        let files = files.iter().copied().collect();
+        let disk = DiskFigures { used: 40, avail: 60, ..DiskFigures::default() };
+        HostObserved {
+            host: host(1),
+            kind: HostKind::Cfw,
+            inventory: Some(Arc::new(Inventory { files, unreadable_names: 0, at })),
+            disk: Some((disk, at)),
+            at,
+        }
+    }
+
+    fn health(to: Health) -> HealthChanged {
+        HealthChanged { host: host(1), from: Health::Unknown, to, at: Millis(1) }
+    }
+
+    #[test]
+    fn a_host_can_be_asked_once_it_is_up_and_was_listed() {
+        let mut holders = Holders::default();
+        holders.health_changed(&health(Health::Up));
+        holders.set_yard([(host(1), Standing::Serves)]);
+        let askable = |holders: &Holders| holders.askable().count();
+        assert_eq!(askable(&holders), 0);
+        holders.observe(&seen(&[3], 2));
+        assert_eq!(askable(&holders), 1);
+        holders.set_yard([(host(1), Standing::Apart)]);
+        assert_eq!(askable(&holders), 0, "nothing is asked of it");
+        holders.set_yard([(host(1), Standing::Leaves), (host(2), Standing::Serves)]);
+        assert_eq!(askable(&holders), 1, "what is known of a host stays");
+        holders.health_changed(&health(Health::Down));
+        holders.health_changed(&health(Health::Up));
+        assert_eq!(askable(&holders), 0, "it is listed again first");
+        holders.set_yard([(host(2), Standing::Serves)]);
+        assert!(holders.get(host(1)).is_none());
+    }
+
+    #[test]
+    fn a_disk_counts_once_it_was_read_after_the_last_removal() {
+        let mut holders = Holders::default();
+        holders.set_yard([(host(1), Standing::Serves)]);
+        holders.observe(&seen(&[3], 2));
+        let is_present = |holders: &Holders| holders.get(host(1)).unwrap().present_disk().is_some();
+        assert!(is_present(&holders));
+        holders.lightened(host(1), Millis(5));
+        holders.observe(&seen(&[], 5));
+        assert!(!is_present(&holders));
+        holders.observe(&seen(&[], 6));
+        assert!(is_present(&holders));
+    }
+}

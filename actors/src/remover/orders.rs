@@ -1,0 +1,83 @@
+//! What the journal orders, and what the Remover does on it.
+
+use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+
+use super::{Intent, RemovalBook, RemovalEvent, RemovalOutcome, Remover};
+use crate::cfw_worker::{AskFailure, DeleteCopy};
+use crate::event::Epoch;
+use crate::journal::{AppliedEvent, Occasion, Order};
+
+impl Handler<Order> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, order: Order, ctx: &mut Context<Self>) {
+        match self.seat.obey(order) {
+            Occasion::Applied(events) => {
+                for event in &events {
+                    self.applied(event, ctx);
+                }
+                self.soon(ctx);
+            }
+            Occasion::Installed | Occasion::Nothing => {}
+            Occasion::LeaderStarted(_) => {
+                let now = self.clock.now();
+                self.desk.lead(now);
+                self.hold = Default::default();
+                self.refreshing.clear();
+                self.next_round = Some(now.after(self.desk.settings().interval));
+                self.soon(ctx);
+            }
+            Occasion::LeaderStopped => {
+                self.next_round = None;
+                self.last = None;
+            }
+        }
+        self.show();
+    }
+}
+
+impl Remover {
+    /// Follows an applied event. What a node applies before it leads is old: nobody is asked for
+    /// it, and nothing told.
+    fn applied(&mut self, applied: &AppliedEvent<RemovalBook>, ctx: &mut Context<Self>) {
+        let leads = self.seat.epoch();
+        self.desk.follow(applied, self.seat.piece(), leads.is_some());
+        let Some(epoch) = leads else { return };
+        match (&applied.result, &applied.event) {
+            (Ok(RemovalOutcome::Applied), RemovalEvent::Intended(intent)) => {
+                self.carry_out(intent, epoch, ctx);
+            }
+            (Ok(RemovalOutcome::Applied), RemovalEvent::Ended { host, name, ending }) => {
+                tracing::info!(%host, file = %name, ?ending, "a removal ended");
+            }
+            (Err(refusal), _) => {
+                tracing::warn!(%refusal, "an event of removals no longer held when it was applied");
+            }
+            _ => {}
+        }
+    }
+
+    /// Has a host remove a copy, as was put on record.
+    fn carry_out(&mut self, intent: &Intent, epoch: Epoch, ctx: &mut Context<Self>) {
+        let Intent { host, ref name, ref reason, keeper, ref asked_by, .. } = *intent;
+        let why = reason.code();
+        let keeper_told = keeper.map(|keeper| keeper.to_string());
+        tracing::info!(%host, file = %name, why, keeper = keeper_told, asked_by, "removing a copy");
+        let copy = (host, self.seat.piece().file(name));
+        let Some(worker) = self.collaborators.delete.to(host) else { return };
+        self.desk.asking(copy);
+        let name = name.clone();
+        let asking = worker.send(DeleteCopy { name: name.clone(), epoch });
+        ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
+            let gone = |_| AskFailure::Unreachable("its actor ended meanwhile".to_owned());
+            let answer = answer.map_err(gone).and_then(|answer| answer);
+            if let Err(failure) = &answer {
+                tracing::warn!(%host, file = %name, %failure, "a removal was not answered");
+            }
+            let now = remover.clock.now();
+            let event = remover.desk.answered(copy, &name, &answer, now);
+            remover.commit(event.into_iter().collect(), ctx);
+            remover.soon(ctx);
+        }));
+    }
+}

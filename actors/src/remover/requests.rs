@@ -1,0 +1,64 @@
+//! What others ask of the Remover.
+
+use actix::fut::{ready, wrap_future};
+use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
+
+use super::{CopySays, ExplainCopies, PinFile, RemovalEvent, RemovalOutcome, RemoveNow, Remover};
+use crate::journal::{Asked, CommitError, Outcomes};
+
+use super::RemovalBook;
+
+impl Handler<PinFile> for Remover {
+    type Result = ResponseActFuture<Remover, Result<bool, CommitError>>;
+
+    fn handle(&mut self, pin: PinFile, _: &mut Context<Self>) -> Self::Result {
+        let PinFile { name, pinned, asked_by, request } = pin;
+        if let Some(outcomes) = self.seat.recall(request) {
+            return Box::pin(ready(Ok(was_news(&outcomes))));
+        }
+        if let Err(error) = self.seat.leading() {
+            return Box::pin(ready(Err(error)));
+        }
+        tracing::info!(file = %name, pinned, asked_by, "a file is pinned or unpinned on request");
+        let asked = Asked::by_request(asked_by.clone(), request);
+        let event = if pinned {
+            RemovalEvent::Pinned { name, asked_by }
+        } else {
+            RemovalEvent::Unpinned { name }
+        };
+        let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+        let answering = wrap_future::<_, Self>(committing).map(
+            |settlement, remover, ctx: &mut Context<Self>| {
+                remover.settled(settlement, ctx).map(|outcomes| was_news(&outcomes))
+            },
+        );
+        Box::pin(answering)
+    }
+}
+
+fn was_news(outcomes: &Outcomes<RemovalBook>) -> bool {
+    outcomes.iter().any(|outcome| matches!(outcome, Ok(RemovalOutcome::Applied)))
+}
+
+impl Handler<RemoveNow> for Remover {
+    type Result = MessageResult<RemoveNow>;
+
+    fn handle(&mut self, _: RemoveNow, ctx: &mut Context<Self>) -> Self::Result {
+        let leading = self.seat.leading().map(|_| {
+            self.next_round = Some(self.clock.now());
+            self.turn(ctx);
+        });
+        MessageResult(leading)
+    }
+}
+
+impl Handler<ExplainCopies> for Remover {
+    type Result = MessageResult<ExplainCopies>;
+
+    fn handle(&mut self, asked: ExplainCopies, _: &mut Context<Self>) -> Self::Result {
+        let (desk, standpoint) = self.at(self.clock.now());
+        let file = standpoint.book.names().find(asked.name.as_bytes());
+        let says = |file| desk.survey(standpoint).explain(file);
+        MessageResult(file.map_or_else(Vec::<CopySays>::new, says))
+    }
+}

@@ -1,0 +1,80 @@
+//! What an operator can set of removals.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::reason::KeptBy;
+
+/// Whether copies are removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RemovalMode {
+    /// They are.
+    #[default]
+    On,
+    /// Everything is decided and told, and nothing removed.
+    DryRun,
+    /// Nothing is decided.
+    Off,
+}
+
+impl fmt::Display for RemovalMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RemovalMode::On => "on",
+            RemovalMode::DryRun => "dry-run",
+            RemovalMode::Off => "off",
+        })
+    }
+}
+
+/// Everything that can be set of the Remover.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoverSettings {
+    /// Whether copies are removed.
+    pub mode: RemovalMode,
+    /// How often it is looked at what is to go.
+    pub interval: Duration,
+    /// Which of too many copies stay.
+    pub keep: KeptBy,
+    /// Names that begin with one of these are never touched (advertisements).
+    pub ignore_prefixes: Vec<Vec<u8>>,
+    /// How much of a destination's disk may be in use, in percent.
+    pub storage_limit_percent: u32,
+    /// Down to how much a disk over its limit is brought, in percent.
+    pub low_water_percent: u32,
+    /// How long a copy is safe from making room after it arrived.
+    pub spare_copied_within: Duration,
+    /// How many copies one round removes from one host at most.
+    pub most_per_host: usize,
+    /// How many files with too many copies one round looks at, at most.
+    pub most_duplicates: usize,
+    /// How long after it began to lead this node removes nothing from old cfws, which cannot tell
+    /// an old leader's call from ours: the longest election time and five seconds.
+    pub old_host_quiet: Duration,
+    /// How long a copy is in doubt after a call that came to no clear end.
+    pub doubt: Duration,
+    /// How many ended removals are remembered.
+    pub keep_history: u64,
+}
+
+impl Default for RemoverSettings {
+    fn default() -> Self {
+        RemoverSettings {
+            mode: RemovalMode::On,
+            interval: Duration::from_secs(10),
+            keep: KeptBy::Room,
+            ignore_prefixes: Vec::new(),
+            storage_limit_percent: 90,
+            low_water_percent: 85,
+            spare_copied_within: Duration::from_secs(10 * 60),
+            most_per_host: 64,
+            most_duplicates: 1024,
+            old_host_quiet: Duration::from_secs(10),
+            doubt: Duration::from_secs(10 * 60),
+            keep_history: 10_000,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The piece as rows of a snapshot. Pure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Ending, Intent};
+use super::state::{Copy, OpenRemoval, Pin, RemovalBook, RemovalRecord};
+use crate::clock::Millis;
+use crate::event::PieceId;
+use crate::history::Chronicle;
+use crate::host::HostAddr;
+use crate::journal::{FrozenPiece, UnreadableEvent};
+use crate::names::{FileId, FileName, NameTable};
+
+/// The first byte of each row.
+const ROW_VERSION: u8 = 1;
+
+/// One row. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Serialize, Deserialize)]
+enum Row {
+    Open {
+        intent: Intent,
+        at: Millis,
+    },
+    Doubt {
+        host: HostAddr,
+        name: FileName,
+        until: Millis,
+    },
+    Pin {
+        name: FileName,
+        asked_by: String,
+        at: Millis,
+    },
+    /// The number of the first line of the history that follows.
+    HistoryFrom(u64),
+    /// One line, oldest first.
+    Ended {
+        intent: Intent,
+        decided: Millis,
+        at: Millis,
+        ending: Ending,
+    },
+}
+
+/// The piece at one index: shared shards.
+pub(super) struct FrozenBook {
+    names: NameTable,
+    open: Arc<BTreeMap<Copy, OpenRemoval>>,
+    doubts: Arc<BTreeMap<Copy, Millis>>,
+    pins: Arc<BTreeMap<FileId, Pin>>,
+    history: Chronicle<RemovalRecord>,
+}
+
+impl FrozenBook {
+    pub(super) fn of(book: &RemovalBook) -> Self {
+        FrozenBook {
+            names: book.names.clone(),
+            open: Arc::clone(&book.open),
+            doubts: Arc::clone(&book.doubts),
+            pins: Arc::clone(&book.pins),
+            history: book.history.clone(),
+        }
+    }
+}
+
+impl FrozenPiece for FrozenBook {
+    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+        let mut put = |content: Row| row(&encode(&content));
+        for OpenRemoval { intent, at } in self.open.values() {
+            put(Row::Open { intent: intent.clone(), at: *at });
+        }
+        for ((host, file), until) in self.doubts.iter() {
+            put(Row::Doubt { host: *host, name: self.names.name(*file), until: *until });
+        }
+        for (file, Pin { asked_by, at }) in self.pins.iter() {
+            put(Row::Pin { name: self.names.name(*file), asked_by: asked_by.clone(), at: *at });
+        }
+        put(Row::HistoryFrom(self.history.first()));
+        for (_, record) in self.history.oldest_first() {
+            let RemovalRecord { decided, at, ref ending, .. } = *record;
+            let intent = record.intent(&self.names);
+            put(Row::Ended { intent, decided, at, ending: ending.clone() });
+        }
+    }
+}
+
+impl RemovalRecord {
+    /// What was decided.
+    pub fn intent(&self, names: &NameTable) -> Intent {
+        Intent {
+            host: self.host,
+            name: names.name(self.file),
+            size: self.size,
+            reason: self.reason.clone(),
+            keeper: self.keeper,
+            asked_by: self.asked_by.clone(),
+        }
+    }
+}
+
+#[allow(clippy::expect_used)]
+fn encode(row: &Row) -> Vec<u8> {
+    // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
+    postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
+}
+
+/// Takes back one row that a frozen book wrote.
+pub(super) fn thaw_row(book: &mut RemovalBook, row: &[u8]) -> Result<(), UnreadableEvent> {
+    let piece = PieceId::Removals;
+    let row: Row = match row.split_first() {
+        Some((&ROW_VERSION, body)) => postcard::from_bytes(body)
+            .map_err(|error| UnreadableEvent::Body { piece, error: error.to_string() })?,
+        Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
+        None => return Err(UnreadableEvent::Body { piece, error: "an empty row".to_owned() }),
+    };
+    match row {
+        Row::Open { intent, at } => {
+            let copy = (intent.host, book.file(&intent.name));
+            book.put_open(copy, OpenRemoval { intent, at });
+        }
+        Row::Doubt { host, name, until } => {
+            let copy = (host, book.file(&name));
+            Arc::make_mut(&mut book.doubts).insert(copy, until);
+        }
+        Row::Pin { name, asked_by, at } => {
+            let file = book.file(&name);
+            Arc::make_mut(&mut book.pins).insert(file, Pin { asked_by, at });
+        }
+        Row::HistoryFrom(first) => book.history = Chronicle::starting_at(first),
+        Row::Ended { intent, decided, at, ending } => {
+            let file = book.file(&intent.name);
+            let Intent { host, size, reason, keeper, asked_by, .. } = intent;
+            let record =
+                RemovalRecord { host, file, size, reason, keeper, asked_by, decided, at, ending };
+            book.history.push(record);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Piece;
+    use crate::remover::event::RemovalEvent;
+    use crate::remover::samples::{duplicate, ended, host, name, over_limit};
+
+    fn rows(book: &RemovalBook) -> Vec<Vec<u8>> {
+        let mut rows = Vec::new();
+        book.freeze().write(&mut |row| rows.push(row.to_vec()));
+        rows
+    }
+
+    /// A book with something of everything; its table has met other names before.
+    fn book() -> RemovalBook {
+        let names = NameTable::new();
+        names.intern(&name("met before"));
+        let mut book = RemovalBook::new(names);
+        let mut apply = |event| book.apply(Millis(7), &event).unwrap();
+        for (file, ending) in [
+            ("gone", Ending::Removed),
+            ("was not there", Ending::Absent),
+            ("not asked", Ending::NotAsked { why: "busy".to_owned() }),
+            ("doubted", Ending::StillThere { doubted_until: Millis(99) }),
+        ] {
+            apply(RemovalEvent::Intended(duplicate(file, 1, 2)));
+            apply(ended(file, 1, ending));
+        }
+        apply(RemovalEvent::Forgot { history_before: 1, doubts_until: Millis(7) });
+        apply(RemovalEvent::Intended(duplicate("going", 1, 2)));
+        apply(RemovalEvent::Intended(over_limit("going too", 3)));
+        apply(RemovalEvent::Pinned { name: name("stays"), asked_by: "me".to_owned() });
+        book
+    }
+
+    #[test]
+    fn a_book_comes_back_from_its_rows_in_another_process() {
+        let book = book();
+        let mut thawed = RemovalBook::new(NameTable::new());
+        for row in rows(&book) {
+            thawed.thaw(&row).unwrap();
+        }
+        assert_eq!(rows(&thawed), rows(&book));
+        let (going, doubted) = (thawed.file(&name("going")), thawed.file(&name("doubted")));
+        assert!(thawed.goes((host(1), going)) && thawed.is_keeper((host(2), going)));
+        assert!(thawed.is_doubted((host(1), doubted), Millis(98)));
+        assert!(thawed.is_pinned(thawed.file(&name("stays"))));
+        assert_eq!((thawed.history().first(), thawed.history().len()), (1, 3));
+    }
+
+    #[test]
+    fn a_frozen_book_stays_as_it_was() {
+        let mut book = book();
+        let frozen = book.freeze();
+        let before = rows(&book);
+        book.apply(Millis(8), &ended("going", 1, Ending::Removed)).unwrap();
+        book.apply(Millis(8), &RemovalEvent::Unpinned { name: name("stays") }).unwrap();
+        let mut after = Vec::new();
+        frozen.write(&mut |row| after.push(row.to_vec()));
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn a_row_of_another_version_is_told() {
+        let told = RemovalBook::default().thaw(&[9, 0]);
+        assert!(matches!(told, Err(UnreadableEvent::Version { version: 9, .. })));
+    }
+}

@@ -1,0 +1,149 @@
+//! Everything that a decision on copies may look at. Pure.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::event::{Intent, RemovalEvent};
+use super::holders::{Holder, Holders, Standing};
+use super::reason::Spared;
+use super::settings::RemoverSettings;
+use super::state::{Copy, RemovalBook};
+use crate::catalog::masters::Masters;
+use crate::catalog::ranking::Ranking;
+use crate::clock::Millis;
+use crate::host::HostAddr;
+use crate::journal::InFlight;
+use crate::names::{FileId, FileName};
+
+/// What the Catalog last told.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// The ranking; none before the first.
+    pub ranking: Option<Arc<Ranking>>,
+    /// The listing of the masters; none before the first.
+    pub masters: Option<Arc<Masters>>,
+    /// Hot files.
+    pub hot: RoaringBitmap,
+    /// Files whose names begin with an ignored prefix.
+    pub ignored: Arc<RoaringBitmap>,
+}
+
+/// How things stand when something is decided. A decision looks and changes nothing.
+#[derive(Clone, Copy)]
+pub struct Survey<'a> {
+    /// The piece as applied.
+    pub book: &'a RemovalBook,
+    /// What was decided but is not yet applied.
+    pub in_flight: &'a InFlight<RemovalEvent>,
+    /// The destinations.
+    pub holders: &'a Holders,
+    /// The inputs.
+    pub inputs: &'a Inputs,
+    /// Copies that arrived lately.
+    pub fresh: &'a HashSet<Copy>,
+    /// The settings.
+    pub settings: &'a RemoverSettings,
+    /// The present.
+    pub now: Millis,
+    /// Since when this node leads.
+    pub leading_since: Millis,
+}
+
+impl<'a> Survey<'a> {
+    /// The removals that are decided and not yet applied.
+    fn setting_out(&self) -> impl Iterator<Item = &'a Intent> {
+        self.in_flight.events().filter_map(|event| match event {
+            RemovalEvent::Intended(intent) => Some(intent),
+            _ => None,
+        })
+    }
+
+    /// The name of a file.
+    pub fn name(&self, file: FileId) -> FileName {
+        self.book.names().name(file)
+    }
+
+    /// Every copy that is to go, and every copy that others go on the strength of.
+    pub fn under_way(&self) -> UnderWay {
+        let mut under_way = UnderWay {
+            going: self.book.open().keys().copied().collect(),
+            keeping: self.book.keepers().collect(),
+        };
+        for intent in self.setting_out() {
+            let file = self.book.file(&intent.name);
+            under_way.going.insert((intent.host, file));
+            under_way.keeping.extend(intent.keeper.map(|keeper| (keeper, file)));
+        }
+        under_way
+    }
+
+    /// How many copies of a file there should be.
+    pub fn wanted(&self, _file: FileId) -> usize {
+        1
+    }
+
+    /// The rank of a file, 1 = best; none without a grade.
+    pub fn grade(&self, file: FileId) -> Option<u32> {
+        self.inputs.ranking.as_ref()?.rank(file)
+    }
+
+    /// Its size, as hitcount.history tells it.
+    pub fn size(&self, file: FileId) -> Option<u64> {
+        self.inputs.ranking.as_ref()?.size(file)
+    }
+
+    /// Why no copy of this file is ever touched; none if one may be.
+    pub fn untouchable(&self, file: FileId) -> Option<Spared> {
+        let has_master =
+            self.inputs.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0));
+        if self.inputs.ignored.contains(file.0) {
+            Some(Spared::Ignored)
+        } else if !has_master {
+            Some(Spared::NoMaster)
+        } else if self.book.is_pinned(file) {
+            Some(Spared::Pinned)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a copy may stand for others that are removed: its host can be asked and counts, the
+    /// copy is listed there, is not to go, and nobody doubts it.
+    pub fn may_keep(&self, (addr, file): Copy, under_way: &UnderWay) -> bool {
+        let holder = self.holders.get(addr).filter(|host| host.is_askable());
+        holder.is_some_and(|host| host.standing == Standing::Serves && host.lists(file))
+            && !under_way.going.contains(&(addr, file))
+            && !self.book.is_doubted((addr, file), self.now)
+    }
+
+    /// Why a host removes nothing now; none if it does.
+    pub fn keeps_all(&self, host: &Holder) -> Option<Spared> {
+        let quiet = self.leading_since.after(self.settings.old_host_quiet);
+        let may_be_asked = host.is_askable() && (host.is_ours() || self.now >= quiet);
+        (!may_be_asked).then_some(Spared::HostNotAsked)
+    }
+}
+
+/// What removals that are not over occupy.
+#[derive(Clone, Debug, Default)]
+pub struct UnderWay {
+    /// Copies that are to go.
+    pub going: HashSet<Copy>,
+    /// Copies that others go on the strength of.
+    pub keeping: HashSet<Copy>,
+}
+
+impl UnderWay {
+    /// Takes in one more that is to go.
+    pub fn add(&mut self, host: HostAddr, file: FileId, keeper: Option<HostAddr>) {
+        self.going.insert((host, file));
+        self.keeping.extend(keeper.map(|keeper| (keeper, file)));
+    }
+
+    /// Whether copies of this host are on their way out.
+    pub fn is_at_work_on(&self, host: HostAddr) -> bool {
+        self.going.iter().any(|(addr, _)| *addr == host)
+    }
+}

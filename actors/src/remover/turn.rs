@@ -1,0 +1,287 @@
+//! One turn: what became clear is put on record, and when its time has come all copies are looked
+//! at. Nothing goes before the hosts of the copies that stay have said once more that they hold
+//! them, and the masters have been looked at.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use futures::future::join_all;
+
+use super::round::MYSELF;
+use super::views::Decided;
+use super::{
+    Confirmation, Copy, Proposal, RemovalBook, RemovalEvent, RemovalMode, RemovalRound, Remover,
+    Standing,
+};
+use crate::catalog::{LookUpMasters, MasterLook};
+use crate::cfw_worker::Refresh;
+use crate::clock::Millis;
+use crate::host::HostAddr;
+use crate::journal::{Asked, CommitError, Outcomes, Seat, Settlement};
+use crate::names::FileId;
+use crate::task_manager::TaskState;
+
+/// How long changes are gathered before a turn.
+const GATHERING: Duration = Duration::from_millis(5);
+
+/// The longest sleep: jumps of the clock and suspends are noticed after it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// How long a look at masters may take.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many masters are looked at in one request.
+const MASTERS_AT_ONCE: usize = 256;
+
+/// How long a host that could not be asked is left alone.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+impl Remover {
+    /// Takes a turn soon: changes that come together are looked at together.
+    pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
+        self.wake_after(GATHERING, ctx);
+    }
+
+    /// Takes a turn now.
+    pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        if self.seat.epoch().is_none() {
+            return;
+        }
+        if let Some(left) = self.hold.left(now) {
+            self.wake_after(left, ctx);
+            return;
+        }
+        self.take_yard();
+        let (desk, standpoint) = self.at(now);
+        let mut events = desk.cleared(standpoint);
+        events.extend(desk.forgets(standpoint));
+        let to_refresh = desk.to_refresh(standpoint);
+        self.commit(events, ctx);
+        for host in to_refresh {
+            self.refresh(host, ctx);
+        }
+        if self.next_round.is_some_and(|at| at <= now) && !self.confirming {
+            self.round(now, ctx);
+        }
+        self.wake_after(LONGEST_SLEEP, ctx);
+        self.show();
+    }
+
+    fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
+        let at = Instant::now() + delay;
+        match self.wake {
+            Some((planned, _)) if planned <= at => return,
+            Some((_, timer)) => {
+                ctx.cancel_future(timer);
+            }
+            None => {}
+        }
+        let timer = ctx.run_later(delay, |remover, ctx| {
+            remover.wake = None;
+            remover.turn(ctx);
+        });
+        self.wake = Some((at, timer));
+    }
+
+    /// Takes over from the TaskManager's view which destinations there are and what arrived lately.
+    pub(super) fn take_yard(&mut self) {
+        let view = self.collaborators.tasks.view();
+        let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
+        let yard: Vec<(HostAddr, Standing)> =
+            destinations.map(|host| (host.host, Standing::of(&host.record))).collect();
+        let since = self.clock.now().before(self.desk.settings().spare_copied_within);
+        let lately = view.history.newest_first().map(|(_, copy)| copy);
+        let arrived = lately
+            .take_while(|copy| copy.at > since)
+            .filter(|copy| copy.state == TaskState::Done)
+            .map(|copy| (copy.destination, copy.file));
+        let fresh: HashSet<Copy> = arrived.collect();
+        self.desk.set_yard(yard, fresh);
+    }
+
+    /// Looks at all copies, and has what is to go confirmed.
+    pub(super) fn round(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        self.next_round = Some(now.after(self.desk.settings().interval));
+        if self.desk.settings().mode == RemovalMode::Off {
+            self.last = None;
+            return;
+        }
+        let started = Instant::now();
+        let (desk, standpoint) = self.at(now);
+        let proposal = desk.propose(standpoint);
+        let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        if proposal.removals.is_empty() {
+            self.last = Some(noted(now, took_us, &proposal));
+        } else {
+            self.have_confirmed(now, took_us, proposal, ctx);
+        }
+    }
+
+    fn have_confirmed(
+        &mut self,
+        now: Millis,
+        took_us: u64,
+        proposal: Proposal,
+        ctx: &mut Context<Self>,
+    ) {
+        self.confirming = true;
+        let hosts = proposal.to_confirm();
+        let workers = hosts.iter().filter_map(|host| self.collaborators.refresh.to(*host));
+        let listing = join_all(workers.map(|worker| worker.send(Refresh)));
+        let masters = proposal.masters();
+        let look_up = &self.collaborators.look_up;
+        let looks = join_all(masters.chunks(MASTERS_AT_ONCE).map(|files| {
+            let looking = look_up.recipient().send(LookUpMasters { files: files.to_vec() });
+            tokio::time::timeout(LOOK_TIMEOUT, looking)
+        }));
+        let asking = async move {
+            // What a host answers comes to this actor by itself, before the answer here does.
+            let (_, looks) = futures::join!(listing, looks);
+            let looks = looks.into_iter().filter_map(|answer| answer.ok()?.ok());
+            looks.flatten().collect::<Vec<(FileId, MasterLook)>>()
+        };
+        ctx.spawn(asking.into_actor(self).map(move |looks, remover, ctx| {
+            remover.confirming = false;
+            let mut seen = Confirmation { asked_at: now, ..Confirmation::default() };
+            for (file, look) in looks {
+                match look {
+                    MasterLook::Found { .. } => seen.masters.insert(file),
+                    MasterLook::Absent => seen.absent.insert(file),
+                    MasterLook::Unknown => false,
+                };
+            }
+            remover.decide(now, took_us, proposal, &seen, ctx);
+            remover.show();
+        }));
+    }
+
+    /// Puts on record what goes, unless this is a dry run.
+    fn decide(
+        &mut self,
+        at: Millis,
+        took_us: u64,
+        mut proposal: Proposal,
+        seen: &Confirmation,
+        ctx: &mut Context<Self>,
+    ) {
+        if self.seat.epoch().is_none() {
+            return;
+        }
+        self.take_yard();
+        let removals = std::mem::take(&mut proposal.removals);
+        let (desk, standpoint) = self.at(self.clock.now());
+        let (events, spared) = desk.confirm(removals, seen, standpoint);
+        for (_, why) in &spared {
+            proposal.spare(*why, 1);
+        }
+        let mut round = noted(at, took_us, &proposal);
+        let going = events.iter().filter_map(Decided::of);
+        let names = self.seat.piece().names();
+        let staying = spared.into_iter().map(|(removal, why)| Decided {
+            host: removal.host,
+            file: names.name(removal.file),
+            size: removal.size,
+            reason: removal.reason,
+            keeper: removal.keeper,
+            spared: Some(why),
+        });
+        round.decided = going.chain(staying).collect();
+        self.last = Some(round);
+        if self.desk.settings().mode == RemovalMode::On {
+            self.commit(events, ctx);
+        }
+    }
+
+    /// Commits events of the Remover's own, cut to entries.
+    pub(super) fn commit(&mut self, events: Vec<RemovalEvent>, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        for events in Seat::<RemovalBook>::parts(events) {
+            let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
+            let settling = committing.into_actor(self).map(|settlement, remover, ctx| {
+                // What was refused or lost is decided anew from how things stand then.
+                let _ = remover.settled(settlement, ctx);
+            });
+            ctx.spawn(settling);
+        }
+    }
+
+    /// Takes a commit that came back.
+    pub(super) fn settled(
+        &mut self,
+        settlement: Settlement<RemovalBook>,
+        ctx: &mut Context<Self>,
+    ) -> Result<Outcomes<RemovalBook>, CommitError> {
+        let settled = self.seat.settle(settlement);
+        match &settled {
+            Ok(_) => {
+                if self.hold.committed() {
+                    tracing::info!("commits of removals are answered again");
+                }
+            }
+            Err(error) => {
+                self.desk.counters.uncommitted += 1;
+                let held = self.hold.uncommitted(error, self.clock.now());
+                if held.is_news {
+                    tracing::warn!(%error, "a commit of removals came back without an outcome");
+                }
+                self.wake_after(held.pause, ctx);
+            }
+        }
+        settled
+    }
+
+    /// Has a host say what it holds, one look at a time.
+    fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        let waits = match self.refreshing.get(&host) {
+            Some(None) => true,
+            Some(Some(again)) => now < *again,
+            None => false,
+        };
+        let Some(worker) = self.collaborators.refresh.to(host).filter(|_| !waits) else {
+            return;
+        };
+        let asking = worker.send(Refresh);
+        self.refreshing.insert(host, None);
+        ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
+            let again = match answer {
+                Ok(Ok(_)) => None,
+                _ => Some(remover.clock.now().after(ASK_AGAIN_AFTER)),
+            };
+            match again {
+                None => remover.refreshing.remove(&host),
+                again => remover.refreshing.insert(host, again),
+            };
+            remover.soon(ctx);
+        }));
+    }
+}
+
+/// A round as it is shown, what it decided still left out.
+fn noted(at: Millis, took_us: u64, proposal: &Proposal) -> RemovalRound {
+    RemovalRound {
+        at,
+        took_us,
+        decided: Vec::new(),
+        spared: proposal.spared.clone(),
+        reliefs: proposal.reliefs.clone(),
+        waits: proposal.waits,
+    }
+}
+
+impl Decided {
+    /// What an event decides of a copy.
+    fn of(event: &RemovalEvent) -> Option<Self> {
+        let RemovalEvent::Intended(intent) = event else { return None };
+        Some(Decided {
+            host: intent.host,
+            file: intent.name.clone(),
+            size: intent.size,
+            reason: intent.reason.clone(),
+            keeper: intent.keeper,
+            spared: None,
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! The configuration that a node goes by, which a reload changes while it runs.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use reelyard_actors::cfw_worker::http_client;
+
+use super::settings;
+use crate::config::NodeConfig;
+
+/// The configuration in force. Clones show the same.
+#[derive(Clone)]
+pub struct Live(Arc<ArcSwap<InForce>>);
+
+/// A configuration and what is made of it once.
+pub struct InForce {
+    /// The configuration.
+    pub config: NodeConfig,
+    /// The client for calls to hosts.
+    pub calls: reqwest::Client,
+    /// Names that begin so are left alone.
+    pub ignore_prefixes: Vec<Vec<u8>>,
+}
+
+impl Live {
+    /// Goes by `config`.
+    ///
+    /// # Errors
+    /// When the client for calls to hosts cannot be made.
+    pub fn new(config: NodeConfig) -> Result<Self, reqwest::Error> {
+        Ok(Live(Arc::new(ArcSwap::from_pointee(InForce::of(config)?))))
+    }
+
+    /// What is in force now.
+    pub fn now(&self) -> Arc<InForce> {
+        self.0.load_full()
+    }
+}
+
+impl InForce {
+    fn of(config: NodeConfig) -> Result<Self, reqwest::Error> {
+        let calls = http_client(&settings::calls(&config))?;
+        let ignore_prefixes = settings::tasks(&config).ignore_prefixes;
+        Ok(InForce { config, calls, ignore_prefixes })
+    }
+}
