@@ -62,7 +62,7 @@ impl Node {
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let live = Live::new(config.clone())?;
-        let pieces = [PieceId::Tasks];
+        let pieces = [PieceId::Tasks, PieceId::Removals];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clock);

@@ -106,6 +106,7 @@ fn task(id: i64, state: TaskState) -> Task {
         reason: None,
         blame: None,
         hash: None,
+        asked_by: None,
     }
 }
 

@@ -12,6 +12,7 @@ use bytesize::ByteSize;
 use reelyard_actors::bandwidth::{HostLimits, Timetable};
 use reelyard_actors::catalog::WatchMode;
 use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::remover::{KeptBy, RemovalMode};
 use reelyard_actors::task_manager::Spread;
 use reelyard_actors::token::SharedToken;
 
@@ -58,6 +59,10 @@ settings! {
         bandwidth: BandwidthSettings,
         /// The destinations' disks.
         storage: StorageSettings,
+        /// Removing copies.
+        remover: RemoverSettings,
+        /// What is remembered of copies and removals.
+        history: HistorySettings,
         /// The replicated log.
         journal: JournalSettings,
         /// The HTTP server.
@@ -231,6 +236,34 @@ settings! {
     pub struct StorageSettings {
         /// How full a destination may get, in percent of what ordinary users can write.
         limit_percent: Percent = Default "90",
+        /// Down to how much a destination over its limit is brought, worst files first. Files that
+        /// are not hot are placed only up to here, so that what was removed does not come back at
+        /// once.
+        low_water_percent: Percent = Default "85",
+        /// How long a copy is safe from that after it arrived.
+        spare_copied_within: Duration = Default "10m",
+    }
+}
+
+settings! {
+    /// Removing copies: those beyond the one that a file should have, those on hosts that are
+    /// being drained, and the worst ones of a destination over its limit.
+    pub struct RemoverSettings {
+        /// "on", "dry-run" (it is decided and told what would go, and nothing removed), or "off".
+        mode: RemovalMode = Default "on",
+        /// How often all copies are looked at.
+        interval: Duration = Default "10s",
+        /// Which of too many copies stay: "room", those on the hosts with the most free room, or
+        /// "cfm", those whose host's address as text comes first.
+        keep: KeptBy = Default "room",
+    }
+}
+
+settings! {
+    /// What is remembered of copies and removals.
+    pub struct HistorySettings {
+        /// How many ended copies are remembered, and how many ended removals.
+        keep: NonZeroU64 = Default "10000",
     }
 }
 

@@ -6,6 +6,7 @@ use bytesize::ByteSize;
 use reelyard_actors::bandwidth::{BadRate, BadTimetable, HostLimits, Timetable};
 use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use reelyard_actors::remover::{KeptBy, RemovalMode};
 use reelyard_actors::task_manager::Spread;
 use toml::Value;
 
@@ -108,6 +109,39 @@ impl SettingValue for Spread {
         let word = match self {
             Spread::Room => "room",
             Spread::Ring => "ring",
+        };
+        Some(Value::String(word.to_owned()))
+    }
+}
+
+impl SettingValue for RemovalMode {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match value.as_str() {
+            Some("on") => Ok(RemovalMode::On),
+            Some("dry-run") => Ok(RemovalMode::DryRun),
+            Some("off") => Ok(RemovalMode::Off),
+            _ => wrong(format!("\"on\", \"dry-run\" or \"off\" is wanted, not {}", quoted(value))),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.to_string()))
+    }
+}
+
+impl SettingValue for KeptBy {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match value.as_str() {
+            Some("room") => Ok(KeptBy::Room),
+            Some("cfm") => Ok(KeptBy::Cfm),
+            _ => wrong(format!("\"room\" or \"cfm\" is wanted, not {}", quoted(value))),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        let word = match self {
+            KeptBy::Room => "room",
+            KeptBy::Cfm => "cfm",
         };
         Some(Value::String(word.to_owned()))
     }

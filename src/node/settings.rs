@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use reelyard_actors::back_off::CoolDown;
 use reelyard_actors::bandwidth::Bandwidth;
@@ -11,6 +12,7 @@ use reelyard_actors::cfw_worker::{BreakerSettings, CfwWorkerSettings};
 use reelyard_actors::heartbeat::HeartbeatSettings;
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::journal::JournalSettings;
+use reelyard_actors::remover::RemoverSettings;
 use reelyard_actors::task_manager::{HostSetting, TaskSettings};
 
 use crate::config::NodeConfig;
@@ -100,6 +102,7 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
         bandwidth: bandwidth(config),
         back_off: CoolDown { base: task.back_off_base, cap: task.back_off_cap },
         keep_ended: task.keep_ended,
+        keep_history: config.history.keep.get(),
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
         ungraded_hot: config.catalog.ungraded_hot,
         storage_limit_percent: config.storage.limit_percent.get(),
@@ -107,6 +110,25 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
         ..TaskSettings::default()
     }
 }
+
+/// How copies are removed.
+pub fn remover(config: &NodeConfig) -> RemoverSettings {
+    RemoverSettings {
+        mode: config.remover.mode,
+        interval: config.remover.interval,
+        keep: config.remover.keep,
+        keep_history: config.history.keep.get(),
+        ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
+        storage_limit_percent: config.storage.limit_percent.get(),
+        low_water_percent: config.storage.low_water_percent.get(),
+        spare_copied_within: config.storage.spare_copied_within,
+        old_host_quiet: config.journal.election_max + OLD_CALLS_LAST,
+        ..RemoverSettings::default()
+    }
+}
+
+/// How long a call of a leader that was deposed may still be on its way to an old cfw.
+const OLD_CALLS_LAST: Duration = Duration::from_secs(5);
 
 /// The hosts of the yard.
 pub fn hosts(config: &NodeConfig) -> Vec<HostSetting> {

@@ -1,12 +1,13 @@
 //! The actors of a node, and who tells whom.
 //!
 //! ```text
-//! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager
-//! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager
-//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager
+//! Catalog --------------- RankingChanged, RisingChanged, MastersChanged --> TaskManager, Remover
+//! HeartbeatSupervisor --- HealthChanged ----------------------------------> TaskManager, Remover
+//! CfwWorker (each) ------ HostObserved, HostConduct ----------------------> TaskManager, Remover
 //! HeartbeatSupervisor --- Probe ------------------------------------------> CfwWorker
-//! TaskManager ----------- LookUpMasters ----------------------------------> Catalog
+//! TaskManager, Remover -- LookUpMasters ----------------------------------> Catalog
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
+//! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
 //! ```
 //!
 //! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`roll`).
@@ -28,6 +29,7 @@ use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::Journal;
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
+use reelyard_actors::remover::{self, Remover, RemoverBoard};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 use tokio::task::JoinHandle;
@@ -46,6 +48,10 @@ pub struct Wiring {
     pub task_manager: Supervised<TaskManager>,
     /// What the TaskManager shows of itself.
     pub task_board: TaskBoard,
+    /// Removes copies.
+    pub remover: Supervised<Remover>,
+    /// What the Remover shows of itself.
+    pub remover_board: RemoverBoard,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
@@ -96,13 +102,19 @@ impl Wiring {
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let hosts = HostYard::default();
-        let (task_manager, task_board) = parts.start_task_manager(journal, &catalog, &hosts);
+        let remover_board = RemoverBoard::default();
+        let (task_manager, task_board) =
+            parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
+        let remover =
+            parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
             catalog_view,
             task_manager,
             task_board,
+            remover,
+            remover_board,
             heartbeat,
             heartbeat_view,
             hosts,
@@ -123,6 +135,7 @@ impl Wiring {
             following.abort();
         }
         self.task_manager.stop().await;
+        self.remover.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
         for host in self.hosts.present().values() {
@@ -132,19 +145,34 @@ impl Wiring {
 
     /// How every actor is.
     pub fn statuses(&self) -> Vec<SupervisionStatus> {
-        let alone = [self.catalog.status(), self.heartbeat.status(), self.task_manager.status()];
+        let alone = [
+            self.catalog.status(),
+            self.heartbeat.status(),
+            self.task_manager.status(),
+            self.remover.status(),
+        ];
         let hosts = self.hosts.present();
         let hosts = hosts.values().map(|host| host.worker.status());
         alone.into_iter().chain(hosts).collect()
     }
 
-    /// The Catalog tells the TaskManager, and knows the destinations.
+    /// Everybody tells the Remover. Whoever is told already is told what is known once more.
+    fn join_remover(&self) {
+        self.join_catalog();
+        self.subscribe_to_heartbeat();
+        for host in self.hosts.present().values() {
+            self.join_host(host);
+        }
+    }
+
+    /// The Catalog tells those who decide, the TaskManager and the Remover, and knows the
+    /// destinations.
     fn join_catalog(&self) {
-        let task_manager = self.task_manager.addr();
+        let (task_manager, remover) = (self.task_manager.addr(), self.remover.addr());
         self.catalog.addr().do_send(catalog::Subscribe(catalog::Subscribers {
-            ranking: vec![task_manager.clone().recipient()],
-            rising: vec![task_manager.clone().recipient()],
-            masters: vec![task_manager.recipient()],
+            ranking: vec![task_manager.clone().recipient(), remover.clone().recipient()],
+            rising: vec![task_manager.clone().recipient(), remover.clone().recipient()],
+            masters: vec![task_manager.recipient(), remover.recipient()],
         }));
         self.tell_destinations();
     }
@@ -156,7 +184,7 @@ impl Wiring {
         self.catalog.addr().do_send(catalog::SetDestinations { ips });
     }
 
-    /// The HeartbeatSupervisor probes every host, and tells the TaskManager.
+    /// The HeartbeatSupervisor probes every host, and tells those who decide.
     fn join_heartbeat(&self) {
         for (addr, host) in self.hosts.present().iter() {
             self.probe(*addr, host);
@@ -165,8 +193,9 @@ impl Wiring {
     }
 
     pub(super) fn subscribe_to_heartbeat(&self) {
-        let to = self.task_manager.addr().recipient();
-        self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
+            self.heartbeat.addr().do_send(heartbeat::Subscribe { to });
+        }
     }
 
     pub(super) fn probe(&self, host: HostAddr, actor: &Host) {
@@ -176,10 +205,12 @@ impl Wiring {
     }
 
     pub(super) fn join_host(&self, host: &Host) {
-        let to = self.task_manager.addr().recipient();
-        host.worker.addr().do_send(cfw_worker::Subscribe { to });
-        let to = self.task_manager.addr().recipient();
-        host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
+            host.worker.addr().do_send(cfw_worker::Subscribe { to });
+        }
+        for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
+            host.worker.addr().do_send(cfw_worker::SubscribeToConduct { to });
+        }
     }
 
     fn following(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
@@ -246,11 +277,38 @@ impl Parts {
         Host { role, worker, view, in_maintenance }
     }
 
+    fn start_remover(
+        &self,
+        journal: &Journal,
+        catalog: &Supervised<Catalog>,
+        hosts: &HostYard,
+        tasks: &TaskBoard,
+        board: &RemoverBoard,
+    ) -> Supervised<Remover> {
+        let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
+        let journal = journal.clone();
+        let collaborators = remover::Collaborators {
+            look_up: catalog.route(),
+            refresh: hosts.routes(),
+            delete: hosts.routes(),
+            tasks: tasks.clone(),
+        };
+        let shown = board.clone();
+        let supervision = self.supervision("remover", Wiring::join_remover);
+        Supervised::start(supervision, move || {
+            let settings = settings::remover(&live.now().config);
+            let (names, clock) = (names.clone(), clock.clone());
+            let (journal, collaborators) = (journal.clone(), collaborators.clone());
+            Remover::new(settings, names, clock, journal, collaborators, shown.clone())
+        })
+    }
+
     fn start_task_manager(
         &self,
         journal: &Journal,
         catalog: &Supervised<Catalog>,
         hosts: &HostYard,
+        removals: &RemoverBoard,
     ) -> (Supervised<TaskManager>, TaskBoard) {
         let view = TaskBoard::default();
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
@@ -259,6 +317,7 @@ impl Parts {
             look_up: catalog.route(),
             refresh: hosts.routes(),
             arrived: hosts.routes(),
+            removals: removals.clone(),
         };
         let (shown, badge) = (view.clone(), self.badge.clone());
         // Who tells it of hosts is told of it once it knows them: see `roll`.

@@ -8,19 +8,36 @@ use roaring::RoaringBitmap;
 use crate::cfw_worker::{CallStanding, DiskFigures, HostConduct, HostObserved, Inventory};
 use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
-use crate::host::{HostAddr, HostKind};
+use crate::host::{HostAddr, HostKind, HostMode};
 use crate::names::FileId;
+use crate::task_manager::HostRecord;
 
 /// What a host's copies are good for, as the TaskManager has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// They count.
+    /// Nothing: it is not one of the yard, as far as was told. What it tells is kept all the same,
+    /// since it may tell before the TaskManager does.
     #[default]
+    Outside,
+    /// They count.
     Serves,
     /// It is being drained: they count for nothing and go as soon as there are others.
     Leaves,
     /// Nothing is asked of it.
     Apart,
+}
+
+impl Standing {
+    /// What the copies of a host on record are good for. One that was presumed lost counts again
+    /// once it has answered.
+    pub fn of(record: &HostRecord) -> Self {
+        match record.mode {
+            HostMode::Maintenance => Standing::Apart,
+            HostMode::Draining => Standing::Leaves,
+            HostMode::Active if record.lost => Standing::Apart,
+            HostMode::Active => Standing::Serves,
+        }
+    }
 }
 
 /// One destination.
@@ -48,7 +65,7 @@ impl Holder {
         self.health == Health::Up
             && !self.calls.is_open()
             && self.kind != HostKind::Unknown
-            && self.standing != Standing::Apart
+            && matches!(self.standing, Standing::Serves | Standing::Leaves)
             && self.inventory.is_some()
     }
 
@@ -99,11 +116,13 @@ impl Holders {
             (addr, Holder { standing, ..host })
         };
         self.hosts = yard.into_iter().map(known).collect();
+        before.retain(|_, host| host.standing == Standing::Outside);
+        self.hosts.append(&mut before);
     }
 
     /// One of them.
     pub fn get(&self, addr: HostAddr) -> Option<&Holder> {
-        self.hosts.get(&addr)
+        self.hosts.get(&addr).filter(|host| host.standing != Standing::Outside)
     }
 
     /// All of them, by address.
@@ -119,7 +138,7 @@ impl Holders {
     /// Takes a change of health. What was known of a host that went down is forgotten: it may come
     /// back with another disk.
     pub fn health_changed(&mut self, changed: &HealthChanged) {
-        let Some(host) = self.hosts.get_mut(&changed.host) else { return };
+        let host = self.hosts.entry(changed.host).or_default();
         host.health = changed.to;
         if changed.to == Health::Down {
             host.disk = None;
@@ -129,7 +148,7 @@ impl Holders {
 
     /// Takes what a host told.
     pub fn observe(&mut self, seen: &HostObserved) {
-        let Some(host) = self.hosts.get_mut(&seen.host) else { return };
+        let host = self.hosts.entry(seen.host).or_default();
         host.kind = seen.kind;
         host.disk = seen.disk;
         if seen.inventory.is_some() {
@@ -139,9 +158,7 @@ impl Holders {
 
     /// Takes how calls to a host go.
     pub fn set_calls(&mut self, conduct: &HostConduct) {
-        if let Some(host) = self.hosts.get_mut(&conduct.host) {
-            host.calls = conduct.calls;
-        }
+        self.hosts.entry(conduct.host).or_default().calls = conduct.calls;
     }
 
     /// A copy went from a host.
@@ -177,9 +194,9 @@ mod tests {
     #[test]
     fn a_host_can_be_asked_once_it_is_up_and_was_listed() {
         let mut holders = Holders::default();
+        holders.health_changed(&health(Health::Up));
         holders.set_yard([(host(1), Standing::Serves)]);
         let askable = |holders: &Holders| holders.askable().count();
-        holders.health_changed(&health(Health::Up));
         assert_eq!(askable(&holders), 0);
         holders.observe(&seen(&[3], 2));
         assert_eq!(askable(&holders), 1);
@@ -190,6 +207,8 @@ mod tests {
         holders.health_changed(&health(Health::Down));
         holders.health_changed(&health(Health::Up));
         assert_eq!(askable(&holders), 0, "it is listed again first");
+        holders.set_yard([(host(2), Standing::Serves)]);
+        assert!(holders.get(host(1)).is_none());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use survey::{Inputs, Survey, UnderWay};
 pub use views::*;
 
 use crate::catalog::LookUpMasters;
-use crate::cfw_worker::{DeleteCopy, Refresh};
+use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
 use crate::journal::{Journal, Piece, Seat};
@@ -54,19 +54,12 @@ use crate::task_manager::{Hold, TaskBoard};
 pub struct Collaborators {
     /// The Catalog, for looks at masters.
     pub look_up: Route<LookUpMasters>,
-    /// Each destination's CfwWorker.
-    pub hosts: HashMap<HostAddr, HostRoutes>,
+    /// Each destination's CfwWorker, to have it list what the host holds.
+    pub refresh: HostRoutes<Refresh>,
+    /// Each destination's CfwWorker, to have it remove a copy.
+    pub delete: HostRoutes<DeleteCopy>,
     /// What the TaskManager shows: the hosts of the yard, and what arrived lately.
     pub tasks: TaskBoard,
-}
-
-/// The ways to one destination's CfwWorker.
-#[derive(Clone)]
-pub struct HostRoutes {
-    /// To have it list what the host holds.
-    pub refresh: Route<Refresh>,
-    /// To have it remove a copy.
-    pub delete: Route<DeleteCopy>,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.

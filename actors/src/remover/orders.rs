@@ -64,10 +64,10 @@ impl Remover {
         let keeper_told = keeper.map(|keeper| keeper.to_string());
         tracing::info!(%host, file = %name, why, keeper = keeper_told, asked_by, "removing a copy");
         let copy = (host, self.seat.piece().file(name));
-        let Some(routes) = self.collaborators.hosts.get(&host) else { return };
+        let Some(worker) = self.collaborators.delete.to(host) else { return };
         self.desk.asking(copy);
         let name = name.clone();
-        let asking = routes.delete.recipient().send(DeleteCopy { name: name.clone(), epoch });
+        let asking = worker.send(DeleteCopy { name: name.clone(), epoch });
         ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
             let gone = |_| AskFailure::Unreachable("its actor ended meanwhile".to_owned());
             let answer = answer.map_err(gone).and_then(|answer| answer);

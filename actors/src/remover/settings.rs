@@ -1,11 +1,15 @@
 //! What an operator can set of removals.
 
+use std::fmt;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use super::reason::KeptBy;
 
 /// Whether copies are removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RemovalMode {
     /// They are.
     #[default]
@@ -14,6 +18,16 @@ pub enum RemovalMode {
     DryRun,
     /// Nothing is decided.
     Off,
+}
+
+impl fmt::Display for RemovalMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RemovalMode::On => "on",
+            RemovalMode::DryRun => "dry-run",
+            RemovalMode::Off => "off",
+        })
+    }
 }
 
 /// Everything that can be set of the Remover.

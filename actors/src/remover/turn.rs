@@ -90,14 +90,13 @@ impl Remover {
         let view = self.collaborators.tasks.view();
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
         let yard: Vec<(HostAddr, Standing)> =
-            destinations.map(|host| (host.host, Standing::Serves)).collect();
+            destinations.map(|host| (host.host, Standing::of(&host.record))).collect();
         let since = self.clock.now().before(self.desk.settings().spare_copied_within);
-        let names = self.seat.piece().names();
-        let arrived = view
-            .ended
-            .values()
-            .filter(|task| task.state == TaskState::Done && task.changed > since)
-            .map(|task| (task.destination, names.intern(&task.name)));
+        let lately = view.history.newest_first().map(|(_, copy)| copy);
+        let arrived = lately
+            .take_while(|copy| copy.at > since)
+            .filter(|copy| copy.state == TaskState::Done)
+            .map(|copy| (copy.destination, copy.file));
         let fresh: HashSet<Copy> = arrived.collect();
         self.desk.set_yard(yard, fresh);
     }
@@ -129,9 +128,8 @@ impl Remover {
     ) {
         self.confirming = true;
         let hosts = proposal.to_confirm();
-        let listing = join_all(hosts.iter().filter_map(|host| {
-            Some(self.collaborators.hosts.get(host)?.refresh.recipient().send(Refresh))
-        }));
+        let workers = hosts.iter().filter_map(|host| self.collaborators.refresh.to(*host));
+        let listing = join_all(workers.map(|worker| worker.send(Refresh)));
         let masters = proposal.masters();
         let look_up = &self.collaborators.look_up;
         let looks = join_all(masters.chunks(MASTERS_AT_ONCE).map(|files| {
@@ -242,10 +240,10 @@ impl Remover {
             Some(Some(again)) => now < *again,
             None => false,
         };
-        let Some(routes) = self.collaborators.hosts.get(&host).filter(|_| !waits) else {
+        let Some(worker) = self.collaborators.refresh.to(host).filter(|_| !waits) else {
             return;
         };
-        let asking = routes.refresh.recipient().send(Refresh);
+        let asking = worker.send(Refresh);
         self.refreshing.insert(host, None);
         ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
             let again = match answer {

@@ -1,6 +1,6 @@
 //! What there is to see of the Remover, read without queueing in its mailbox.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -58,11 +58,13 @@ pub struct RemoverView {
 }
 
 impl RemoverView {
-    /// Whether this copy goes, or went not longer ago than the history reaches: whoever sees it
-    /// vanish knows that it was us.
-    pub fn removed(&self, copy: Copy) -> bool {
-        let ended = |(_, record): (u64, &RemovalRecord)| (record.host, record.file) == copy;
-        self.open.contains_key(&copy) || self.history.newest_first().any(ended)
+    /// The files whose copies on `host` go, or went not longer ago than the history reaches:
+    /// whoever sees one vanish knows that it was us.
+    pub fn removed_from(&self, host: HostAddr) -> HashSet<FileId> {
+        let open = self.open.keys().filter(|(addr, _)| *addr == host).map(|(_, file)| *file);
+        let ended = self.history.newest_first().map(|(_, record)| record);
+        let ended = ended.filter(|record| record.host == host).map(|record| record.file);
+        open.chain(ended).collect()
     }
 }
 

@@ -36,7 +36,7 @@ impl Piece for TaskBook {
             TaskEvent::Created(task) => self.create(at, task),
             TaskEvent::Began { id } => self.begin(at, *id),
             TaskEvent::Claimed { id } => self.claim(at, *id),
-            TaskEvent::Completed { id, size, hash } => self.complete(at, *id, *size, *hash),
+            TaskEvent::Completed { id, size, hash } => self.complete(at, *id, *size, *hash, None),
             TaskEvent::Ended { id, ending, back_off } => {
                 self.end(at, *id, ending, back_off.as_ref())
             }
@@ -46,7 +46,7 @@ impl Piece for TaskBook {
             }
             TaskEvent::Forgot { tasks, back_offs } => self.forget(tasks, back_offs),
             TaskEvent::CompletedUnverified { id, size, hash } => {
-                self.complete_unverified(at, *id, *size, *hash)
+                self.complete(at, *id, Some(*size), Some(*hash), Some(UNVERIFIED))
             }
             TaskEvent::ClusterNamed { cluster } => {
                 let named = self.cluster.is_some();
@@ -59,6 +59,10 @@ impl Piece for TaskBook {
             TaskEvent::HostSilent { host, since } => self.note_silence(*host, *since),
             TaskEvent::HostLost { host } => self.presume_lost(*host),
             TaskEvent::HostHeard { host } => self.note_heard(*host),
+            TaskEvent::HistoryForgotten { before } => {
+                self.history.forget_before(*before);
+                Ok(Applied)
+            }
         }
     }
 
@@ -140,6 +144,7 @@ impl TaskBook {
         id: TaskId,
         size: Option<u64>,
         hash: Option<ContentHash>,
+        remark: Option<&str>,
     ) -> Applying {
         let task = self.allowed(id, |task| {
             task.state.is_open() || task.claimed_done || task.state == TaskState::Done
@@ -157,29 +162,16 @@ impl TaskBook {
             task.claimed_done = false;
             task.size = size.unwrap_or(task.size);
             task.hash = hash;
-            task.reason = None;
+            task.reason = remark.map(str::to_owned);
             task.blame = None;
         });
+        self.note_end(id);
         for blamed in &blamed {
             self.succeeded(at, blamed);
         }
         // The host may have left the yard meanwhile: then there is nothing to record.
         let _ = self.place(at, host, &name);
         Ok(Applied)
-    }
-
-    fn complete_unverified(
-        &mut self,
-        at: Millis,
-        id: TaskId,
-        size: u64,
-        hash: ContentHash,
-    ) -> Applying {
-        let outcome = self.complete(at, id, Some(size), Some(hash))?;
-        if outcome == Applied {
-            self.alter(id, |task| task.reason = Some(UNVERIFIED.to_owned()));
-        }
-        Ok(outcome)
     }
 
     /// A copy in which `blamed` had a part is in place: a file and a pair are cleared, a host is
@@ -206,9 +198,7 @@ impl TaskBook {
         self.allowed(id, |task| {
             task.state.is_open() || (by_wire && task.state != TaskState::Cancelled)
         })?;
-        if let Some(task) = self.take_open(id) {
-            self.put_ended(task);
-        }
+        let was_open = self.take_open(id).map(|task| self.put_ended(task)).is_some();
         self.alter(id, |task| {
             task.state = ending.how.into();
             task.changed = at;
@@ -216,6 +206,9 @@ impl TaskBook {
             task.reason = Some(ending.reason.clone());
             task.blame = ending.blame;
         });
+        if was_open {
+            self.note_end(id);
+        }
         if let Some(BackingOff { blamed, until }) = back_off {
             let failures = self.back_offs.get(blamed).map_or(0, |standing| standing.failures);
             let back_off = BackOff {

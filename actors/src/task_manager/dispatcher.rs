@@ -29,6 +29,7 @@ use crate::heartbeat::HealthChanged;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, CommitError, InFlight};
 use crate::names::{FileId, FileName};
+use crate::remover::RemoverView;
 use crate::wire::worker::{Report, TaskId};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
@@ -80,6 +81,8 @@ pub struct Dispatcher {
     pub(super) last_round: Option<LastRound>,
     pub(super) counters: TaskCounters,
     pub(super) strangers: Strangers,
+    /// What the Remover does and did, as it last showed.
+    removals: Arc<RemoverView>,
     hold: Hold,
     /// Whether masters are being looked at.
     looking: bool,
@@ -150,6 +153,11 @@ impl Dispatcher {
         self.hosts.follow(book);
         self.planner.set_stale();
         self.hosts.all_differ();
+    }
+
+    /// Takes what the Remover shows.
+    pub fn set_removals(&mut self, removals: Arc<RemoverView>) {
+        self.removals = removals;
     }
 
     /// Takes a new ranking.
@@ -229,7 +237,8 @@ impl Dispatcher {
             };
             match next_difference(book, addr, host) {
                 Some(event) => {
-                    self.strangers.note_difference(book, &event, standing.now);
+                    let removed = self.removals.removed_from(addr);
+                    self.strangers.note_difference(book, &event, &removed, standing.now);
                     events.push(event);
                 }
                 None => self.hosts.set_differs(addr, false),
@@ -414,6 +423,7 @@ impl Dispatcher {
             | TaskEvent::Claimed { .. }
             | TaskEvent::ClusterNamed { .. }
             | TaskEvent::HostSilent { .. }
+            | TaskEvent::HistoryForgotten { .. }
             | TaskEvent::Forgot { .. } => Followed::default(),
         }
     }

@@ -27,6 +27,10 @@ impl Deciding<'_> {
             events.extend(self.late_claim(task));
         }
         events.extend(self.forgettable());
+        let trims = |event: &TaskEvent| matches!(event, TaskEvent::HistoryForgotten { .. });
+        if !self.in_flight_has(trims) {
+            events.extend(self.book.history_to_forget(self.settings.keep_history));
+        }
         events
     }
 

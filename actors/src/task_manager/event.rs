@@ -136,6 +136,11 @@ pub enum TaskEvent {
         /// The host.
         host: HostAddr,
     },
+    /// The oldest lines of the history go: those with a lower number.
+    HistoryForgotten {
+        /// The number of the first line that stays.
+        before: u64,
+    },
 }
 
 /// A planned copy.
@@ -161,6 +166,8 @@ pub struct NewTask {
     pub copy_speed: Option<BitsPerSecond>,
     /// How many open tasks the source may have, this one included.
     pub source_cap: u32,
+    /// Who asked for it; none for the planner's own.
+    pub asked_by: Option<String>,
 }
 
 /// The ways to end without success.
@@ -277,6 +284,7 @@ impl NewTask {
             reason: None,
             blame: None,
             hash: None,
+            asked_by: self.asked_by,
         }
     }
 }

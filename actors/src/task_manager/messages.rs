@@ -73,6 +73,8 @@ pub struct Task {
     pub blame: Option<Blame>,
     /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
     pub hash: Option<ContentHash>,
+    /// Who asked for it; none for the planner's own.
+    pub asked_by: Option<String>,
 }
 
 /// A state change asked for over cfm's wire: `PATCH /tasks/{id}` (spec 2.1).

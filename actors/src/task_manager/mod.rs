@@ -10,6 +10,7 @@
 mod apply;
 mod back_off;
 mod change;
+mod copy_history;
 mod decide;
 mod dispatcher;
 mod due;
@@ -47,6 +48,7 @@ use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle};
 
 pub use back_off::{BackingOff, Blamed};
 pub use change::change_answer;
+pub use copy_history::CopyRecord;
 pub use decide::Deciding;
 pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
@@ -70,6 +72,7 @@ use crate::clock::{Clock, Millis};
 use crate::journal::{Journal, Piece, Seat};
 use crate::manager::ManagerBadge;
 use crate::names::NameTable;
+use crate::remover::RemoverBoard;
 use crate::supervision::Route;
 
 /// Whom the TaskManager asks and tells.
@@ -81,6 +84,8 @@ pub struct Collaborators {
     pub refresh: HostRoutes<Refresh>,
     /// Each destination's CfwWorker, to tell of copies that arrived.
     pub arrived: HostRoutes<CopyArrived>,
+    /// What the Remover shows: what it takes from hosts.
+    pub removals: RemoverBoard,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.

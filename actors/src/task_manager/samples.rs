@@ -30,6 +30,7 @@ pub fn new_task(id: i64, text: &str) -> NewTask {
         size: 1000,
         copy_speed: None,
         source_cap: 1,
+        asked_by: None,
     }
 }
 

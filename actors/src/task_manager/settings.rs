@@ -46,6 +46,8 @@ pub struct TaskSettings {
     pub keep_ended: Duration,
     /// How many ended tasks stay in the list at most; the oldest go first.
     pub keep_ended_count: usize,
+    /// How many ended copies the history remembers.
+    pub keep_history: u64,
     /// Names that begin with one of these are never placed (advertisements).
     pub ignore_prefixes: Vec<Vec<u8>>,
     /// Whether a hot file without a grade is placed.
@@ -74,6 +76,7 @@ impl Default for TaskSettings {
             back_off: CoolDown { base: Duration::from_secs(15), cap: Duration::from_secs(60 * 60) },
             keep_ended: Duration::from_secs(60 * 60),
             keep_ended_count: 1000,
+            keep_history: 10_000,
             ignore_prefixes: Vec::new(),
             ungraded_hot: false,
             storage_limit_percent: 90,

@@ -43,6 +43,7 @@ impl Dispatcher {
             epoch,
             open: open.clone(),
             ended: book.ended().clone(),
+            history: book.history().clone(),
             progress: progress.collect(),
             rates: Roads { hosts: &self.hosts, in_force }.rates(open),
             back_offs: Arc::clone(book.back_offs()),

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::back_off::Blamed;
+use super::copy_history::{CopyRecord, CopyRow};
 use super::host_record::HostRecord;
 use super::messages::Task;
 use super::state::{Placement, TaskBook, Tasks};
 use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::PieceId;
+use crate::history::Chronicle;
 use crate::host::HostAddr;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 use crate::manager::ClusterId;
@@ -44,6 +46,10 @@ enum Row {
     ForgottenTo(TaskId),
     /// The id of the cluster.
     Cluster(ClusterId),
+    /// The number of the first line of the history that follows.
+    HistoryFrom(u64),
+    /// One line, oldest first.
+    History(Box<CopyRow>),
 }
 
 /// The piece at one index: shared shards.
@@ -57,6 +63,7 @@ pub(super) struct FrozenBook {
     last_planned_to: Option<HostAddr>,
     forgotten_to: Option<TaskId>,
     cluster: Option<ClusterId>,
+    history: Chronicle<CopyRecord>,
 }
 
 impl FrozenBook {
@@ -71,6 +78,7 @@ impl FrozenBook {
             last_planned_to: book.last_planned_to,
             forgotten_to: book.forgotten_to,
             cluster: book.cluster,
+            history: book.history.clone(),
         }
     }
 }
@@ -99,6 +107,10 @@ impl FrozenPiece for FrozenBook {
         }
         if let Some(cluster) = self.cluster {
             put(&Row::Cluster(cluster));
+        }
+        put(&Row::HistoryFrom(self.history.first()));
+        for (_, line) in self.history.oldest_first() {
+            put(&Row::History(Box::new(CopyRow::of(line, self.names.name(line.file)))));
         }
     }
 }
@@ -155,6 +167,11 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
         Row::LastPlannedTo(host) => book.last_planned_to = Some(host),
         Row::ForgottenTo(id) => book.forgotten_to = Some(id),
         Row::Cluster(cluster) => book.cluster = Some(cluster),
+        Row::HistoryFrom(first) => book.history = Chronicle::starting_at(first),
+        Row::History(row) => {
+            let file = book.file(row.name());
+            book.history.push(row.into_record(file));
+        }
     }
     Ok(())
 }
@@ -230,6 +247,8 @@ mod tests {
         assert_eq!(named(&thawed), named(&book));
         assert!(thawed.placement(host(21)).unwrap().complete);
         assert_eq!(thawed.last_planned_to(), Some(host(21)));
+        assert_eq!(thawed.history(), book.history());
+        assert_eq!(thawed.history().len(), 2);
         assert_eq!(thawed.cluster(), Some(ClusterId(77)), "a cluster keeps its first id");
         assert_eq!(thawed.forgotten_to(), Some(TaskId(3)), "not what it never had");
     }

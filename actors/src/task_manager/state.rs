@@ -10,9 +10,11 @@ use roaring::RoaringBitmap;
 
 use super::back_off::Blamed;
 use super::host_record::HostRecord;
+use super::copy_history::CopyRecord;
 use super::messages::Task;
 use crate::back_off::BackOff;
 use crate::clock::Millis;
+use crate::history::Chronicle;
 use crate::host::HostAddr;
 use crate::manager::ClusterId;
 use crate::names::{FileId, FileName, NameTable};
@@ -51,6 +53,7 @@ pub struct TaskBook {
     pub(super) last_planned_to: Option<HostAddr>,
     pub(super) forgotten_to: Option<TaskId>,
     pub(super) cluster: Option<ClusterId>,
+    pub(super) history: Chronicle<CopyRecord>,
 }
 
 impl TaskBook {

@@ -4,7 +4,7 @@
 //! A sign is **sure** when nothing of ours, and no person, can have made it. All others are hints:
 //! whoever deletes a file by hand looks the same from here as a manager that does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::host::HostAddr;
 use crate::manager::ClusterId;
-use crate::names::FileName;
+use crate::names::{FileId, FileName};
 use crate::wire::worker::{Deed, ManagerSeen, Report, TaskId};
 
 /// What kind of sign.
@@ -171,8 +171,17 @@ impl Strangers {
 impl Strangers {
     /// Takes note of copies that came to a host or left it without us. Only of a host whose whole
     /// inventory was known before: else nothing can be said to have come.
-    pub fn note_difference(&mut self, book: &TaskBook, event: &TaskEvent, now: Millis) {
-        let TaskEvent::InventoryDiffered { host, added, removed, .. } = event else { return };
+    /// `removed` are the files that the Remover took from the host, or is about to.
+    pub fn note_difference(
+        &mut self,
+        book: &TaskBook,
+        event: &TaskEvent,
+        removed: &HashSet<FileId>,
+        now: Millis,
+    ) {
+        let TaskEvent::InventoryDiffered { host, added, removed: gone, .. } = event else {
+            return;
+        };
         if !book.placement(*host).is_some_and(|placement| placement.complete) {
             return;
         }
@@ -180,10 +189,12 @@ impl Strangers {
         let tasks = || book.open().values().chain(book.ended().values());
         let ours =
             |name: &&FileName| tasks().any(|task| task.destination == *host && task.name == **name);
+        let by_us = |name: &&FileName| removed.contains(&book.file(name));
+        let vanished: Vec<&FileName> = gone.iter().filter(|name| !by_us(name)).collect();
         let unplanned: Vec<&FileName> = added.iter().filter(|name| !ours(name)).collect();
         let lists = [
             (StrangerSign::UnplannedCopy, "came here, which was not planned", unplanned),
-            (StrangerSign::VanishedCopy, "is gone, and not by us", removed.iter().collect()),
+            (StrangerSign::VanishedCopy, "is gone, and not by us", vanished),
         ];
         for (sign, what, names) in lists {
             if let Some(last) = names.last() {

@@ -39,6 +39,7 @@ impl TaskManager {
         if let Some(left) = self.dispatcher.held(now) {
             self.wake_after(left, ctx);
         } else if self.seat.epoch().is_some() {
+            self.dispatcher.set_removals(self.collaborators.removals.view());
             let (dispatcher, standing) = self.at(now);
             let mut events = dispatcher.due(standing);
             events.extend(self.naming());

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
 use super::back_off::Blamed;
+use super::copy_history::CopyRecord;
 use super::host_record::HostRecord;
 use super::messages::Task;
 use super::plan::{Part, PassedOver, Skip, Unusable, Waiting};
@@ -21,6 +22,7 @@ use crate::clock::Millis;
 use crate::durations::Durations;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
+use crate::history::Chronicle;
 use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 use crate::manager::ManagerId;
 use crate::names::FileName;
@@ -87,6 +89,9 @@ pub struct TaskManagerView {
     /// The tasks that ended and are still in the list.
     #[serde(serialize_with = "as_list")]
     pub ended: Arc<Tasks>,
+    /// What became of every copy that was planned, kept longer than the tasks themselves.
+    #[serde(skip)]
+    pub history: Chronicle<CopyRecord>,
     /// How far open tasks are, where something was heard since this node leads.
     pub progress: BTreeMap<TaskId, Sign>,
     /// The rate in force of each open task; those that nothing limits are left out.

@@ -317,6 +317,7 @@ mod tests {
             reason: None,
             blame: None,
             hash: None,
+            asked_by: None,
         }
     }
 

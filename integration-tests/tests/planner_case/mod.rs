@@ -265,6 +265,7 @@ impl Case {
             size: self.files[file].size,
             copy_speed: None,
             source_cap: 9,
+            asked_by: None,
         }
     }
 }

@@ -151,6 +151,7 @@ impl World {
                 size: 0,
                 copy_speed: None,
                 source_cap: 1,
+                asked_by: None,
             };
             apply(&mut self.book, TaskEvent::Created(failed));
             let ending = Ending { how: GivenUp::Failed, reason: String::new(), blame: None };

@@ -225,7 +225,12 @@ impl Plot {
             names.clone(),
             clock.clone(),
             journal.clone(),
-            Collaborators { look_up, refresh: refresh.into(), arrived: arrived.into() },
+            Collaborators {
+                look_up,
+                refresh: refresh.into(),
+                arrived: arrived.into(),
+                removals: Default::default(),
+            },
             board.clone(),
         );
         let manager = match &self.badge {

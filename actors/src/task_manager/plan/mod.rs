@@ -371,5 +371,6 @@ fn new_task(
         size: master.size,
         copy_speed,
         source_cap: u32::try_from(yard.settings.copies_per_source.max(1)).unwrap_or(u32::MAX),
+        asked_by: None,
     }
 }

@@ -51,6 +51,9 @@ pub struct TaskView {
     /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
+    /// Who asked for it. Missing for the planner's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<String>,
 }
 
 impl TaskView {
@@ -74,6 +77,7 @@ impl TaskView {
             reason: task.reason.clone(),
             blame: task.blame,
             hash: task.hash,
+            asked_by: task.asked_by.clone(),
         }
     }
 }
@@ -175,6 +179,7 @@ mod tests {
             reason: None,
             blame: None,
             hash: Some(ContentHash([7; 32])),
+            asked_by: None,
         };
         let view = TaskView::of(&task, Some(5), None);
         let json = serde_json::to_value(&view).unwrap();
