@@ -6,6 +6,10 @@
 //! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
 //! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
 //! | `GET /api/v1/hosts` | [`Page`] of [`HostView`], by address |
+//! | `GET /api/v1/hosts/{host}` | [`HostView`] |
+//! | `PUT /api/v1/hosts/{host}` with [`WantedRole`] | [`HostChange`]; the host is added |
+//! | `DELETE /api/v1/hosts/{host}` | [`HostChange`]; a host that was added is removed |
+//! | `PUT /api/v1/hosts/{host}/mode` with [`WantedMode`] | [`HostChange`] |
 //! | `POST /api/v1/hosts/{host}/reset` | [`HostReset`]; its breakers are closed |
 //! | `GET /api/v1/files?limit=&cursor=&prefix=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
@@ -36,7 +40,10 @@ mod task;
 
 pub use explain::ExplainView;
 pub use file::{FileState, FileView};
-pub use host::{BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, HostView};
+pub use host::{
+    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
+    Stays, StaysView, WantedMode, WantedRole,
+};
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use removal::{Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView};

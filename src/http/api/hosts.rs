@@ -2,14 +2,16 @@
 
 use actix_web::web;
 use reelyard_actors::back_off::BackOff;
+use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::cfw_worker::{HostView as Called, ResetBreaker};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::HostBeats;
-use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::{Blamed, PlannedHost, ResetHost, TaskManagerView};
+use reelyard_actors::host::{HostAddr, HostMode};
+use reelyard_actors::task_manager::{Blamed, HostRecord, PlannedHost, ResetHost, TaskManagerView};
 use reelyard_actors::wire::api::{BreakerOf, BreakerState, BreakerView, HostReset, HostView, Page};
 
 use super::NoQuery;
+use super::holdings::Holdings;
 use super::paging::{PageQuery, page};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
@@ -21,18 +23,44 @@ pub async fn list(
 ) -> Result<web::Json<Page<HostView>>, Refusal> {
     let (limit, after) = (query.limit()?, query.position::<HostAddr>()?);
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
-    let hosts = state.actors.hosts.present();
+    let (hosts, catalog) = (state.actors.hosts.present(), state.actors.catalog_view.load());
     let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
         |(host, actor)| {
             let beats = beats.hosts.iter().find(|beats| beats.host == *host);
-            shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks)
+            shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &catalog)
         },
     );
     Ok(web::Json(page(items, limit, |view| view.host)))
 }
 
-fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) -> HostView {
+/// `GET /hosts/{host}`
+pub async fn one(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<HostView>, Refusal> {
+    let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
+    let actor = state.actors.hosts.get(*host).ok_or_else(|| unknown(*host))?;
+    let beats = beats.hosts.iter().find(|beats| beats.host == *host);
+    let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
+    Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &catalog)))
+}
+
+/// That there is no such host.
+fn unknown(host: HostAddr) -> Refusal {
+    Refusal::not_found(format!("{host} is no host of this yard"))
+}
+
+fn shown(
+    called: &Called,
+    beats: Option<&HostBeats>,
+    tasks: &TaskManagerView,
+    catalog: &CatalogView,
+) -> HostView {
     let host = called.host;
+    let record = super::holdings::record(tasks, host);
+    let record = record.unwrap_or(HostRecord::new(called.role, true));
+    let is_draining = record.mode == HostMode::Draining;
     let planned = tasks.hosts.iter().find(|planned| planned.host == host);
     let fetching = tasks.open.values().filter(|task| task.destination == host).count();
     let serving = tasks.open.values().filter(|task| task.source == host).count();
@@ -44,6 +72,11 @@ fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) ->
     HostView {
         host,
         role: called.role,
+        mode: record.mode,
+        configured: record.configured,
+        silent_since: record.silent_since,
+        lost: record.lost,
+        draining: is_draining.then(|| Holdings::new(tasks, catalog).of(host)).flatten(),
         kind: called.kind,
         health: beats.map(|beats| beats.health).unwrap_or_default(),
         health_since: beats.and_then(|beats| beats.changed),
@@ -93,11 +126,7 @@ pub async fn reset(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostReset>, Refusal> {
     let host = *host;
-    let actor = state
-        .actors
-        .hosts
-        .get(host)
-        .ok_or_else(|| Refusal::not_found(format!("{host} is no host of this yard")))?;
+    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
     let reset = ResetHost { host, asked_by: "api".to_owned(), request: RequestId::random() };
     let back_offs = state.actors.task_manager.ask(reset).await??;
     actor.worker.ask(ResetBreaker).await?;

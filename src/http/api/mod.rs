@@ -4,6 +4,8 @@
 mod explain;
 mod files;
 mod history;
+mod holdings;
+mod host_changes;
 mod hosts;
 mod paging;
 mod pins;
@@ -47,6 +49,13 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
                 .route(web::delete().to(tasks::cancel)),
         )
         .service(resource("/hosts", "GET, HEAD").route(read().to(hosts::list)))
+        .service(
+            resource("/hosts/{host}", "GET, HEAD, PUT, DELETE")
+                .route(read().to(hosts::one))
+                .route(web::put().to(host_changes::add))
+                .route(web::delete().to(host_changes::remove)),
+        )
+        .service(resource("/hosts/{host}/mode", "PUT").route(web::put().to(host_changes::set_mode)))
         .service(resource("/hosts/{host}/reset", "POST").route(web::post().to(hosts::reset)))
         .service(resource("/files", "GET, HEAD").route(read().to(files::list)))
         .service(resource("/files/{name}/explain", "GET, HEAD").route(read().to(explain::show)))
