@@ -105,22 +105,30 @@ impl Yard {
             .with_context(|| format!("{}\n{}", answer.head, answer.body))
     }
 
-    /// A path with something that is there for each parameter.
-    fn filled(&self, template: &str) -> String {
+    /// A path with something for each parameter with which the call can be done.
+    fn filled(&self, template: &str, method: &str) -> String {
         let tasks = self.get("/api/v1/tasks?state=done&limit=1").json().unwrap();
+        let host = match (template, method) {
+            // Only hosts that the configuration does not name are added and removed.
+            ("/api/v1/hosts/{host}", "PUT" | "DELETE") => "192.0.2.7:8888".to_owned(),
+            _ => self.ground.destination(0).to_string(),
+        };
         template
-            .replace("{host}", &self.ground.destination(0).to_string())
+            .replace("{host}", &host)
             .replace("{name}", "%FF%20a%26b%2541.mpg")
             .replace("{id}", tasks["items"][0]["id"].as_str().unwrap())
     }
 }
 
 /// The body that a call takes, if it takes one.
-fn body_of(template: &str) -> Vec<&'static str> {
-    match template.ends_with("/reports") {
-        true => vec!["-H", "content-type: application/json", "-d", r#"{"reports":[]}"#],
-        false => Vec::new(),
-    }
+fn body_of(template: &str, method: &str) -> Vec<&'static str> {
+    let body = match (template, method) {
+        ("/api/v1/workers/{host}/reports", _) => r#"{"reports":[]}"#,
+        ("/api/v1/hosts/{host}", "PUT") => r#"{"role":"destination"}"#,
+        ("/api/v1/hosts/{host}/mode", _) => r#"{"mode":"active"}"#,
+        _ => return Vec::new(),
+    };
+    vec!["-H", "content-type: application/json", "-d", body]
 }
 
 #[test]
@@ -144,16 +152,17 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
     }
     // Last what changes something.
     let mut in_order = calls.clone();
-    in_order.sort_by_key(|call| call.method != "GET");
+    let order = ["GET", "PUT", "PATCH", "POST", "DELETE"];
+    in_order.sort_by_key(|call| order.iter().position(|method| *method == call.method));
     for call in &in_order {
-        let path = yard.filled(&call.path);
-        let answer = yard.curl(&call.method, &path, &body_of(&call.path));
+        let path = yard.filled(&call.path, &call.method);
+        let answer = yard.curl(&call.method, &path, &body_of(&call.path, &call.method));
         assert!((200..300).contains(&answer.status), "{} {path}: {}", call.method, answer.body);
         assert!(call.statuses.contains(&answer.status), "{call:?}: {}", answer.status);
         yard.check(&call.path, &call.method, &answer)?;
     }
     for (template, methods) in methods {
-        let path = yard.filled(template);
+        let path = yard.filled(template, "GET");
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             let answer = yard.curl(method, &path, &[]);
             assert_eq!(answer.status == 405, !methods.contains(method), "{method} {path}");
@@ -172,9 +181,9 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
 fn refusals_are_those_of_the_document() -> Result<()> {
     let yard = Yard::start()?;
     for call in yard.document.calls()? {
-        let path = yard.filled(&call.path);
+        let path = yard.filled(&call.path, &call.method);
         let unknown = format!("{path}?no-such-parameter=1");
-        let answer = yard.curl(&call.method, &unknown, &body_of(&call.path));
+        let answer = yard.curl(&call.method, &unknown, &body_of(&call.path, &call.method));
         assert_eq!(answer.status, 400, "{unknown}: {}", answer.body);
         yard.check(&call.path, &call.method, &answer)?;
         let url = format!("http://{}{path}", yard.ground.node);
@@ -193,7 +202,21 @@ fn refusals_are_those_of_the_document() -> Result<()> {
             "POST",
             "/api/v1/workers/{host}/reports",
             "/api/v1/workers/192.0.2.1:1/reports",
-            body_of("/reports"),
+            body_of("/api/v1/workers/{host}/reports", "POST"),
+        ),
+        ("GET", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", vec![]),
+        ("DELETE", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", vec![]),
+        (
+            "DELETE",
+            "/api/v1/hosts/{host}",
+            &format!("/api/v1/hosts/{}", yard.ground.destination(0)),
+            vec![],
+        ),
+        (
+            "PUT",
+            "/api/v1/hosts/{host}/mode",
+            "/api/v1/hosts/192.0.2.1:1/mode",
+            body_of("/api/v1/hosts/{host}/mode", "PUT"),
         ),
         (
             "POST",

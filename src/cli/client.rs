@@ -6,7 +6,8 @@ use clap::Args;
 use reelyard_actors::names::FileName;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Cursor, Page, Problem};
-use reqwest::{Method, Url, header};
+use reqwest::{Method, RequestBuilder, Url, header};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
@@ -156,6 +157,25 @@ impl Client {
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
+    /// `PUT /api/v1/<path>` of `wanted`.
+    pub fn put<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        wanted: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
+        let request = self.http.request(Method::PUT, self.url_of(path));
+        let body =
+            self.send(request.header(header::CONTENT_TYPE, "application/json").body(body))?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
+    /// `DELETE /api/v1/<path>`, of what answers what follows.
+    pub fn remove<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, Failure> {
+        let body = self.call(Method::DELETE, path, &[])?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
     /// `DELETE /api/v1/<path>`.
     pub fn delete(&self, path: &[&str]) -> Result<(), Failure> {
         self.call(Method::DELETE, path, &[]).map(drop)
@@ -211,7 +231,10 @@ impl Client {
     }
 
     fn call_url(&self, method: Method, url: Url) -> Result<Vec<u8>, Failure> {
-        let mut request = self.http.request(method, url);
+        self.send(self.http.request(method, url))
+    }
+
+    fn send(&self, mut request: RequestBuilder) -> Result<Vec<u8>, Failure> {
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.bearer());
         }

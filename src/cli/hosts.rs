@@ -6,9 +6,10 @@ use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::heartbeat::Health;
-use reelyard_actors::host::{HostAddr, HostKind, HostRole};
+use reelyard_actors::host::{HostAddr, HostKind, HostMode, HostRole};
 use reelyard_actors::wire::api::{
-    BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, HostView,
+    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
+    StaysView, WantedMode, WantedRole,
 };
 
 use super::client::{Client, NodeArgs, PageArgs, filters};
@@ -36,6 +37,9 @@ struct HostFilter {
     /// Only hosts whose health is this: unknown, up, suspect or down
     #[arg(long, value_parser = word::read::<Health>)]
     health: Option<Health>,
+    /// Only hosts in this mode: active, draining or maintenance
+    #[arg(long, value_parser = word::read::<HostMode>)]
+    mode: Option<HostMode>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -46,17 +50,109 @@ enum HostsCommand {
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
     },
+    /// Give hosts no new copies; what only they hold is to be placed elsewhere
+    Drain {
+        /// Their addresses (ip:port)
+        #[arg(required = true)]
+        hosts: Vec<HostAddr>,
+    },
+    /// Ask nothing of hosts that are being worked on: their silence is no failure
+    Maintain {
+        /// Their addresses (ip:port)
+        #[arg(required = true)]
+        hosts: Vec<HostAddr>,
+    },
+    /// Let hosts take part again
+    Activate {
+        /// Their addresses (ip:port)
+        #[arg(required = true)]
+        hosts: Vec<HostAddr>,
+    },
+    /// Add hosts to the yard beside those of the configuration
+    Add {
+        /// Their addresses (ip:port)
+        #[arg(required = true)]
+        hosts: Vec<HostAddr>,
+        /// What they are for: source, destination or both
+        #[arg(long, value_parser = word::read::<HostRole>)]
+        role: HostRole,
+    },
+    /// Remove hosts that were added, and forget what they hold
+    Remove {
+        /// Their addresses (ip:port)
+        #[arg(required = true)]
+        hosts: Vec<HostAddr>,
+    },
 }
 
-/// Prints the hosts, or resets some.
+/// Prints the hosts, or changes some.
 pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let client = Client::new(&args.node)?;
+    let json = args.node.json;
+    let mut each = |hosts: Vec<HostAddr>, change: &dyn Fn(&Client, HostAddr) -> Told| {
+        hosts.into_iter().try_for_each(|host| tell(&change(&client, host)?, json, out))
+    };
     match args.command {
-        None => list(&client, &args.filter, &args.page, args.node.json, out),
+        None => list(&client, &args.filter, &args.page, json, out),
         Some(HostsCommand::Reset { hosts }) => {
-            hosts.iter().try_for_each(|host| reset(&client, *host, args.node.json, out))
+            hosts.iter().try_for_each(|host| reset(&client, *host, json, out))
+        }
+        Some(HostsCommand::Drain { hosts }) => {
+            each(hosts, &|client, host| set(client, host, HostMode::Draining))
+        }
+        Some(HostsCommand::Maintain { hosts }) => {
+            each(hosts, &|client, host| set(client, host, HostMode::Maintenance))
+        }
+        Some(HostsCommand::Activate { hosts }) => {
+            each(hosts, &|client, host| set(client, host, HostMode::Active))
+        }
+        Some(HostsCommand::Add { hosts, role }) => each(hosts, &|client, host| {
+            let change = client.put(&["hosts", &host.to_string()], &WantedRole { role })?;
+            Ok((change, format!("{host} is a host of the yard now")))
+        }),
+        Some(HostsCommand::Remove { hosts }) => each(hosts, &|client, host| {
+            let change = client.remove(&["hosts", &host.to_string()])?;
+            Ok((change, format!("{host} is no host of the yard any more")))
+        }),
+    }
+}
+
+/// What follows from a change, and what it was.
+type Told = Result<(HostChange, String), Failure>;
+
+fn set(client: &Client, host: HostAddr, mode: HostMode) -> Told {
+    let change = client.put(&["hosts", &host.to_string(), "mode"], &WantedMode { mode })?;
+    let is_now = match mode {
+        HostMode::Active => "takes part",
+        HostMode::Draining => "is being drained",
+        HostMode::Maintenance => "is in maintenance: nothing is asked of it",
+    };
+    Ok((change, format!("{host} {is_now}")))
+}
+
+fn tell(
+    (change, is_now): &(HostChange, String),
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if json {
+        return Ok(output::json(change, out)?);
+    }
+    writeln!(out, "{is_now}")?;
+    if change.taken_back > 0 {
+        writeln!(out, "  copies under way that are taken back: {}", change.taken_back)?;
+    }
+    let is_there = change.mode == Some(HostMode::Active);
+    if let Some(holds) = change.holds.as_ref().filter(|holds| holds.left > 0 && !is_there) {
+        let DrainView { left, only_here, stays } = holds;
+        writeln!(out, "  files it holds: {left}; nowhere else: {only_here}")?;
+        if change.mode == Some(HostMode::Draining) {
+            for StaysView { why, files } in stays {
+                writeln!(out, "  files that cannot leave, each because {why}: {files}")?;
+            }
         }
     }
+    Ok(())
 }
 
 fn reset(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
@@ -76,23 +172,29 @@ fn list(
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let filter = [("role", filter.role.map(word::of)), ("health", filter.health.map(word::of))];
+    let filter = [
+        ("role", filter.role.map(word::of)),
+        ("health", filter.health.map(word::of)),
+        ("mode", filter.mode.map(word::of)),
+    ];
     let hosts = client.list::<HostView>(&["hosts"], &filters(&filter), page)?;
     if json {
         return Ok(output::json(&hosts, out)?);
     }
     let now = Clock::system().now();
     let mut table = output::table(&[
-        "HOST", "ROLE", "KIND", "HEALTH", "FOR", "LATENCY", "FILES", "DISK", "ROOM", "COPIES",
-        "LIMIT", "WHY",
+        "HOST", "ROLE", "KIND", "MODE", "HEALTH", "FOR", "LATENCY", "FILES", "DISK", "ROOM",
+        "COPIES", "LIMIT", "WHY",
     ]);
     for host in &hosts.items {
+        let why = host.breakers.iter().map(breaker);
         let why: Vec<String> =
-            host.breakers.iter().map(breaker).chain(host.failure.clone()).collect();
+            standing(host).into_iter().chain(why).chain(host.failure.clone()).collect();
         table.add_row([
             Cell::new(host.host),
             Cell::new(format!("{:?}", host.role).to_lowercase()),
             Cell::new(kind(host.kind)),
+            Cell::new(host.mode),
             Cell::new(format!("{:?}", host.health).to_lowercase()),
             maybe(host.health_since, |since| Cell::new(age(since, now))),
             maybe(host.latency_ms, |ms| number(format!("{ms}ms"))),
@@ -120,6 +222,18 @@ fn print_strangers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), Failur
         }
     }
     Ok(())
+}
+
+/// What is on record of a host, in words, where it is not as usual.
+fn standing(host: &HostView) -> Vec<String> {
+    let draining = host.draining.as_ref().map(|DrainView { left, only_here, stays }| {
+        let stay: u64 = stays.iter().map(|stays| stays.files).sum();
+        format!("{left} files left, {only_here} of them nowhere else, {stay} cannot leave")
+    });
+    let silent = host.silent_since.map(|since| format!("silent since {since}"));
+    let lost = host.lost.then(|| "presumed lost: what it holds does not count".to_owned());
+    let added = (!host.configured).then(|| "added at run time".to_owned());
+    [draining, lost, silent, added].into_iter().flatten().collect()
 }
 
 /// A breaker in words.

@@ -4,7 +4,7 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
 use reelyard_actors::journal::CommitError;
 use reelyard_actors::supervision::AskError;
-use reelyard_actors::task_manager::{ChangeRefused, ReportsRefused};
+use reelyard_actors::task_manager::{ChangeRefused, HostRefused, ReportsRefused};
 use reelyard_actors::wire::api::Problem;
 
 /// Content type of a problem document.
@@ -70,6 +70,12 @@ pub const KINDS: &[Kind] = &[
         "transition",
         "The task is where it cannot do that",
         "a task that is Done cannot become Some(Working)",
+    ),
+    Kind::new(
+        409,
+        "configured",
+        "The configuration names the host, and decides what it is for",
+        "10.0.0.21:8888 is named by the configuration: change it there",
     ),
     Kind::new(
         413,
@@ -214,6 +220,17 @@ impl From<ReportsRefused> for Refusal {
                 Refusal::new(StatusCode::FORBIDDEN, "unknown-host", refused.to_string())
             }
             ReportsRefused::Commit(error) => error.into(),
+        }
+    }
+}
+
+impl From<HostRefused> for Refusal {
+    fn from(refused: HostRefused) -> Self {
+        let detail = refused.to_string();
+        match refused {
+            HostRefused::NoSuchHost(_) => Refusal::not_found(detail),
+            HostRefused::Configured(_) => Refusal::new(StatusCode::CONFLICT, "configured", detail),
+            HostRefused::Commit(error) => error.into(),
         }
     }
 }

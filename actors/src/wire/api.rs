@@ -5,7 +5,11 @@
 //! | `GET /api/v1/tasks?state=&host=&blame=&since=&until=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
 //! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
 //! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
-//! | `GET /api/v1/hosts?role=&health=` | [`Page`] of [`HostView`], by address |
+//! | `GET /api/v1/hosts?role=&health=&mode=` | [`Page`] of [`HostView`], by address |
+//! | `GET /api/v1/hosts/{host}` | [`HostView`] |
+//! | `PUT /api/v1/hosts/{host}` with [`WantedRole`] | [`HostChange`]; the host is added |
+//! | `DELETE /api/v1/hosts/{host}` | [`HostChange`]; a host that was added is removed |
+//! | `PUT /api/v1/hosts/{host}/mode` with [`WantedMode`] | [`HostChange`] |
 //! | `POST /api/v1/hosts/{host}/reset` | [`HostReset`]; its breakers are closed |
 //! | `GET /api/v1/files?prefix=&state=&host=&hot=&limit=&cursor=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
@@ -37,7 +41,10 @@ mod task;
 
 pub use explain::ExplainView;
 pub use file::{FileState, FileView};
-pub use host::{BackOffView, BreakerOf, BreakerState, BreakerView, HostReset, HostView};
+pub use host::{
+    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
+    Stays, StaysView, WantedMode, WantedRole,
+};
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use removal::{Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView};

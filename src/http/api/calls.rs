@@ -8,7 +8,8 @@ use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
 use super::{
-    explain, files, history, hosts, openapi, pins, plan, removals, status, tasks, workers,
+    explain, files, history, host_changes, hosts, openapi, pins, plan, removals, status, tasks,
+    workers,
 };
 
 /// Why a call may be refused that hands a request to an actor.
@@ -31,6 +32,18 @@ pub fn all() -> Vec<Call> {
             .refused(&["not-found", "transition"])
             .refused(COMMITTED),
         Call::of::<hosts::__path_list, _, _>(hosts::list),
+        Call::of::<hosts::__path_one, _, _>(hosts::one).refused(&["not-found"]),
+        Call::of::<host_changes::__path_add, _, _>(host_changes::add)
+            .refused(&["configured"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<host_changes::__path_remove, _, _>(host_changes::remove)
+            .refused(&["not-found", "configured"])
+            .refused(COMMITTED),
+        Call::of::<host_changes::__path_set_mode, _, _>(host_changes::set_mode)
+            .refused(&["not-found"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
         Call::of::<hosts::__path_reset, _, _>(hosts::reset)
             .refused(&["not-found"])
             .refused(COMMITTED),

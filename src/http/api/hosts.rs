@@ -2,16 +2,18 @@
 
 use actix_web::web;
 use reelyard_actors::back_off::BackOff;
+use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::cfw_worker::{HostView as Called, ResetBreaker};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::{Health, HostBeats};
-use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::task_manager::{Blamed, PlannedHost, ResetHost, TaskManagerView};
+use reelyard_actors::host::{HostAddr, HostMode, HostRole};
+use reelyard_actors::task_manager::{Blamed, HostRecord, PlannedHost, ResetHost, TaskManagerView};
 use reelyard_actors::wire::api::{BreakerOf, BreakerState, BreakerView, HostReset, HostView, Page};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::NoQuery;
+use super::holdings::Holdings;
 use super::paging::{PageQuery, page};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
@@ -25,6 +27,8 @@ pub struct HostQuery {
     role: Option<HostRole>,
     /// Only those whose health is this.
     health: Option<Health>,
+    /// Only those in this mode.
+    mode: Option<HostMode>,
     /// How many items at most; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
@@ -40,6 +44,7 @@ impl HostQuery {
             HostRole::Both => host.role == role,
         });
         role && self.health.is_none_or(|health| host.health == health)
+            && self.mode.is_none_or(|mode| host.mode == mode)
     }
 }
 
@@ -60,19 +65,54 @@ pub async fn list(
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, after) = (paging.limit()?, paging.position::<HostAddr>()?);
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
-    let hosts = state.actors.hosts.present();
+    let (hosts, catalog) = (state.actors.hosts.present(), state.actors.catalog_view.load());
     let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
         |(host, actor)| {
             let beats = beats.hosts.iter().find(|beats| beats.host == *host);
-            shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks)
+            shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &catalog)
         },
     );
     let items = items.filter(|host| query.takes(host));
     Ok(web::Json(page(items, limit, |view| view.host)))
 }
 
-fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) -> HostView {
+/// `GET /hosts/{host}`
+#[utoipa::path(
+    get,
+    path = "/hosts/{host}",
+    tag = "hosts",
+    operation_id = "showHost",
+    summary = "Shows one host",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    responses((status = 200, description = "The host", body = HostView))
+)]
+pub async fn one(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<HostView>, Refusal> {
+    let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
+    let actor = state.actors.hosts.get(*host).ok_or_else(|| unknown(*host))?;
+    let beats = beats.hosts.iter().find(|beats| beats.host == *host);
+    let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
+    Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &catalog)))
+}
+
+/// That there is no such host.
+fn unknown(host: HostAddr) -> Refusal {
+    Refusal::not_found(format!("{host} is no host of this yard"))
+}
+
+fn shown(
+    called: &Called,
+    beats: Option<&HostBeats>,
+    tasks: &TaskManagerView,
+    catalog: &CatalogView,
+) -> HostView {
     let host = called.host;
+    let record = super::holdings::record(tasks, host);
+    let record = record.unwrap_or(HostRecord::new(called.role, true));
+    let is_draining = record.mode == HostMode::Draining;
     let planned = tasks.hosts.iter().find(|planned| planned.host == host);
     let fetching = tasks.open.values().filter(|task| task.destination == host).count();
     let serving = tasks.open.values().filter(|task| task.source == host).count();
@@ -84,6 +124,11 @@ fn shown(called: &Called, beats: Option<&HostBeats>, tasks: &TaskManagerView) ->
     HostView {
         host,
         role: called.role,
+        mode: record.mode,
+        configured: record.configured,
+        silent_since: record.silent_since,
+        lost: record.lost,
+        draining: is_draining.then(|| Holdings::new(tasks, catalog).of(host)).flatten(),
         kind: called.kind,
         health: beats.map(|beats| beats.health).unwrap_or_default(),
         health_since: beats.and_then(|beats| beats.changed),
@@ -143,11 +188,7 @@ pub async fn reset(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostReset>, Refusal> {
     let host = *host;
-    let actor = state
-        .actors
-        .hosts
-        .get(host)
-        .ok_or_else(|| Refusal::not_found(format!("{host} is no host of this yard")))?;
+    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
     let reset = ResetHost { host, asked_by: "api".to_owned(), request: RequestId::random() };
     let back_offs = state.actors.task_manager.ask(reset).await??;
     actor.worker.ask(ResetBreaker).await?;

@@ -5,6 +5,8 @@ mod calls;
 mod explain;
 mod files;
 mod history;
+mod holdings;
+mod host_changes;
 mod hosts;
 mod openapi;
 mod paging;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cfw_worker::DiskFigures;
 use crate::clock::Millis;
 use crate::heartbeat::Health;
-use crate::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
+use crate::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
 use crate::task_manager::Stranger;
 
 /// A host and what is known of it.
@@ -15,6 +15,21 @@ pub struct HostView {
     pub host: HostAddr,
     /// What it is for.
     pub role: HostRole,
+    /// What an operator wants of it.
+    #[serde(default)]
+    pub mode: HostMode,
+    /// Whether the configuration names it; otherwise it was added at run time.
+    #[serde(default)]
+    pub configured: bool,
+    /// Since when it does not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_since: Option<Millis>,
+    /// Whether it was silent for so long that what it holds no longer counts.
+    #[serde(default)]
+    pub lost: bool,
+    /// How far draining it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draining: Option<DrainView>,
     /// What program answers there.
     pub kind: HostKind,
     /// Whether it is well.
@@ -59,6 +74,82 @@ pub struct HostView {
     /// Signs that somebody else manages it too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers: Vec<Stranger>,
+}
+
+/// What a host holds that is to be placed elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct DrainView {
+    /// Files that are still there, as last confirmed.
+    pub left: u64,
+    /// How many of them no other host holds that counts: hosts that are being drained or are
+    /// presumed lost do not.
+    pub only_here: u64,
+    /// How many of them cannot leave, by reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stays: Vec<StaysView>,
+}
+
+/// Files that cannot leave a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct StaysView {
+    /// Why.
+    pub why: Stays,
+    /// How many.
+    pub files: u64,
+}
+
+/// Why a file cannot leave a host.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Stays {
+    /// Its name begins with an ignored prefix: such files are never placed and never removed.
+    #[error("its name begins with an ignored prefix")]
+    Ignored,
+    /// No source directory lists it: there is nothing to copy it from.
+    #[error("it has no master")]
+    NoMaster,
+}
+
+/// The body of `PUT /hosts/{host}/mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedMode {
+    /// The mode.
+    pub mode: HostMode,
+}
+
+/// The body of `PUT /hosts/{host}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedRole {
+    /// What the host is for.
+    pub role: HostRole,
+}
+
+/// What follows from a change of a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HostChange {
+    /// The host.
+    pub host: HostAddr,
+    /// Its mode from now on; missing for one that was added or removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<HostMode>,
+    /// Copies under way from or to it that are taken back.
+    pub taken_back: u64,
+    /// What it holds. Missing while that is not known, and for a pure source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<DrainView>,
 }
 
 /// A breaker that is not closed.

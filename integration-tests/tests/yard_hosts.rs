@@ -1,0 +1,192 @@
+//! Hosts change while a real node runs: they are added, drained, left alone and removed, by the
+//! command line, and the node knows it after a restart.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::binary::{self, Ended};
+use reelyard_integration_tests::old_yard::{copies, is_on, old_destination, start_node};
+use reelyard_integration_tests::yard::{Ground, Role, wait_for};
+use serde_json::Value;
+
+/// `reelyard <arguments>` of the yard's node.
+fn reelyard(ground: &Ground, arguments: &[&str]) -> Ended {
+    binary::run(&[arguments, &["--url", &format!("http://{}", ground.node)]].concat())
+}
+
+/// The same, which must succeed and print these words.
+fn told(ground: &Ground, arguments: &[&str], words: &str) -> Result<()> {
+    let ended = reelyard(ground, arguments);
+    ensure!(ended.code == Some(0), "{arguments:?}: {}", ended.err);
+    ensure!(ended.out.contains(words), "{arguments:?} says {:?}, not {words:?}", ended.out);
+    Ok(())
+}
+
+/// The same, which must be refused in these words.
+fn refused(ground: &Ground, arguments: &[&str], words: &str) -> Result<()> {
+    let ended = reelyard(ground, arguments);
+    ensure!(ended.code == Some(4), "{arguments:?} ended with {:?}: {}", ended.code, ended.out);
+    ensure!(ended.err.contains(words), "{arguments:?} says {:?}, not {words:?}", ended.err);
+    Ok(())
+}
+
+/// A host as the API shows it.
+fn shown(ground: &Ground, host: SocketAddr) -> Option<Value> {
+    ground.get(&format!("/api/v1/hosts/{host}"))
+}
+
+/// Waits until the API shows a host so.
+fn wait_until_shown(
+    ground: &Ground,
+    node: &Role,
+    host: SocketAddr,
+    members: &[(&str, Value)],
+) -> Result<()> {
+    wait_for(&format!("{host} is shown with {members:?}"), &[node], || {
+        let shown = shown(ground, host)?;
+        members.iter().all(|(member, value)| shown[member] == *value).then_some(())
+    })
+}
+
+/// Grades these files, and waits until the last of them is on destination `number`.
+fn comes_to(ground: &Ground, roles: &[&Role], names: &[&str], number: usize) -> Result<()> {
+    let name = names.last().context("a file is graded")?;
+    let bytes = ground.master(name.as_bytes(), 50_000)?;
+    let graded: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+    ground.grade(&graded)?;
+    wait_for(&format!("{name} is on destination {number}"), roles, || {
+        (copies(ground, 1 + number, name.as_bytes(), &bytes) == 1
+            && is_on(ground, number, name.as_bytes()))
+        .then_some(())
+    })
+}
+
+#[test]
+fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let source = ground.start_source(0, &[])?;
+    let destination = ground.start_destination(0, &[])?;
+    ground.grade(&[])?;
+    let mut node = ground.start_node(&[("hosts.destinations", "")])?;
+    let added = ground.destination(0);
+    let addr = added.to_string();
+    wait_until_shown(&ground, &node, ground.source(0), &[("health", "up".into())])?;
+    ensure!(shown(&ground, added).is_none());
+
+    told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is a host of the yard now")?;
+    let is_up = [("health", "up".into()), ("configured", false.into()), ("mode", "active".into())];
+    wait_until_shown(&ground, &node, added, &is_up)?;
+    comes_to(&ground, &[&node, &source, &destination], &["a.mpg"], 0)?;
+
+    // Killed, not stopped: only what is durable counts.
+    node.kill();
+    node.start_again()?;
+    wait_until_shown(&ground, &node, added, &is_up)?;
+    comes_to(&ground, &[&node, &source, &destination], &["a.mpg", "b.mpg"], 0)?;
+
+    told(&ground, &["hosts", "remove", &addr], "files it holds: 2; nowhere else: 2")?;
+    wait_for("the host is gone", &[&node], || shown(&ground, added).is_none().then_some(()))?;
+    refused(&ground, &["hosts", "remove", &addr], "is no host of this yard")?;
+    ground.master(b"c.mpg", 50_000)?;
+    ground.grade(&[b"a.mpg", b"c.mpg"])?;
+    wait_for("nobody can take it", &[&node], || {
+        let why = ground.get("/api/v1/files/c.mpg/explain")?;
+        (why["verdict"] == "no_destination").then_some(())
+    })?;
+    ensure!(!is_on(&ground, 0, b"c.mpg"));
+
+    // It comes back as another one: what it holds is asked anew.
+    told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is a host of the yard now")?;
+    wait_until_shown(&ground, &node, added, &[("files", 3.into())])?;
+    Ok(())
+}
+
+#[test]
+fn what_is_configured_is_changed_in_the_configuration() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    ground.grade(&[])?;
+    let node = ground.start_node(&[])?;
+    let (source, destination) = (ground.source(0).to_string(), ground.destination(0).to_string());
+    wait_until_shown(&ground, &node, ground.destination(0), &[("configured", true.into())])?;
+    let configured = "is in the configuration: change it there and reload";
+    refused(&ground, &["hosts", "remove", &destination], configured)?;
+    refused(&ground, &["hosts", "add", &source, "--role", "both"], configured)?;
+    told(&ground, &["hosts", "add", &source, "--role", "source"], "is a host of the yard now")?;
+    for command in ["drain", "maintain", "activate", "remove"] {
+        refused(&ground, &["hosts", command, "127.0.0.1:9"], "is no host of this yard")?;
+    }
+    refused(&ground, &["hosts", "add", "0.0.0.0:9", "--role", "both"], "no address of one host")?;
+    let usage = reelyard(&ground, &["hosts", "add", &source, "--role", "servant"]);
+    ensure!(usage.code == Some(2), "{}", usage.err);
+    Ok(())
+}
+
+#[test]
+fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let old = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
+    let mut node = start_node(&ground, &[("heartbeat.down_after", "2")])?;
+    let host = ground.destination(0);
+    let addr = host.to_string();
+    wait_until_shown(&ground, &node, host, &[("health", "up".into()), ("files", 0.into())])?;
+    told(&ground, &["hosts", "maintain", &addr], "is in maintenance: nothing is asked of it")?;
+    let resting = [("mode", "maintenance".into()), ("health", "unknown".into())];
+    wait_until_shown(&ground, &node, host, &resting)?;
+    // The last call may have been on its way; any other one takes longer than several of these.
+    old[0].set_frozen(true);
+    let calls = || old[0].calls().len();
+    let stays_alone = |node: &Role, calls_before: usize| -> Result<()> {
+        let probes = old[1].count_of("HEAD /hb");
+        wait_for("the other host is probed on", &[node], || {
+            (old[1].count_of("HEAD /hb") >= probes + 4).then_some(())
+        })?;
+        wait_until_shown(&ground, node, host, &resting)?;
+        ensure!(calls() == calls_before, "{:?}", old[0].calls());
+        Ok(())
+    };
+    stays_alone(&node, calls())?;
+    let before = calls();
+    node.kill();
+    node.start_again()?;
+    wait_until_shown(&ground, &node, ground.destination(1), &[("health", "up".into())])?;
+    stays_alone(&node, before)?;
+
+    old[0].set_frozen(false);
+    let lists = old[0].count_of("GET /files");
+    told(&ground, &["hosts", "activate", &addr], "takes part")?;
+    wait_until_shown(&ground, &node, host, &[("health", "up".into()), ("mode", "active".into())])?;
+    wait_for("it is listed again", &[&node], || {
+        (old[0].count_of("GET /files") > lists).then_some(())
+    })
+}
+
+#[test]
+fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let source = ground.start_source(0, &[])?;
+    let destinations = [ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
+    for name in ["MN1advert.mpg", "no master.mpg"] {
+        std::fs::write(ground.copies(1).join(name), name)?;
+    }
+    ground.grade(&[])?;
+    let node = ground.start_node(&[("ignore.prefixes", "[\"MN1\"]")])?;
+    let drained = ground.destination(1);
+    wait_until_shown(&ground, &node, drained, &[("health", "up".into()), ("files", 2.into())])?;
+    let addr = drained.to_string();
+    told(&ground, &["hosts", "drain", &addr], "files it holds: 2; nowhere else: 2")?;
+    wait_for("what cannot leave is shown", &[&node], || {
+        let draining = &shown(&ground, drained)?["draining"];
+        let stays = draining["stays"].to_string();
+        (draining["left"] == 2 && stays.contains("ignored") && stays.contains("no_master"))
+            .then_some(())
+    })?;
+    told(&ground, &["hosts"], "2 files left, 2 of them nowhere else, 2 cannot leave")?;
+    let roles = [&node, &source, &destinations[0], &destinations[1]];
+    for names in [&["a.mpg"][..], &["a.mpg", "b.mpg"], &["a.mpg", "b.mpg", "c.mpg"]] {
+        comes_to(&ground, &roles, names, 0)?;
+    }
+    ensure!(!["a.mpg", "b.mpg", "c.mpg"].iter().any(|name| is_on(&ground, 1, name.as_bytes())));
+    let says = ground.get("/api/v1/files/d.mpg/explain").context("it explains")?;
+    ensure!(says["destinations"].to_string().contains("\"draining\""), "{says}");
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What hosts hold that is nowhere else, and what of it cannot leave.
+
+use reelyard_actors::catalog::view::CatalogView;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::task_manager::{HostRecord, TaskManagerView};
+use reelyard_actors::wire::api::{DrainView, Stays, StaysView};
+use roaring::{MultiOps, RoaringBitmap};
+
+/// What every host holds, as last confirmed.
+pub struct Holdings<'a> {
+    tasks: &'a TaskManagerView,
+    catalog: &'a CatalogView,
+}
+
+impl<'a> Holdings<'a> {
+    /// As the views show it.
+    pub fn new(tasks: &'a TaskManagerView, catalog: &'a CatalogView) -> Self {
+        Holdings { tasks, catalog }
+    }
+
+    /// What `host` holds; none while that is not known.
+    pub fn of(&self, host: HostAddr) -> Option<DrainView> {
+        let held = self.tasks.placements.get(&host)?;
+        let elsewhere = self.elsewhere(host);
+        let ignored = &**held & self.tasks.plan.passed_over.ignored();
+        let masterless = match &self.catalog.masters {
+            Some(masters) => (&**held - &masters.files) - &ignored,
+            None => RoaringBitmap::new(),
+        };
+        let stays = [(Stays::Ignored, ignored.len()), (Stays::NoMaster, masterless.len())];
+        let stays = stays.into_iter().filter(|(_, files)| *files > 0);
+        Some(DrainView {
+            left: held.len(),
+            only_here: held.len() - held.intersection_len(&elsewhere),
+            stays: stays.map(|(why, files)| StaysView { why, files }).collect(),
+        })
+    }
+
+    /// What the other hosts hold that count.
+    fn elsewhere(&self, but: HostAddr) -> RoaringBitmap {
+        let counts = |host: &HostAddr| {
+            record(self.tasks, *host).is_some_and(|record| record.counts() && *host != but)
+        };
+        let others = self.tasks.placements.iter().filter(|(host, _)| counts(host));
+        others.map(|(_, files)| &**files).union()
+    }
+}
+
+/// What is on record of a host.
+pub fn record(tasks: &TaskManagerView, host: HostAddr) -> Option<HostRecord> {
+    let at = tasks.hosts.binary_search_by_key(&host, |planned| planned.host).ok()?;
+    Some(tasks.hosts[at].record)
+}

@@ -1,0 +1,114 @@
+//! Changes of `/api/v1/hosts/{host}`: its mode, and whether it is one of the yard. Answered with what
+//! follows.
+
+use actix_web::web;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::host::{HostAddr, HostMode};
+use reelyard_actors::task_manager::{
+    AddHost, RemoveHost, SetHostMode, Task, TaskManagerView, TaskState,
+};
+use reelyard_actors::wire::api::{HostChange, WantedMode, WantedRole};
+
+use super::NoQuery;
+use super::holdings::Holdings;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// Who asks.
+const API: &str = "api";
+
+/// `PUT /hosts/{host}/mode`
+#[utoipa::path(
+    put,
+    path = "/hosts/{host}/mode",
+    tag = "hosts",
+    operation_id = "setHostMode",
+    summary = "Has a host take part, drains it, or leaves it alone while it is worked on",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    request_body(content = WantedMode, description = "Its mode from now on"),
+    responses((status = 200, description = "What follows", body = HostChange))
+)]
+pub async fn set_mode(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedMode>,
+) -> Result<web::Json<HostChange>, Refusal> {
+    let (host, mode) = (*host, wanted.mode);
+    let before = state.actors.task_board.view();
+    let set = SetHostMode { host, mode, asked_by: API.to_owned(), request: RequestId::random() };
+    state.actors.task_manager.ask(set).await??;
+    let is_taken_back = |task: &Task| match mode {
+        HostMode::Active => false,
+        HostMode::Draining => task.state == TaskState::Ready,
+        HostMode::Maintenance => true,
+    };
+    Ok(web::Json(HostChange { mode: Some(mode), ..change(&state, &before, host, is_taken_back) }))
+}
+
+/// `PUT /hosts/{host}`: adds a host, or gives one that was added another role.
+#[utoipa::path(
+    put,
+    path = "/hosts/{host}",
+    tag = "hosts",
+    operation_id = "addHost",
+    summary = "Adds a host to the yard, or gives one that was added another role",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    request_body(content = WantedRole, description = "What it is for"),
+    responses((status = 200, description = "It is a host of the yard", body = HostChange))
+)]
+pub async fn add(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedRole>,
+) -> Result<web::Json<HostChange>, Refusal> {
+    let (host, role) = (*host, wanted.role);
+    if host.ip().is_unspecified() || host.ip().is_multicast() {
+        return Err(Refusal::bad_request(format!("{host} is no address of one host")));
+    }
+    let before = state.actors.task_board.view();
+    let add = AddHost { host, role, asked_by: API.to_owned(), request: RequestId::random() };
+    state.actors.task_manager.ask(add).await??;
+    Ok(web::Json(change(&state, &before, host, |_| false)))
+}
+
+/// `DELETE /hosts/{host}`: removes a host that was added.
+#[utoipa::path(
+    delete,
+    path = "/hosts/{host}",
+    tag = "hosts",
+    operation_id = "removeHost",
+    summary = "Removes a host that was added, and forgets what it holds",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    responses((status = 200, description = "It is no host of the yard any more", body = HostChange))
+)]
+pub async fn remove(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<HostChange>, Refusal> {
+    let host = *host;
+    let before = state.actors.task_board.view();
+    let remove = RemoveHost { host, asked_by: API.to_owned(), request: RequestId::random() };
+    state.actors.task_manager.ask(remove).await??;
+    Ok(web::Json(change(&state, &before, host, |_| true)))
+}
+
+/// What follows, by what there was before.
+fn change(
+    state: &NodeState,
+    before: &TaskManagerView,
+    host: HostAddr,
+    is_taken_back: impl Fn(&Task) -> bool,
+) -> HostChange {
+    let catalog = state.actors.catalog_view.load();
+    let of_host =
+        before.open.values().filter(|task| [task.source, task.destination].contains(&host));
+    HostChange {
+        host,
+        mode: None,
+        taken_back: of_host.filter(|task| is_taken_back(task)).count() as u64,
+        holds: Holdings::new(before, &catalog).of(host),
+    }
+}
