@@ -105,8 +105,7 @@ impl Wiring {
         let remover_board = RemoverBoard::default();
         let (task_manager, task_board) =
             parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
-        let remover =
-            parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
+        let remover = parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::back_off::Blamed;
-use super::host_record::HostRecord;
 use super::copy_history::CopyRecord;
+use super::host_record::HostRecord;
 use super::messages::Task;
 use crate::back_off::BackOff;
 use crate::clock::Millis;

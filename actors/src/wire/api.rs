@@ -14,6 +14,7 @@
 //! | `GET /api/v1/files?limit=&cursor=&prefix=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
+//! | `POST /api/v1/config/reload?dry_run=` | [`ReloadView`]; the node's configuration is read again |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //!
 //! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
@@ -24,6 +25,7 @@
 //! whole milliseconds or microseconds (their names say which), sizes bytes. A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
 
+mod config;
 mod explain;
 mod file;
 mod host;
@@ -32,6 +34,7 @@ mod plan;
 mod status;
 mod task;
 
+pub use config::{ReloadView, SettingChange};
 pub use explain::ExplainView;
 pub use file::{FileState, FileView};
 pub use host::{

@@ -1,6 +1,7 @@
 //! The API, version 1: one file per resource. Answers are the types of
 //! [`reelyard_actors::wire::api`] and [`reelyard_actors::wire::worker`].
 
+mod config;
 mod explain;
 mod files;
 mod holdings;
@@ -57,6 +58,7 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
         .service(resource("/files", "GET, HEAD").route(read().to(files::list)))
         .service(resource("/files/{name}/explain", "GET, HEAD").route(read().to(explain::show)))
         .service(resource("/plan", "GET, HEAD").route(read().to(plan::show)))
+        .service(resource("/config/reload", "POST").route(web::post().to(config::reload)))
         .service(resource("/status", "GET, HEAD").route(read().to(status::show)))
         .service(resource("/workers/{host}/tasks", "GET").route(web::get().to(workers::tasks)))
         .service(
