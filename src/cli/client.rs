@@ -110,12 +110,40 @@ impl Client {
 
     /// `GET /api/v1/files/<file>/<what>`.
     pub fn get_file<T: DeserializeOwned>(&self, file: &FileName, what: &str) -> Result<T, Failure> {
+        self.call_file(Method::GET, file, what)
+    }
+
+    /// `PUT /api/v1/files/<file>/<what>`, without a body.
+    pub fn put_file<T: DeserializeOwned>(&self, file: &FileName, what: &str) -> Result<T, Failure> {
+        self.call_file(Method::PUT, file, what)
+    }
+
+    /// `DELETE /api/v1/files/<file>/<what>`.
+    pub fn delete_file<T: DeserializeOwned>(
+        &self,
+        file: &FileName,
+        what: &str,
+    ) -> Result<T, Failure> {
+        self.call_file(Method::DELETE, file, what)
+    }
+
+    fn call_file<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        file: &FileName,
+        what: &str,
+    ) -> Result<T, Failure> {
         let mut url = self.url_of(&["files"]);
         // The name's own encoding: it may be of bytes that are no text.
         let path = format!("{}/{}/{what}", url.path(), file.to_percent());
         url.set_path(&path);
-        let body = self.call_url(Method::GET, url)?;
+        let body = self.call_url(method, url)?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
+    /// `POST /api/v1/<path>`, without a body, where nothing is answered.
+    pub fn post_for_nothing(&self, path: &[&str]) -> Result<(), Failure> {
+        self.call(Method::POST, path, &[]).map(drop)
     }
 
     /// `POST /api/v1/<path>`, without a body.

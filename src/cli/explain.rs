@@ -2,11 +2,10 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 
 use comfy_table::Cell;
 use reelyard_actors::back_off::BackOff;
-use reelyard_actors::names::FileName;
+use reelyard_actors::remover::CopySays;
 use reelyard_actors::task_manager::plan::{DestinationSays, MasterState, SourceSays};
 use reelyard_actors::wire::api::ExplainView;
 
@@ -22,18 +21,15 @@ pub fn run(
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let read = if percent_encoded {
-        FileName::from_percent(&file.to_string_lossy())
-    } else {
-        FileName::new(file.as_bytes())
-    };
-    let file = read.map_err(|bad| Failure::Usage(format!("--explain: {bad}")))?;
+    let file = super::files::file_name(file, percent_encoded)
+        .map_err(|bad| Failure::Usage(format!("--explain: {bad}")))?;
     let view: ExplainView = client.get_file(&file, "explain")?;
     if json {
         return Ok(output::json(&view, out)?);
     }
     writeln!(out, "{}: {}", name(&view.name), plain(&view.why))?;
     print_facts(&view, out)?;
+    print_copies(&view.copies, out)?;
     print_sources(&view.explanation.sources, out)?;
     Ok(print_destinations(&view.explanation.destinations, out)?)
 }
@@ -68,6 +64,17 @@ fn print_facts(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn print_copies(copies: &[CopySays], out: &mut dyn Write) -> io::Result<()> {
+    if copies.is_empty() {
+        return Ok(());
+    }
+    let mut table = output::table(&["COPY ON", "FATE"]);
+    for copy in copies {
+        table.add_row([Cell::new(copy.host), Cell::new(plain(&copy.fate.words()))]);
+    }
+    output::print(&table, out)
 }
 
 fn back_off(held: &BackOff) -> String {

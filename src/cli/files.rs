@@ -1,10 +1,15 @@
 //! `reelyard files`
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use comfy_table::Cell;
-use reelyard_actors::wire::api::{FileState, FileView, InputState, InputView, Page, StatusView};
+use reelyard_actors::names::{BadFileName, FileName};
+use reelyard_actors::wire::api::{
+    FileState, FileView, InputState, InputView, Page, PinSet, PinView, StatusView,
+};
 use serde::Serialize;
 
 use super::client::{Client, NodeArgs, PageArgs};
@@ -15,11 +20,55 @@ use super::output::{self, maybe, name, number, plain, size};
 pub struct FilesArgs {
     #[command(flatten)]
     node: NodeArgs,
+    #[command(subcommand)]
+    command: Option<FilesCommand>,
     /// Only files whose names begin so
     #[arg(long)]
     prefix: Option<String>,
     #[command(flatten)]
     page: PageArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum FilesCommand {
+    /// Have no copy of these files removed, until they are unpinned
+    Pin(NamesArgs),
+    /// Treat these files like any other again
+    Unpin(NamesArgs),
+    /// List the files that are pinned
+    Pins {
+        #[command(flatten)]
+        page: PageArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+struct NamesArgs {
+    /// Their names
+    #[arg(required = true)]
+    files: Vec<OsString>,
+    /// The names are percent-encoded, as lists show names that are not UTF-8
+    #[arg(long)]
+    percent_encoded: bool,
+}
+
+impl NamesArgs {
+    fn names(&self) -> Result<Vec<FileName>, Failure> {
+        let read = |file: &OsString| {
+            file_name(file, self.percent_encoded)
+                .map_err(|bad| Failure::Usage(format!("{}: {bad}", file.to_string_lossy())))
+        };
+        self.files.iter().map(read).collect()
+    }
+}
+
+/// The name that an argument gives, as it is or percent-encoded.
+pub(super) fn file_name(file: &OsStr, percent_encoded: bool) -> Result<FileName, BadFileName> {
+    if percent_encoded {
+        FileName::from_percent(&file.to_string_lossy())
+    } else {
+        FileName::new(file.as_bytes())
+    }
 }
 
 /// What `--json` prints.
@@ -33,6 +82,56 @@ struct Answer {
 /// Prints the files, and what is wrong with the inputs they come from.
 pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let client = Client::new(&args.node)?;
+    let json = args.node.json;
+    match &args.command {
+        None => list(&client, &args, out),
+        Some(FilesCommand::Pin(names)) => set_pins(&client, names, true, json, out),
+        Some(FilesCommand::Unpin(names)) => set_pins(&client, names, false, json, out),
+        Some(FilesCommand::Pins { page }) => list_pins(&client, page, json, out),
+    }
+}
+
+fn set_pins(
+    client: &Client,
+    names: &NamesArgs,
+    pinned: bool,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    for file in names.names()? {
+        let done: PinSet =
+            if pinned { client.put_file(&file, "pin") } else { client.delete_file(&file, "pin") }?;
+        if json {
+            output::json(&done, out)?;
+            continue;
+        }
+        let state = if done.pinned { "pinned: no copy of it is removed" } else { "not pinned" };
+        let already = if done.changed { "" } else { ", as it was already" };
+        writeln!(out, "{}: {state}{already}", name(&file.shown()))?;
+    }
+    Ok(())
+}
+
+fn list_pins(
+    client: &Client,
+    page: &PageArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let pins = client.list::<PinView>(&["pins"], &[], page)?;
+    if json {
+        return Ok(output::json(&pins, out)?);
+    }
+    let mut table = output::table(&["FILE", "PINNED BY", "SINCE"]);
+    for pin in &pins.items {
+        let by = Cell::new(plain(&pin.asked_by));
+        table.add_row([Cell::new(name(&pin.name)), by, Cell::new(pin.since)]);
+    }
+    output::print(&table, out)?;
+    Ok(output::more(&pins, out)?)
+}
+
+fn list(client: &Client, args: &FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let query: Vec<_> = args.prefix.iter().map(|prefix| ("prefix", prefix.as_str())).collect();
     let files = client.list::<FileView>(&["files"], &query, &args.page)?;
     let StatusView { inputs, .. } = client.get(&["status"], &[])?;

@@ -6,11 +6,13 @@ mod demo;
 mod explain;
 mod failure;
 mod files;
+mod history;
 mod hosts;
 mod layers;
 mod node;
 mod output;
 mod plan;
+mod removals;
 mod store;
 mod tasks;
 mod worker;
@@ -59,6 +61,10 @@ enum Command {
     Plan(plan::PlanArgs),
     /// List, show and cancel tasks
     Tasks(tasks::TasksArgs),
+    /// Show which copies go, and what keeps others
+    Removals(removals::RemovalsArgs),
+    /// List what became of copies and removals, newest first
+    History(history::HistoryArgs),
     /// List the hosts and how they are
     Hosts(hosts::HostsArgs),
     /// List the files, best first, where they are, and which inputs cannot be read
@@ -95,6 +101,8 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         Command::Worker(args) => worker::run(args),
         Command::Plan(args) => plan::run(args, out),
         Command::Tasks(args) => tasks::run(args, out),
+        Command::Removals(args) => removals::run(args, out),
+        Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),
         Command::Files(args) => files::run(args, out),
         Command::Config(args) => config::run(args, out),

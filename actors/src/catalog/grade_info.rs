@@ -21,6 +21,8 @@ pub struct Grades {
     positions: Vec<u32>,
     /// All graded files.
     set: RoaringBitmap,
+    /// How many copies grade.info wants of the file at the same position (`TargetCopyCount`).
+    targets: Vec<u8>,
 }
 
 impl Grades {
@@ -28,7 +30,7 @@ impl Grades {
     /// takes a rank all the same. Of a name that comes twice the last row holds.
     pub fn from_rows(rows: impl IntoIterator<Item = Option<FileId>>) -> Self {
         let mut building = Building::default();
-        rows.into_iter().for_each(|file| building.row(file));
+        rows.into_iter().for_each(|file| building.row(file, 1));
         building.finish()
     }
 
@@ -48,6 +50,20 @@ impl Grades {
         (position != NOT_GRADED).then_some(position as usize)
     }
 
+    /// How many copies grade.info wants of a file: at least 1, and no more than 255 are told.
+    pub fn target(&self, file: FileId) -> u32 {
+        self.position(file).map_or(1, |position| u32::from(self.targets[position]))
+    }
+
+    /// The files of which grade.info wants more than one copy, best first.
+    pub fn wanted_more_than_once(&self) -> impl Iterator<Item = FileId> {
+        self.files
+            .iter()
+            .zip(&self.targets)
+            .filter(|(_, copies)| **copies > 1)
+            .map(|(file, _)| *file)
+    }
+
     /// All graded files.
     pub fn set(&self) -> &RoaringBitmap {
         &self.set
@@ -63,10 +79,12 @@ struct Building {
     last_ranks: Vec<u32>,
     /// How many rows there were, the bad ones too.
     ranked: u32,
+    /// How many copies each row wants.
+    targets: Vec<u8>,
 }
 
 impl Building {
-    fn row(&mut self, file: Option<FileId>) {
+    fn row(&mut self, file: Option<FileId>, copies: u8) {
         self.ranked = self.ranked.saturating_add(1);
         let Some(file) = file else { return };
         let index = file.0 as usize;
@@ -75,17 +93,20 @@ impl Building {
         }
         self.last_ranks[index] = self.ranked;
         self.rows.push((file, self.ranked));
+        self.targets.push(copies);
     }
 
     fn finish(self) -> Grades {
-        let Building { rows, last_ranks, .. } = self;
+        let Building { rows, last_ranks, targets: wanted, .. } = self;
         let is_last = |(file, rank): &&(FileId, u32)| last_ranks[file.0 as usize] == *rank;
         let kept = rows.iter().filter(is_last).count();
         let mut files = Vec::with_capacity(kept);
         let mut ranks = Vec::with_capacity(kept);
-        for (file, rank) in rows.iter().filter(is_last) {
-            files.push(*file);
-            ranks.push(*rank);
+        let mut targets = Vec::with_capacity(kept);
+        for (row, copies) in rows.iter().zip(&wanted).filter(|(row, _)| is_last(row)) {
+            files.push(row.0);
+            ranks.push(row.1);
+            targets.push(*copies);
         }
         drop(rows);
         let mut positions = last_ranks;
@@ -95,7 +116,7 @@ impl Building {
         }
         let graded = (0..).zip(&positions).filter(|(_, position)| **position != NOT_GRADED);
         let set = graded.map(|(file, _): (u32, _)| file).collect();
-        Grades { files, ranks, positions, set }
+        Grades { files, ranks, positions, set, targets }
     }
 }
 
@@ -160,7 +181,20 @@ impl GradeInfoReader {
     }
 }
 
-/// The first line is the header, whatever it holds. Of the others only the name is used.
+/// The column of a row that says how many copies are wanted (`TargetCopyCount`), from 0.
+const TARGET_COLUMN: usize = 6;
+
+/// How many copies a row wants: 1 where it does not say, or not in digits.
+fn target_in(row: &[u8]) -> u8 {
+    let Some(tab) = memchr::memchr_iter(b'\t', row).nth(TARGET_COLUMN - 1) else { return 1 };
+    let rest = &row[tab + 1..];
+    let field = memchr::memchr(b'\t', rest).map_or(rest, |end| &rest[..end]);
+    let copies: Option<u64> = std::str::from_utf8(field).ok().and_then(|it| it.trim().parse().ok());
+    copies.map_or(1, |copies| u8::try_from(copies.max(1)).unwrap_or(u8::MAX))
+}
+
+/// The first line is the header, whatever it holds. Of the others the name is used, and where it
+/// is asked for how many copies are wanted.
 fn read_row(
     number: u64,
     line: Line<'_>,
@@ -179,7 +213,7 @@ fn read_row(
             (row, intern(name))
         }
     };
-    building.row(file.ok());
+    building.row(file.ok(), target_in(row));
     if let Err(fault) = file {
         tally.fault(number, fault, row);
     }
@@ -246,6 +280,15 @@ mod tests {
         let faults: Vec<_> = tally.first_bad.iter().map(|bad| (bad.line, bad.fault)).collect();
         let [slash, empty] = [BadFileName::Slash, BadFileName::Empty].map(RowFault::BadName);
         assert_eq!(faults, [(2, slash), (3, empty)]);
+    }
+
+    #[test]
+    fn wanted_copies_are_read_from_the_seventh_column() {
+        let bytes = b"h\nA\t1\t2\t3\t4\t5\t6\nB\t1\t2\t3\t4\t5\t2\tmore\nC\t\t\t\t\t\tx\nA\t1\t2\t3\t4\t5\t1\r\nD\t\t\t\t\t\t 3 \r\n";
+        let (names, grades, _) = read(bytes, 1 << 20);
+        let target = |name: &[u8]| grades.target(names.find(name).unwrap());
+        assert_eq!([target(b"A"), target(b"B"), target(b"C"), target(b"D")], [1, 2, 1, 3]);
+        assert_eq!(grades.wanted_more_than_once().count(), 2);
     }
 
     #[test]

@@ -74,6 +74,17 @@ impl Ranking {
         self.grades.rank(file)
     }
 
+    /// How many copies grade.info wants of a file (`TargetCopyCount`): at least 1, and no more
+    /// than 255 are told.
+    pub fn target(&self, file: FileId) -> u32 {
+        self.grades.target(file)
+    }
+
+    /// The files of which grade.info wants more than one copy, best first.
+    pub fn wanted_more_than_once(&self) -> impl Iterator<Item = FileId> {
+        self.grades.wanted_more_than_once()
+    }
+
     /// The size that hitcount.history tells, in bytes. A hint: the master's own size decides.
     pub fn size(&self, file: FileId) -> Option<u64> {
         self.grades.position(file).and_then(|position| self.history.size(position))

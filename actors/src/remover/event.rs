@@ -65,6 +65,7 @@ pub struct Intent {
 
 /// What came of an intent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The host removed it.
     Removed,
@@ -89,6 +90,17 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        match self {
+            Ending::Removed => "removed".to_owned(),
+            Ending::Absent => "was not there".to_owned(),
+            Ending::NotAsked { why } => format!("not removed: {why}"),
+            Ending::Refused { why } => format!("refused by its host: {why}"),
+            Ending::StillThere { .. } => "not removed: it is still there".to_owned(),
+        }
+    }
+
     /// Whether the copy is gone.
     pub fn is_gone(&self) -> bool {
         matches!(self, Ending::Removed | Ending::Absent)

@@ -34,21 +34,21 @@ impl Survey<'_> {
             return Fate::Going { reason, keeper };
         }
         if under_way.going.contains(&(host, file)) {
-            return Fate::Stays(Spared::UnderWay);
+            return Fate::Stays { why: Spared::UnderWay };
         }
         let holder = self.holders.get(host);
         let why_not = self.untouchable(file);
         let why_not = why_not.or_else(|| holder.and_then(|holder| self.keeps_all(holder)));
         if let Some(why) = why_not {
-            return Fate::Stays(why);
+            return Fate::Stays { why };
         }
         if stock.doubted.contains(&host) {
-            return Fate::Stays(Spared::InDoubt);
+            return Fate::Stays { why: Spared::InDoubt };
         }
         if let Some(removal) = too_many.iter().find(|removal| removal.host == host) {
             return Fate::Goes { reason: removal.reason.clone(), keeper: removal.keeper };
         }
         let leaves = holder.is_some_and(|holder| holder.standing == Standing::Leaves);
-        Fate::Stays(if leaves { Spared::OnlyCopy } else { Spared::Wanted })
+        Fate::Stays { why: if leaves { Spared::OnlyCopy } else { Spared::Wanted } }
     }
 }

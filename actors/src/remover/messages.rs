@@ -53,12 +53,33 @@ pub struct CopySays {
     pub fate: Fate,
 }
 
+impl Fate {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        let kept = |keeper: &Option<HostAddr>| {
+            keeper.map(|keeper| format!("; the copy on {keeper} stays")).unwrap_or_default()
+        };
+        match self {
+            Fate::Stays { why } => format!("stays: {}", why.words()),
+            Fate::Goes { reason, keeper } => {
+                format!("to be removed: {}{}", reason.words(), kept(keeper))
+            }
+            Fate::Going { reason, keeper } => {
+                format!("being removed: {}{}", reason.words(), kept(keeper))
+            }
+        }
+    }
+}
+
 /// What is to become of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// It stays.
-    Stays(Spared),
+    Stays {
+        /// Why.
+        why: Spared,
+    },
     /// It goes as soon as that is confirmed.
     Goes {
         /// Why.

@@ -6,6 +6,7 @@ use crate::names::FileName;
 
 /// Why a copy goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// There are more copies than there should be.
     Duplicate {
@@ -46,6 +47,32 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// The reason in words, with its numbers.
+    pub fn words(&self) -> String {
+        let graded = |grade: &Option<u32>| match grade {
+            Some(grade) => format!("rank {grade}"),
+            None => "no grade".to_owned(),
+        };
+        match self {
+            Reason::Duplicate { copies, wanted, .. } => {
+                format!("{copies} copies, {wanted} wanted")
+            }
+            Reason::Draining { elsewhere } => {
+                format!("its host is being drained, and there are {elsewhere} copies elsewhere")
+            }
+            Reason::OverLimit { used, limit, grade, .. } => format!(
+                "the disk of its host is over its limit ({used} of {limit} bytes), and it is the \
+                 worst file there ({})",
+                graded(grade)
+            ),
+            Reason::MakesRoom { better, better_grade, better_hits, grade } => format!(
+                "it makes room for {better} ({}, {better_hits} rising hits) and has {}",
+                graded(better_grade),
+                graded(grade)
+            ),
+        }
+    }
+
     /// The stable code of the reason.
     pub fn code(&self) -> &'static str {
         match self {

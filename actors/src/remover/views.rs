@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::event::Ending;
 use super::over_limit::Relief;
@@ -103,7 +103,7 @@ pub struct Decided {
 }
 
 /// What was counted since the process started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoverCounters {
     /// Looks at all copies.
     pub rounds: u64,

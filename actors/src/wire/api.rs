@@ -15,6 +15,11 @@
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
 //! | `POST /api/v1/config/reload?dry_run=` | [`ReloadView`]; the node's configuration is read again |
+//! | `GET /api/v1/removals` | [`RemovalsView`] |
+//! | `POST /api/v1/removals` | 202; all copies are looked at now |
+//! | `GET /api/v1/pins?limit=&cursor=` | [`Page`] of [`PinView`], by name |
+//! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
+//! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //!
 //! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
@@ -31,6 +36,7 @@ mod file;
 mod host;
 mod page;
 mod plan;
+mod removal;
 mod status;
 mod task;
 
@@ -43,5 +49,6 @@ pub use host::{
 };
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
+pub use removal::{Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub use task::{StateFilter, TaskView};

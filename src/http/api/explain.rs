@@ -2,6 +2,7 @@
 
 use actix_web::{HttpRequest, web};
 use reelyard_actors::names::FileName;
+use reelyard_actors::remover::ExplainCopies;
 use reelyard_actors::task_manager::ExplainFile;
 use reelyard_actors::wire::api::ExplainView;
 
@@ -15,17 +16,23 @@ pub async fn show(
     state: web::Data<NodeState>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<ExplainView>, Refusal> {
-    // As it stands in the request line: a name is decoded exactly once, and may be of any bytes.
-    let segment = name_segment(request.uri().path());
-    let name = FileName::from_percent(segment)
-        .map_err(|bad| Refusal::bad_request(format!("\"{segment}\": {bad}")))?;
+    let name = file_in_path(&request, "/explain")?;
     let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
-    Ok(web::Json(ExplainView::of(&name, explanation)))
+    let copies = state.actors.remover.ask(ExplainCopies { name: name.clone() }).await?;
+    Ok(web::Json(ExplainView::of(&name, explanation, copies)))
+}
+
+/// The file in the path of a request for one, before `suffix`. Taken as it stands in the request
+/// line: a name is decoded exactly once, and may be of any bytes.
+pub(super) fn file_in_path(request: &HttpRequest, suffix: &str) -> Result<FileName, Refusal> {
+    let segment = name_segment(request.uri().path(), suffix);
+    FileName::from_percent(segment)
+        .map_err(|bad| Refusal::bad_request(format!("\"{segment}\": {bad}")))
 }
 
 /// The file's name in the path, as it stands there.
-fn name_segment(path: &str) -> &str {
-    let file = path.strip_suffix("/explain").unwrap_or(path);
+fn name_segment<'a>(path: &'a str, suffix: &str) -> &'a str {
+    let file = path.strip_suffix(suffix).unwrap_or(path);
     file.rsplit('/').next().unwrap_or_default()
 }
 
@@ -35,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_file_may_be_named_like_the_call() {
-        assert_eq!(name_segment("/api/v1/files/a%2Fb.mpg/explain"), "a%2Fb.mpg");
-        assert_eq!(name_segment("/api/v1/files/explain/explain"), "explain");
+        assert_eq!(name_segment("/api/v1/files/a%2Fb.mpg/explain", "/explain"), "a%2Fb.mpg");
+        assert_eq!(name_segment("/api/v1/files/explain/explain", "/explain"), "explain");
     }
 }

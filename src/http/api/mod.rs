@@ -4,11 +4,14 @@
 mod config;
 mod explain;
 mod files;
+mod history;
 mod holdings;
 mod host_changes;
 mod hosts;
 mod paging;
+mod pins;
 mod plan;
+mod removals;
 mod standing;
 mod status;
 mod tasks;
@@ -57,6 +60,18 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
         .service(resource("/hosts/{host}/reset", "POST").route(web::post().to(hosts::reset)))
         .service(resource("/files", "GET, HEAD").route(read().to(files::list)))
         .service(resource("/files/{name}/explain", "GET, HEAD").route(read().to(explain::show)))
+        .service(
+            resource("/files/{name}/pin", "PUT, DELETE")
+                .route(web::put().to(pins::pin))
+                .route(web::delete().to(pins::unpin)),
+        )
+        .service(resource("/pins", "GET, HEAD").route(read().to(pins::list)))
+        .service(
+            resource("/removals", "GET, HEAD, POST")
+                .route(read().to(removals::show))
+                .route(web::post().to(removals::look_now)),
+        )
+        .service(resource("/history", "GET, HEAD").route(read().to(history::list)))
         .service(resource("/plan", "GET, HEAD").route(read().to(plan::show)))
         .service(resource("/config/reload", "POST").route(web::post().to(config::reload)))
         .service(resource("/status", "GET, HEAD").route(read().to(status::show)))
@@ -109,7 +124,8 @@ fn bad_body(error: &JsonPayloadError) -> Refusal {
 async fn unknown(request: HttpRequest) -> HttpResponse {
     let path = request.path();
     Refusal::not_found(format!(
-        "there is no {path}; the API has tasks, hosts, files, plan and status below /api/v1"
+        "there is no {path}; the API has tasks, hosts, files, plan, removals, pins, history and status \
+         below /api/v1"
     ))
     .error_response()
 }

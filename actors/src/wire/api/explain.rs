@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::names::{FileName, ShownName};
+use crate::remover::CopySays;
 use crate::task_manager::plan::{Explanation, MasterState, Skip, Verdict};
 
 /// Why a file is or is not planned.
@@ -16,11 +17,14 @@ pub struct ExplainView {
     /// Everything that leads to it.
     #[serde(flatten)]
     pub explanation: Explanation,
+    /// What is to become of each copy that a destination listed.
+    #[serde(default)]
+    pub copies: Vec<CopySays>,
 }
 
 impl ExplainView {
     /// An explanation of the file of that name.
-    pub fn of(name: &FileName, explanation: Explanation) -> Self {
+    pub fn of(name: &FileName, explanation: Explanation, copies: Vec<CopySays>) -> Self {
         let nobody_has_it = explanation.master == MasterState::NotListed;
         let why = match explanation.verdict {
             Verdict::Skipped(Skip::Ungraded) if nobody_has_it => {
@@ -29,6 +33,6 @@ impl ExplainView {
             Verdict::Skipped(Skip::Ungraded) => "it is not in grade.info".to_owned(),
             verdict => verdict.to_string(),
         };
-        ExplainView { name: name.shown(), why, explanation }
+        ExplainView { name: name.shown(), why, explanation, copies }
     }
 }

@@ -1,0 +1,119 @@
+//! Real processes, real files: what is too much goes, what stays is there to the last byte.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use reelyard_integration_tests::binary;
+use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for};
+use serde_json::Value;
+
+/// Rounds of planning and of removing come quickly.
+const QUICK: [(&str, &str); 3] = [
+    ("remover.interval", "\"200ms\""),
+    ("calls.disk_interval", "\"500ms\""),
+    ("calls.inventory_interval", "\"1s\""),
+];
+
+fn put(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    std::fs::create_dir_all(dir)?;
+    Ok(std::fs::write(dir.join(name), bytes)?)
+}
+
+/// How many of the first `destinations` hold this file whole.
+fn copies(ground: &Ground, destinations: usize, name: &str, bytes: &[u8]) -> usize {
+    (0..destinations).filter(|i| holds(&ground.copies(*i).join(name), bytes)).count()
+}
+
+fn everything_is_looked_at(ground: &Ground, roles: &[&Role]) -> Result<()> {
+    let rounds = || ground.get("/api/v1/removals")?["counters"]["rounds"].as_u64();
+    let before = wait_for("a first look at all copies", roles, || rounds().filter(|n| *n > 0))?;
+    wait_for("another look at all copies", roles, || rounds().filter(|n| *n > before + 2).map(drop))
+}
+
+#[test]
+fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
+    let ground = Ground::new(1, 3)?;
+    let twice = ground.master(b"twice.mpg", 300_000)?;
+    let thrice = ground.master(b"thrice.mpg", 200_000)?;
+    let pinned = ground.master(b"pinned.mpg", 1_000)?;
+    let advert = ground.master(b"AD-spot.mpg", 1_000)?;
+    ground.grade(&[b"twice.mpg", b"thrice.mpg", b"pinned.mpg", b"AD-spot.mpg"])?;
+    for i in 0..3 {
+        put(&ground.copies(i), "thrice.mpg", &thrice)?;
+        put(&ground.copies(i), "pinned.mpg", &pinned)?;
+        put(&ground.copies(i), "AD-spot.mpg", &advert)?;
+        put(&ground.copies(i), "orphan.mpg", b"no master has this")?;
+    }
+    put(&ground.copies(0), "twice.mpg", &twice)?;
+    put(&ground.copies(2), "twice.mpg", &twice)?;
+    let source = ground.start_source(0, &[])?;
+    // The node first, so that the pin is on record before anybody lists a copy.
+    let mut settings = QUICK.to_vec();
+    settings.push(("ignore.prefixes", "[\"AD-\"]"));
+    let node = ground.start_node(&settings)?;
+    let url = format!("http://{}", ground.node);
+    wait_for("the node answers", &[&node], || ground.get("/api/v1/status").map(drop))?;
+    let pin = binary::run(&["files", "--url", &url, "pin", "pinned.mpg"]);
+    assert_eq!((pin.code, pin.err.as_str()), (Some(0), ""), "{}", pin.out);
+    let destinations: Vec<_> =
+        (0..3).map(|i| ground.start_destination(i, &[])).collect::<Result<_>>()?;
+    let roles = [&node, &source, &destinations[0], &destinations[1], &destinations[2]];
+    wait_for("one copy of each", &roles, || {
+        let one = |name, bytes: &[u8]| copies(&ground, 3, name, bytes) == 1;
+        (one("twice.mpg", &twice) && one("thrice.mpg", &thrice)).then_some(())
+    })?;
+    everything_is_looked_at(&ground, &roles)?;
+    assert_eq!(copies(&ground, 3, "twice.mpg", &twice), 1);
+    assert_eq!(copies(&ground, 3, "thrice.mpg", &thrice), 1);
+    assert_eq!(copies(&ground, 3, "pinned.mpg", &pinned), 3);
+    assert_eq!(copies(&ground, 3, "AD-spot.mpg", &advert), 3);
+    assert_eq!(copies(&ground, 3, "orphan.mpg", b"no master has this"), 3);
+    // It was three removals, each with the name of the copy that stays, and nobody else's doing.
+    let lines = wait_for("the history tells them", &roles, || {
+        let lines = ground.get("/api/v1/history?what=removal")?["items"].as_array()?.clone();
+        (lines.len() == 3).then_some(lines)
+    })?;
+    for line in &lines {
+        assert_eq!(line["ending"], "removed", "{line}");
+        assert_ne!(line["keeper"], line["host"], "{line}");
+        assert_eq!(line["reason"]["duplicate"]["wanted"], 1, "{line}");
+        assert_eq!(line["asked_by"], "remover");
+    }
+    let hosts = ground.get("/api/v1/hosts").context("hosts")?;
+    assert!(!hosts.to_string().contains("vanished_copy"), "{hosts}");
+    let told = binary::run(&["plan", "--url", &url, "--explain", "pinned.mpg"]);
+    assert!(told.out.contains("stays: it is pinned"), "{}", told.out);
+    let told = binary::run(&["history", "--url", &url, "--file", "twice.mpg"]);
+    assert!(told.out.contains("2 copies, 1 wanted"), "{}", told.out);
+    Ok(())
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_remove_and_removes_nothing() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let bytes = ground.master(b"a.mpg", 10_000)?;
+    ground.grade(&[b"a.mpg"])?;
+    for i in 0..2 {
+        put(&ground.copies(i), "a.mpg", &bytes)?;
+    }
+    let source = ground.start_source(0, &[])?;
+    let destinations = [ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
+    let mut settings = QUICK.to_vec();
+    settings.push(("remover.mode", "\"dry-run\""));
+    let node = ground.start_node(&settings)?;
+    let roles = [&node, &source, &destinations[0], &destinations[1]];
+    let would: Value = wait_for("it says what it would remove", &roles, || {
+        let view = ground.get("/api/v1/removals")?;
+        (!view["decided"].as_array()?.is_empty()).then_some(view)
+    })?;
+    assert_eq!(would["mode"], "dry-run");
+    assert_eq!(would["decided"][0]["name"], "a.mpg");
+    assert!(would["decided"][0].get("spared").is_none(), "{would}");
+    everything_is_looked_at(&ground, &roles)?;
+    assert_eq!(copies(&ground, 2, "a.mpg", &bytes), 2);
+    assert_eq!(would["open"].as_array().map(Vec::len), Some(0));
+    let told = binary::run(&["removals", "--url", &format!("http://{}", ground.node)]);
+    assert!(told.out.contains("dry run: nothing is removed"), "{}", told.out);
+    assert!(told.out.contains("would be removed:"), "{}", told.out);
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! `reelyard history`
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use comfy_table::Cell;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::task_manager::TaskState;
+use reelyard_actors::wire::api::{Happened, HistoryLine};
+
+use super::client::{Client, NodeArgs, PageArgs};
+use super::failure::Failure;
+use super::output::{self, maybe, name, plain, size};
+
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Only what happened to copies of this file
+    #[arg(long)]
+    file: Option<OsString>,
+    /// Only what happened on this host (ip:port)
+    #[arg(long)]
+    host: Option<HostAddr>,
+    /// Only copies, or only removals
+    #[arg(long)]
+    what: Option<What>,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    Copy,
+    Removal,
+}
+
+/// Prints the history.
+pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let client = Client::new(&args.node)?;
+    let host = args.host.map(|host| host.to_string());
+    let file = match &args.file {
+        Some(file) => Some(file.to_str().ok_or_else(|| {
+            Failure::Usage("--file: a name that is not UTF-8 cannot be asked for".to_owned())
+        })?),
+        None => None,
+    };
+    let what = args.what.map(|what| match what {
+        What::Copy => "copy",
+        What::Removal => "removal",
+    });
+    let filters = [("file", file), ("host", host.as_deref()), ("what", what)];
+    let query: Vec<(&str, &str)> =
+        filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let lines = client.list::<HistoryLine>(&["history"], &query, &args.page)?;
+    if args.node.json {
+        return Ok(output::json(&lines, out)?);
+    }
+    let mut table = output::table(&["WHEN", "WHAT", "FILE", "HOST", "SIZE", "ASKED BY", "WHY"]);
+    for line in &lines.items {
+        let (what, why) = told(&line.what);
+        table.add_row([
+            Cell::new(line.at),
+            Cell::new(what),
+            Cell::new(name(&line.name)),
+            Cell::new(line.host),
+            maybe(line.size, size),
+            Cell::new(plain(&line.asked_by)),
+            Cell::new(plain(&why)),
+        ]);
+    }
+    output::print(&table, out)?;
+    Ok(output::more(&lines, out)?)
+}
+
+/// What happened, and why.
+fn told(what: &Happened) -> (String, String) {
+    match what {
+        Happened::Copy { source, state, rank, hits, detail, .. } => {
+            let what = match state {
+                TaskState::Done => "copied".to_owned(),
+                state => format!("copy {state:?}").to_lowercase(),
+            };
+            let rank = rank.map_or("no grade".to_owned(), |rank| format!("rank {rank}"));
+            let hits = if *hits > 0 { format!(", {hits} rising hits") } else { String::new() };
+            let detail = detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+            (what, format!("from {source}, {rank}{hits}{detail}"))
+        }
+        Happened::Removal { why, keeper, ending, .. } => {
+            let kept = keeper.map(|keeper| format!("; {keeper} keeps one")).unwrap_or_default();
+            (ending.words(), format!("{why}{kept}"))
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `reelyard removals`
+
+use std::io::{self, Write};
+
+use clap::Args;
+use comfy_table::Cell;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::remover::{Relief, RemovalMode, RemoverWaits};
+use reelyard_actors::wire::api::{RemovalView, RemovalsView};
+
+use super::client::{Client, NodeArgs};
+use super::failure::Failure;
+use super::output::{self, maybe, name, number, plain, size};
+
+#[derive(Debug, Args)]
+pub struct RemovalsArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Have all copies looked at now, instead of when that is due
+    #[arg(long)]
+    now: bool,
+}
+
+/// Prints what the Remover does.
+pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let client = Client::new(&args.node)?;
+    if args.now {
+        client.post_for_nothing(&["removals"])?;
+        if !args.node.json {
+            writeln!(out, "all copies are being looked at")?;
+        }
+        return Ok(());
+    }
+    let view: RemovalsView = client.get(&["removals"], &[])?;
+    if args.node.json {
+        return Ok(output::json(&view, out)?);
+    }
+    print_state(&view, out)?;
+    if !view.open.is_empty() {
+        writeln!(out, "being removed:")?;
+        print_copies(&view.open, out)?;
+    }
+    if !view.decided.is_empty() {
+        let would = view.mode == RemovalMode::DryRun;
+        writeln!(out, "{}", if would { "would be removed:" } else { "decided by the last look:" })?;
+        print_copies(&view.decided, out)?;
+    }
+    print_reliefs(&view, out)?;
+    Ok(print_spared(&view, out)?)
+}
+
+fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
+    match view.mode {
+        RemovalMode::On => {}
+        RemovalMode::DryRun => writeln!(out, "dry run: nothing is removed")?,
+        RemovalMode::Off => writeln!(out, "off: nothing is looked at, nothing is removed")?,
+    }
+    match view.at {
+        Some(at) => {
+            let took = view.took_us.map(|us| format!(", took {:.1}ms", us as f64 / 1000.0));
+            writeln!(out, "last look at all copies {at}{}", took.unwrap_or_default())?;
+        }
+        None => writeln!(out, "this node has not looked at the copies yet")?,
+    }
+    match view.waits {
+        None => Ok(()),
+        Some(RemoverWaits::Ranking) => {
+            writeln!(out, "nothing is decided: the ranking was not read yet")
+        }
+        Some(RemoverWaits::Masters) => {
+            writeln!(out, "nothing is decided: the source directories were not listed yet")
+        }
+    }
+}
+
+fn print_copies(copies: &[RemovalView], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = output::table(&["FILE", "ON", "SIZE", "STAYS ON", "WHY"]);
+    for copy in copies {
+        let why = match copy.spared {
+            Some(spared) => format!("stays after all: {}", spared.words()),
+            None => copy.why.clone(),
+        };
+        table.add_row([
+            Cell::new(name(&copy.name)),
+            Cell::new(copy.host),
+            maybe(copy.size, size),
+            maybe(copy.keeper, Cell::new),
+            Cell::new(plain(&why)),
+        ]);
+    }
+    output::print(&table, out)
+}
+
+fn print_reliefs(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
+    let line = |(host, relief): (&HostAddr, &Relief)| {
+        let Relief { used, limit, low_water, .. } = relief;
+        let short = if relief.falls_short { "; all that may go there is not enough" } else { "" };
+        format!(
+            "{host} is over its limit: {used} of {limit} bytes, to come down to {low_water}{short}"
+        )
+    };
+    view.reliefs.iter().try_for_each(|relief| writeln!(out, "{}", line(relief)))
+}
+
+fn print_spared(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
+    if view.spared.is_empty() {
+        return Ok(());
+    }
+    let mut table = output::table(&["STAYS BECAUSE", "COPIES"]);
+    for (why, copies) in &view.spared {
+        table.add_row([Cell::new(why.words()), number(copies)]);
+    }
+    output::print(&table, out)
+}

@@ -1,0 +1,64 @@
+//! `/api/v1/removals`: the copies that go, and why others stay.
+
+use actix_web::{HttpResponse, web};
+use reelyard_actors::remover::{Decided, OpenRemoval, RemoveNow};
+use reelyard_actors::wire::api::{RemovalView, RemovalsView};
+
+use super::NoQuery;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// `GET /removals`.
+pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<RemovalsView> {
+    let view = state.actors.remover_board.view();
+    let last = view.last.clone().unwrap_or_default();
+    let looked = view.last.as_ref();
+    web::Json(RemovalsView {
+        mode: view.mode,
+        open: view.open.values().map(going).collect(),
+        at: looked.map(|round| round.at),
+        took_us: looked.map(|round| round.took_us),
+        decided: last.decided.iter().map(decided).collect(),
+        spared: last.spared,
+        reliefs: last.reliefs,
+        waits: last.waits,
+        counters: view.counters,
+    })
+}
+
+/// `POST /removals`: all copies are looked at now instead of when that is due.
+pub async fn look_now(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+) -> Result<HttpResponse, Refusal> {
+    state.actors.remover.ask(RemoveNow).await??;
+    Ok(HttpResponse::Accepted().finish())
+}
+
+fn going(OpenRemoval { intent, at }: &OpenRemoval) -> RemovalView {
+    RemovalView {
+        name: intent.name.shown(),
+        host: intent.host,
+        size: intent.size,
+        why: intent.reason.words(),
+        reason: intent.reason.clone(),
+        keeper: intent.keeper,
+        asked_by: Some(intent.asked_by.clone()),
+        since: Some(*at),
+        spared: None,
+    }
+}
+
+fn decided(decided: &Decided) -> RemovalView {
+    RemovalView {
+        name: decided.file.shown(),
+        host: decided.host,
+        size: decided.size,
+        why: decided.reason.words(),
+        reason: decided.reason.clone(),
+        keeper: decided.keeper,
+        asked_by: None,
+        since: None,
+        spared: decided.spared,
+    }
+}
