@@ -175,6 +175,10 @@ fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()
     let node = ground.start_node(&[("ignore.prefixes", "[\"MN1\"]")])?;
     let drained = ground.destination(1);
     wait_until_shown(&ground, &node, drained, &[("health", "up".into()), ("files", 2.into())])?;
+    wait_for("what it holds is on record", &[&node], || {
+        let held = ground.get("/api/v1/files/MN1advert.mpg/explain")?;
+        held["held_on"][0]["confirmed"].is_number().then_some(())
+    })?;
     let addr = drained.to_string();
     told(&ground, &["hosts", "drain", &addr], "files it holds: 2; nowhere else: 2")?;
     wait_for("what cannot leave is shown", &[&node], || {
