@@ -1,6 +1,7 @@
 //! What the process says of itself: `tracing` events on stderr.
 
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 use toml::Value;
 use tracing_subscriber::EnvFilter;
@@ -37,17 +38,37 @@ pub enum LogFormat {
 #[error("logging was already started")]
 pub struct AlreadyStarted;
 
+/// Changes the level of the log that was started.
+static LEVEL: OnceLock<Box<dyn Fn(EnvFilter) + Send + Sync>> = OnceLock::new();
+
+/// Logs what `level` says from now on, if logging was started.
+pub fn change_level(level: &LogFilter) {
+    if let Some(change) = LEVEL.get() {
+        change(EnvFilter::new(&level.0));
+    }
+}
+
 /// Starts logging: sends this process' events to stderr from now on.
 pub fn start(settings: &LogSettings) -> Result<(), AlreadyStarted> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(&settings.level.0))
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    let outcome = match settings.format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    // It fails only where logging has ended, with the process.
+    let (change, outcome): (Box<dyn Fn(EnvFilter) + Send + Sync>, _) = match settings.format {
+        LogFormat::Text => {
+            let builder = builder.with_filter_reloading();
+            let level = builder.reload_handle();
+            (Box::new(move |filter| drop(level.reload(filter))), builder.try_init())
+        }
+        LogFormat::Json => {
+            let builder = builder.json().flatten_event(true).with_filter_reloading();
+            let level = builder.reload_handle();
+            (Box::new(move |filter| drop(level.reload(filter))), builder.try_init())
+        }
     };
-    outcome.map_err(|_| AlreadyStarted)
+    outcome.map_err(|_| AlreadyStarted)?;
+    LEVEL.set(change).map_err(|_| AlreadyStarted)
 }
 
 impl SettingValue for LogFilter {

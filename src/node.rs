@@ -2,6 +2,7 @@
 
 mod host_yard;
 mod live;
+mod reload;
 mod roll;
 mod settings;
 mod wiring;
@@ -23,6 +24,7 @@ use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
 pub use host_yard::{Host, HostYard};
 pub use live::{InForce, Live};
+pub use reload::{Configured, ReloadRefused, Reloaded, Reloader};
 pub use settings::journal_dir;
 pub use wiring::Wiring;
 
@@ -47,6 +49,7 @@ pub enum NodeError {
 pub struct Node {
     journal: Journal,
     actors: Arc<Wiring>,
+    reloader: Arc<Reloader>,
     server: ServerHandle,
     stopping: watch::Sender<bool>,
 }
@@ -54,7 +57,8 @@ pub struct Node {
 impl Node {
     /// Starts a node: opens its journal, starts its actors, serves HTTP. Needs an actix system
     /// over a multi-threaded runtime.
-    pub async fn start(config: NodeConfig, clock: Clock) -> Result<Node, NodeError> {
+    pub async fn start(configured: Configured, clock: Clock) -> Result<Node, NodeError> {
+        let Configured { config, effective, layers } = configured;
         let listener = std::net::TcpListener::bind(config.listen)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         let listen =
@@ -68,12 +72,15 @@ impl Node {
         let actors = Wiring::start(&live, &journal, &names, &clock);
         settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
+        let reloader = Reloader::new(layers, effective, live.clone(), Arc::clone(&actors));
+        let reloader = Arc::new(reloader);
         let state = NodeState {
             started: clock.now(),
             clock,
             names,
             node_id: config.node_id.get(),
             live,
+            reloader: Arc::clone(&reloader),
             journal: journal.clone(),
             actors: Arc::clone(&actors),
             stopping: stopping.subscribe(),
@@ -81,7 +88,12 @@ impl Node {
         let server = http::serve(listener, &config.http, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         tracing::info!(%listen, node_id = config.node_id, "node started");
-        Ok(Node { journal, actors, server, stopping })
+        Ok(Node { journal, actors, reloader, server, stopping })
+    }
+
+    /// Reads the configuration again, and logs what comes of it.
+    pub async fn reload(&self) {
+        self.reloader.reload_and_log().await;
     }
 
     /// Waits until the node cannot go on, and says why.

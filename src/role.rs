@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs a role on an actix system over one multi-threaded tokio runtime: actors on this thread's
 /// arbiter, the journal on the pool, HTTP on its own workers.
@@ -21,6 +21,11 @@ where
     let shared = Arc::clone(&runtime);
     let system = actix_rt::System::with_tokio_rt(move || shared);
     system.block_on(async { role(StopSign::new(until_stdin_closes)?).await })
+}
+
+/// Each SIGHUP from now on: the configuration is to be read again.
+pub fn hang_ups() -> Result<Signal> {
+    signal(SignalKind::hangup()).context("cannot listen for SIGHUP")
 }
 
 /// The sign to stop.

@@ -36,6 +36,21 @@ impl Role {
         Ok(role)
     }
 
+    /// Starts `reelyard <role> --config <file>`.
+    pub fn start_by_file(role: &str, file: &Path, log: PathBuf) -> Result<Self> {
+        let arguments = vec![role.to_owned(), "--config".to_owned(), file.display().to_string()];
+        let mut role = Role { arguments, log, child: None };
+        role.start_again()?;
+        Ok(role)
+    }
+
+    /// SIGHUP.
+    pub fn hang_up(&self) -> Result<()> {
+        let child = self.child.as_ref().context("it does not run")?;
+        let pid = rustix::process::Pid::from_child(child);
+        Ok(rustix::process::kill_process(pid, rustix::process::Signal::HUP)?)
+    }
+
     /// Starts it once more with the same settings.
     pub fn start_again(&mut self) -> Result<()> {
         let log = File::options().create(true).append(true).open(&self.log)?;

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::binary::{self, Ended};
-use reelyard_integration_tests::old_yard::{copies, is_on, old_destination, start_node};
+use reelyard_integration_tests::old_yard::{
+    copies, is_on, no_task_open, old_destination, start_node,
+};
 use reelyard_integration_tests::yard::{Ground, Role, wait_for};
 use serde_json::Value;
 
@@ -84,6 +86,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     wait_until_shown(&ground, &node, added, &is_up)?;
     comes_to(&ground, &[&node, &source, &destination], &["a.mpg", "b.mpg"], 0)?;
 
+    wait_for("both are on record", &[&node], || no_task_open(&ground))?;
     told(&ground, &["hosts", "remove", &addr], "files it holds: 2; nowhere else: 2")?;
     wait_for("the host is gone", &[&node], || shown(&ground, added).is_none().then_some(()))?;
     refused(&ground, &["hosts", "remove", &addr], "is no host of this yard")?;
@@ -172,6 +175,10 @@ fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()
     let node = ground.start_node(&[("ignore.prefixes", "[\"MN1\"]")])?;
     let drained = ground.destination(1);
     wait_until_shown(&ground, &node, drained, &[("health", "up".into()), ("files", 2.into())])?;
+    wait_for("what it holds is on record", &[&node], || {
+        let held = ground.get("/api/v1/files/MN1advert.mpg/explain")?;
+        held["held_on"][0]["confirmed"].is_number().then_some(())
+    })?;
     let addr = drained.to_string();
     told(&ground, &["hosts", "drain", &addr], "files it holds: 2; nowhere else: 2")?;
     wait_for("what cannot leave is shown", &[&node], || {

@@ -153,7 +153,16 @@ impl Client {
 
     /// `POST /api/v1/<path>`, without a body.
     pub fn post<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, Failure> {
-        let body = self.call(Method::POST, path, &[])?;
+        self.post_with(path, &[])
+    }
+
+    /// The same with a query.
+    pub fn post_with<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<T, Failure> {
+        let body = self.call(Method::POST, path, query)?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
+use reelyard_actors::wire::api::{ReloadView, SettingChange};
 use serde::Serialize;
 
+use super::client::{Client, NodeArgs};
 use super::failure::Failure;
 use super::layers::LayerArgs;
 use super::output::{self, plain};
@@ -39,6 +41,14 @@ enum ConfigCommand {
         role: RoleName,
         #[command(flatten)]
         layers: LayerArgs,
+    },
+    /// Have a running node read its configuration again, as SIGHUP does; print what differs
+    Reload {
+        #[command(flatten)]
+        node: NodeArgs,
+        /// Only print what would change
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Print a file with every setting at its default, and what each is for
     Default {
@@ -78,6 +88,7 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), Failure> {
             RoleName::Node => check::<NodeConfig>(layers, out),
             RoleName::Worker => check::<WorkerConfig>(layers, out),
         },
+        ConfigCommand::Reload { node, dry_run } => reload(&node, dry_run, out),
         ConfigCommand::Default { role } => {
             let text = match role {
                 RoleName::Node => config::example::<NodeConfig>(),
@@ -134,6 +145,33 @@ fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure>
         settings.len()
     )?;
     Ok(())
+}
+
+fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let query = [("dry_run", if dry_run { "true" } else { "false" })];
+    let view: ReloadView = Client::new(node)?.post_with(&["config", "reload"], &query)?;
+    if node.json {
+        return Ok(output::json(&view, out)?);
+    }
+    for change in &view.applied {
+        writeln!(out, "{}", changed(change))?;
+    }
+    for change in &view.needs_restart {
+        writeln!(out, "{} (after a restart)", changed(change))?;
+    }
+    if view.applied.is_empty() && view.needs_restart.is_empty() {
+        writeln!(out, "nothing differs")?;
+    }
+    Ok(())
+}
+
+fn changed(change: &SettingChange) -> String {
+    let SettingChange { key, from, to, secret } = change;
+    if *secret {
+        return format!("{key}: changed");
+    }
+    let shown = |value: &Option<String>| value.as_deref().map_or("not set".to_owned(), plain);
+    format!("{key}: {} -> {}", shown(from), shown(to))
 }
 
 fn import_file(

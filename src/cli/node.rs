@@ -4,22 +4,29 @@ use reelyard_actors::clock::Clock;
 
 use super::failure::Failure;
 use super::layers::RunArgs;
-use crate::config::load_node;
-use crate::node::Node;
+use crate::node::{Configured, Node};
 use crate::{logging, role};
 
 /// Runs a node until it is told to stop.
 pub fn run(args: RunArgs) -> Result<(), Failure> {
-    let config = load_node(&args.layers.layers())?;
-    logging::start(&config.log)?;
+    let configured = Configured::read(args.layers.layers())?;
+    logging::start(&configured.config.log)?;
     role::run(args.until_stdin_closes, |mut stop| async move {
-        let node = Node::start(config, Clock::system()).await?;
-        let failed = tokio::select! {
-            why = stop.given() => {
-                tracing::info!(why, "stopping");
-                None
+        // Heard from the beginning: unheard it would end the process.
+        let mut hang_ups = role::hang_ups()?;
+        let node = Node::start(configured, Clock::system()).await?;
+        let failed = loop {
+            tokio::select! {
+                why = stop.given() => {
+                    tracing::info!(why, "stopping");
+                    break None;
+                }
+                why = node.failed() => break Some(why),
+                Some(()) = hang_ups.recv() => {
+                    tracing::info!("SIGHUP: reading the configuration again");
+                    node.reload().await;
+                }
             }
-            why = node.failed() => Some(why),
         };
         node.stop().await;
         match failed {

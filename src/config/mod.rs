@@ -9,6 +9,7 @@
 
 mod address;
 pub(crate) mod declare;
+mod difference;
 mod example;
 mod fault;
 mod file;
@@ -26,6 +27,7 @@ mod zone;
 
 pub use address::NodeAddr;
 pub use declare::{Described, Presence};
+pub use difference::{Difference, Values, differences};
 pub use example::example;
 pub use fault::{Fault, Faults, Origin};
 pub use layers::Layers;

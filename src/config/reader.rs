@@ -14,6 +14,8 @@ pub struct Effective {
     pub key: String,
     /// Its value as TOML; none when it is absent. A secret is shown as stars.
     pub value: Option<String>,
+    /// Whether it is one.
+    pub is_secret: bool,
     /// Where it comes from.
     pub origin: Origin,
 }
@@ -64,7 +66,8 @@ impl Reader {
     fn note<T: SettingValue>(&mut self, key: String, value: &T, origin: Origin) {
         let hide =
             |value: toml::Value| if T::SECRET { "\"***\"".into() } else { value.to_string() };
-        self.effective.push(Effective { key, value: value.to_toml().map(hide), origin });
+        let (value, is_secret) = (value.to_toml().map(hide), T::SECRET);
+        self.effective.push(Effective { key, value, is_secret, origin });
     }
 
     /// Tells that the setting `key` is wrong.

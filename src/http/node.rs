@@ -18,7 +18,7 @@ use super::file_table::RankedFiles;
 use super::metrics::requests::{self, RequestCounts};
 use super::{api, auth, health, metrics};
 use crate::config::HttpSettings;
-use crate::node::{Live, Wiring};
+use crate::node::{Live, Reloader, Wiring};
 
 /// How long stopping waits for answers under way.
 const STOP_PATIENCE_SECONDS: u64 = 5;
@@ -40,6 +40,8 @@ pub struct NodeState {
     pub node_id: u64,
     /// The configuration in force.
     pub live: Live,
+    /// Reads it again.
+    pub reloader: Arc<Reloader>,
     /// The journal.
     pub journal: Journal,
     /// The actors, for their views and mailboxes.

@@ -90,6 +90,13 @@ pub const KINDS: &[Kind] = &[
         "the body: content type application/json is wanted",
     ),
     Kind::new(
+        422,
+        "bad-configuration",
+        "The configuration has faults, all of which are told; the one in force stays",
+        "the configuration in force stays: /etc/reelyard/node.toml:12: storage.limit_percent: a \
+         percentage from 1 to 100 is wanted, not 101",
+    ),
+    Kind::new(
         503,
         "not-leader",
         "Another node decides, or none does at present",

@@ -31,6 +31,16 @@ impl Live {
         Ok(Live(Arc::new(ArcSwap::from_pointee(InForce::of(config)?))))
     }
 
+    /// Goes by `config` from now on, and answers what is in force then.
+    ///
+    /// # Errors
+    /// When the client for calls to hosts cannot be made: then nothing changes.
+    pub(super) fn set(&self, config: NodeConfig) -> Result<Arc<InForce>, reqwest::Error> {
+        let in_force = Arc::new(InForce::of(config)?);
+        self.0.store(Arc::clone(&in_force));
+        Ok(in_force)
+    }
+
     /// What is in force now.
     pub fn now(&self) -> Arc<InForce> {
         self.0.load_full()

@@ -21,7 +21,7 @@ use crate::clock::Millis;
 use crate::heartbeat::HealthChanged;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, InFlight};
-use crate::names::{FileId, FileName};
+use crate::names::{FileId, FileName, NameTable};
 use crate::task_manager::plan::NameTraits;
 
 /// Where things stand with the piece when something is decided.
@@ -58,6 +58,17 @@ impl Desk {
     /// With these settings, nothing known of any host.
     pub fn new(settings: RemoverSettings) -> Self {
         Desk { settings, ..Desk::default() }
+    }
+
+    /// Goes by these settings from now on, also with what is being confirmed.
+    pub fn change_settings(&mut self, settings: RemoverSettings, names: &NameTable) {
+        self.settings = settings;
+        self.learn_names(names);
+    }
+
+    fn learn_names(&mut self, names: &NameTable) {
+        self.traits.learn(names, &self.settings.ignore_prefixes);
+        self.inputs.ignored = Arc::clone(self.traits.ignored());
     }
 
     /// The settings.
@@ -135,8 +146,7 @@ impl Desk {
     /// What is to go now.
     pub fn propose(&mut self, standpoint: Standpoint<'_>) -> Proposal {
         self.counters.rounds += 1;
-        self.traits.learn(standpoint.book.names(), &self.settings.ignore_prefixes);
-        self.inputs.ignored = Arc::clone(self.traits.ignored());
+        self.learn_names(standpoint.book.names());
         let relieving = std::mem::take(&mut self.relieving);
         let proposal = self.survey(standpoint).propose(relieving, self.looked_to);
         self.relieving.clone_from(&proposal.relieving);

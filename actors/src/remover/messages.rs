@@ -4,6 +4,7 @@ use actix::Message;
 use serde::{Deserialize, Serialize};
 
 use super::reason::{Reason, Spared};
+use super::settings::RemoverSettings;
 use crate::event::RequestId;
 use crate::host::HostAddr;
 use crate::journal::CommitError;
@@ -22,6 +23,11 @@ pub struct PinFile {
     /// Names the request.
     pub request: RequestId,
 }
+
+/// Removes by these settings from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeSettings(pub RemoverSettings);
 
 /// Looks at all copies now instead of when the next look is due. The Remover sends itself the like
 /// by its timer; operators and tests send it. Answered once the look itself is over; what it

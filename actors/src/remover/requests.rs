@@ -3,7 +3,10 @@
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 
-use super::{CopySays, ExplainCopies, PinFile, RemovalEvent, RemovalOutcome, RemoveNow, Remover};
+use super::{
+    ChangeSettings, CopySays, ExplainCopies, PinFile, RemovalEvent, RemovalOutcome, RemoveNow,
+    Remover,
+};
 use crate::journal::{Asked, CommitError, Outcomes};
 
 use super::RemovalBook;
@@ -33,6 +36,20 @@ impl Handler<PinFile> for Remover {
             },
         );
         Box::pin(answering)
+    }
+}
+
+impl Handler<ChangeSettings> for Remover {
+    type Result = ();
+
+    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        // A round that comes by the old interval may be far off.
+        self.next_round = self.next_round.map(|_| now);
+        let (desk, standpoint) = self.at(now);
+        desk.change_settings(settings, standpoint.book.names());
+        self.soon(ctx);
+        self.show();
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `GET /api/v1/files?prefix=&state=&host=&hot=&limit=&cursor=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
+//! | `POST /api/v1/config/reload?dry_run=` | [`ReloadView`]; the node's configuration is read again |
 //! | `GET /api/v1/removals` | [`RemovalsView`] |
 //! | `POST /api/v1/removals` | 202; all copies are looked at now |
 //! | `GET /api/v1/pins?limit=&cursor=` | [`Page`] of [`PinView`], by name |
@@ -30,6 +31,7 @@
 //! whole milliseconds or microseconds (their names say which), sizes bytes. A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
 
+mod config;
 mod explain;
 mod file;
 mod host;
@@ -39,6 +41,7 @@ mod removal;
 mod status;
 mod task;
 
+pub use config::{ReloadView, SettingChange};
 pub use explain::ExplainView;
 pub use file::{FileState, FileView};
 pub use host::{

@@ -2,6 +2,7 @@
 
 use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::remover::RemoverView;
 use reelyard_actors::task_manager::{HostRecord, TaskManagerView};
 use reelyard_actors::wire::api::{DrainView, Stays, StaysView};
 use roaring::{MultiOps, RoaringBitmap};
@@ -10,12 +11,18 @@ use roaring::{MultiOps, RoaringBitmap};
 pub struct Holdings<'a> {
     tasks: &'a TaskManagerView,
     catalog: &'a CatalogView,
+    pinned: RoaringBitmap,
 }
 
 impl<'a> Holdings<'a> {
     /// As the views show it.
-    pub fn new(tasks: &'a TaskManagerView, catalog: &'a CatalogView) -> Self {
-        Holdings { tasks, catalog }
+    pub fn new(
+        tasks: &'a TaskManagerView,
+        catalog: &'a CatalogView,
+        removals: &RemoverView,
+    ) -> Self {
+        let pinned = removals.pins.keys().map(|file| file.0).collect();
+        Holdings { tasks, catalog, pinned }
     }
 
     /// What `host` holds; none while that is not known.
@@ -27,7 +34,12 @@ impl<'a> Holdings<'a> {
             Some(masters) => (&**held - &masters.files) - &ignored,
             None => RoaringBitmap::new(),
         };
-        let stays = [(Stays::Ignored, ignored.len()), (Stays::NoMaster, masterless.len())];
+        let pinned = ((&**held & &self.pinned) - &ignored) - &masterless;
+        let stays = [
+            (Stays::Ignored, ignored.len()),
+            (Stays::NoMaster, masterless.len()),
+            (Stays::Pinned, pinned.len()),
+        ];
         let stays = stays.into_iter().filter(|(_, files)| *files > 0);
         Some(DrainView {
             left: held.len(),

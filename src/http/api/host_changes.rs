@@ -109,6 +109,6 @@ fn change(
         host,
         mode: None,
         taken_back: of_host.filter(|task| is_taken_back(task)).count() as u64,
-        holds: Holdings::new(before, &catalog).of(host),
+        holds: Holdings::new(before, &catalog, &state.actors.remover_board.view()).of(host),
     }
 }

@@ -2,7 +2,6 @@
 
 use actix_web::web;
 use reelyard_actors::back_off::BackOff;
-use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::cfw_worker::{HostView as Called, ResetBreaker};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::{Health, HostBeats};
@@ -66,10 +65,11 @@ pub async fn list(
     let (limit, after) = (paging.limit()?, paging.position::<HostAddr>()?);
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
     let (hosts, catalog) = (state.actors.hosts.present(), state.actors.catalog_view.load());
+    let holdings = Holdings::new(&tasks, &catalog, &state.actors.remover_board.view());
     let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
         |(host, actor)| {
             let beats = beats.hosts.iter().find(|beats| beats.host == *host);
-            shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &catalog)
+            shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings)
         },
     );
     let items = items.filter(|host| query.takes(host));
@@ -95,7 +95,8 @@ pub async fn one(
     let actor = state.actors.hosts.get(*host).ok_or_else(|| unknown(*host))?;
     let beats = beats.hosts.iter().find(|beats| beats.host == *host);
     let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
-    Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &catalog)))
+    let holdings = Holdings::new(&tasks, &catalog, &state.actors.remover_board.view());
+    Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &holdings)))
 }
 
 /// That there is no such host.
@@ -107,7 +108,7 @@ fn shown(
     called: &Called,
     beats: Option<&HostBeats>,
     tasks: &TaskManagerView,
-    catalog: &CatalogView,
+    holdings: &Holdings<'_>,
 ) -> HostView {
     let host = called.host;
     let record = super::holdings::record(tasks, host);
@@ -128,7 +129,7 @@ fn shown(
         configured: record.configured,
         silent_since: record.silent_since,
         lost: record.lost,
-        draining: is_draining.then(|| Holdings::new(tasks, catalog).of(host)).flatten(),
+        draining: is_draining.then(|| holdings.of(host)).flatten(),
         kind: called.kind,
         health: beats.map(|beats| beats.health).unwrap_or_default(),
         health_since: beats.and_then(|beats| beats.changed),

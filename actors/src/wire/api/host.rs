@@ -119,6 +119,9 @@ pub enum Stays {
     /// No source directory lists it: there is nothing to copy it from.
     #[error("it has no master")]
     NoMaster,
+    /// It is pinned: no copy of it is removed.
+    #[error("it is pinned")]
+    Pinned,
 }
 
 /// The body of `PUT /hosts/{host}/mode`.

@@ -1,0 +1,225 @@
+//! A running node reads its configuration again, on SIGHUP and on request: what can change at once
+//! does, what takes a restart is named, and an invalid one is refused whole.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::binary;
+use reelyard_integration_tests::old_yard::is_on;
+use reelyard_integration_tests::yard::{Ground, Role, wait_for};
+use serde_json::Value;
+
+/// A node that is configured by a file.
+struct Yard {
+    ground: Ground,
+    node: Role,
+    file: PathBuf,
+}
+
+impl Yard {
+    /// Starts a node whose destination is the first of two; `more` lines come behind the groups
+    /// that every configuration here has.
+    fn start(more: &str) -> Result<Self> {
+        let ground = Ground::new(1, 2)?;
+        ground.grade(&[])?;
+        let file = ground.path("node.toml");
+        std::fs::write(&file, configuration(&ground, 0, more))?;
+        let node = Role::start_by_file("node", &file, ground.path("node.log"))?;
+        let yard = Yard { ground, node, file };
+        yard.has_destination(0)?;
+        Ok(yard)
+    }
+
+    fn configure(&self, destination: usize, more: &str) -> Result<()> {
+        Ok(std::fs::write(&self.file, configuration(&self.ground, destination, more))?)
+    }
+
+    /// Waits until the destination of that number is the only one.
+    fn has_destination(&self, number: usize) -> Result<()> {
+        let wanted = [self.ground.source(0), self.ground.destination(number)];
+        let wanted = wanted.map(|host| host.to_string());
+        wait_for(&format!("the hosts are {wanted:?}"), &[&self.node], || {
+            let hosts = self.ground.get("/api/v1/hosts")?;
+            let hosts = hosts["items"].as_array()?.iter();
+            let hosts: Vec<&str> = hosts.filter_map(|host| host["host"].as_str()).collect();
+            (hosts == wanted).then_some(())
+        })
+    }
+
+    /// Waits until the node has logged this.
+    fn logs(&self, words: &str) -> Result<()> {
+        wait_for(&format!("the log says {words:?}"), &[&self.node], || {
+            self.node.log_text().contains(words).then_some(())
+        })
+    }
+
+    /// `reelyard config reload`, with what it prints.
+    fn reload(&self, arguments: &[&str]) -> binary::Ended {
+        let url = format!("http://{}", self.ground.node);
+        binary::run(&[&["config", "reload", "--url", &url], arguments].concat())
+    }
+}
+
+fn configuration(ground: &Ground, destination: usize, more: &str) -> String {
+    let path = |part: &str| ground.path(part).display().to_string();
+    format!(
+        r#"
+listen = "{}"
+data_dir = "{}"
+source_dirs = ["{}"]
+storage.limit_percent = 100
+storage.low_water_percent = 100
+hosts.sources = ["{}"]
+hosts.destinations = ["{}"]
+catalog.hitcount_history_file = "{}"
+catalog.poll_interval = "100ms"
+{more}
+"#,
+        ground.node,
+        path("node"),
+        path("masters"),
+        ground.source(0),
+        ground.destination(destination),
+        path("input/.hitcount.history"),
+    )
+}
+
+/// Where the ranking is, as a line of the configuration.
+fn graded(ground: &Ground, file: &str) -> String {
+    format!("catalog.grade_info_file = \"{}\"", ground.path(file).display())
+}
+
+#[test]
+fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
+    let ranking = "heartbeat.interval = \"500ms\"\n";
+    let yard = Yard::start(ranking)?;
+    let source = yard.ground.start_source(0, &[])?;
+    let destination = yard.ground.start_destination(1, &[])?;
+    yard.ground.master(b"a.mpg", 10_000)?;
+    yard.ground.grade(&[b"a.mpg"])?;
+    let more =
+        format!("{}\nheartbeat.interval = \"200ms\"", graded(&yard.ground, "input/.grade.info"));
+    yard.configure(1, &more)?;
+    yard.node.hang_up()?;
+    yard.has_destination(1)?;
+    yard.logs("set anew: heartbeat.interval: \"500ms\" -> \"200ms\"")?;
+    let [from, to] = [0, 1].map(|number| yard.ground.destination(number));
+    yard.logs(&format!("set anew: hosts.destinations: [\"{from}\"] -> [\"{to}\"]"))?;
+    wait_for("the file is copied there", &[&yard.node, &source, &destination], || {
+        is_on(&yard.ground, 1, b"a.mpg").then_some(())
+    })?;
+    // The same once more is no news.
+    yard.node.hang_up()?;
+    yard.logs("the configuration was read again: nothing differs")
+}
+
+#[test]
+fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result<()> {
+    let yard = Yard::start("")?;
+    yard.configure(1, "heartbeat.intervall = \"1s\"\ntask.timeout = \"soon\"")?;
+    yard.node.hang_up()?;
+    yard.logs("the configuration in force stays: the configuration has 2 faults:")?;
+    yard.logs("did you mean heartbeat.interval?")?;
+    yard.logs("task.timeout:")?;
+    std::fs::write(&yard.file, "no toml at all [")?;
+    let refused = yard.reload(&[]);
+    ensure!(refused.code == Some(4), "{refused:?}");
+    ensure!(refused.err.contains("the configuration in force stays"), "{}", refused.err);
+    ensure!(refused.err.contains("is not TOML"), "{}", refused.err);
+    yard.has_destination(0)?;
+    // It is no worse for it.
+    yard.configure(1, "")?;
+    yard.node.hang_up()?;
+    yard.has_destination(1)
+}
+
+#[test]
+fn what_takes_a_restart_is_named_until_then_and_the_rest_applied() -> Result<()> {
+    let mut yard = Yard::start("http.workers = 1\n")?;
+    yard.configure(1, "http.workers = 2\ntask.timeout = \"5m\"")?;
+    let restart = "http.workers: 1 -> 2 (after a restart)";
+    for _ in 0..2 {
+        let dry = yard.reload(&["--dry-run"]);
+        ensure!(dry.code == Some(0) && dry.out.contains(restart), "{dry:?}");
+        ensure!(dry.out.contains("task.timeout: \"1h\" -> \"5m\"\n"), "{}", dry.out);
+    }
+    yard.has_destination(0)?;
+    ensure!(yard.reload(&[]).out.contains("task.timeout"));
+    yard.has_destination(1)?;
+    yard.logs("takes a restart: http.workers: 1 -> 2")?;
+    ensure!(yard.reload(&[]).out == format!("{restart}\n"));
+    let json = yard.reload(&["--json"]);
+    let json: Value = serde_json::from_str(&json.out).context(json.err)?;
+    ensure!(json["needs_restart"][0]["to"] == "2" && json["applied"] == serde_json::json!([]));
+    yard.node.terminate()?;
+    yard.node.start_again()?;
+    yard.has_destination(1)?;
+    ensure!(yard.reload(&[]).out == "nothing differs\n");
+    Ok(())
+}
+
+#[test]
+fn inputs_prefixes_and_the_level_of_the_log_are_taken_at_once() -> Result<()> {
+    let yard = Yard::start("")?;
+    let listed = |name: &str| {
+        let files = yard.ground.get("/api/v1/files?limit=1000")?;
+        files["items"].as_array()?.iter().find(|file| file["name"] == name).cloned()
+    };
+    for (file, name) in [("one.info", "one.mpg"), ("other.info", "other.mpg")] {
+        yard.ground.master(name.as_bytes(), 1000)?;
+        let text = format!("filename\tweightcount\n{name}\t1\t1\t1\t1\t1\t1\n");
+        std::fs::write(yard.ground.path(file), text)?;
+        yard.configure(0, &graded(&yard.ground, file))?;
+        yard.node.hang_up()?;
+        wait_for(&format!("{name} is ranked"), &[&yard.node], || listed(name))?;
+    }
+    ensure!(listed("one.mpg").is_none(), "it is in the other file");
+    ensure!(!yard.node.log_text().contains("DEBUG"));
+    let more = "ignore.prefixes = [\"oth\"]\nlog.level = \"debug\"\nheartbeat.interval = \"200ms\"";
+    yard.configure(0, &format!("{}\n{more}", graded(&yard.ground, "other.info")))?;
+    yard.node.hang_up()?;
+    wait_for("it is ignored", &[&yard.node], || {
+        let why = yard.ground.get("/api/v1/files/other.mpg/explain")?;
+        (why["verdict"] == "ignored").then_some(())
+    })?;
+    // Its hosts are not there: each probe of them makes a connection in vain.
+    yard.logs("DEBUG")
+}
+
+#[test]
+fn another_token_is_asked_for_at_once_and_never_told() -> Result<()> {
+    let [old, new] = ["token-of-yesterday-0", "token-of-tomorrow-00"];
+    let ground = Ground::new(1, 2)?;
+    ground.grade(&[])?;
+    let file = ground.path("node.toml");
+    let secret = ground.path("token");
+    std::fs::write(&secret, old)?;
+    let more = format!("token_file = \"{}\"", secret.display());
+    std::fs::write(&file, configuration(&ground, 0, &more))?;
+    let node = Role::start_by_file("node", &file, ground.path("node.log"))?;
+    let status = |token: &str| {
+        let bearer = format!("Authorization: Bearer {token}");
+        let url = format!("http://{}/api/v1/hosts", ground.node);
+        let output = Command::new("curl")
+            .args(["-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", "-H", &bearer, &url])
+            .output()
+            .ok()?;
+        String::from_utf8(output.stdout).ok()
+    };
+    let answers = |token: &str, code: &str| {
+        wait_for(&format!("{code} for a token"), &[&node], || {
+            (status(token)? == code).then_some(())
+        })
+    };
+    answers(old, "200")?;
+    answers(new, "401")?;
+    std::fs::write(&secret, new)?;
+    node.hang_up()?;
+    answers(new, "200")?;
+    answers(old, "401")?;
+    let log = node.log_text();
+    ensure!(log.contains("set anew: token_file: changed"), "{log}");
+    ensure!(!log.contains(old) && !log.contains(new), "{log}");
+    Ok(())
+}

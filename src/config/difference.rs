@@ -1,0 +1,89 @@
+//! In what two configurations of one role differ.
+
+use std::fmt;
+
+use super::reader::Effective;
+
+/// A setting that is another one than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Its dotted key.
+    pub key: String,
+    /// What it is.
+    pub values: Values,
+}
+
+/// What a setting was and is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// As TOML; none where it is not set.
+    Shown {
+        /// Before.
+        from: Option<String>,
+        /// Now.
+        to: Option<String>,
+    },
+    /// A secret: only that it is another one.
+    Secret,
+}
+
+impl Difference {
+    /// That the secret `key` is another one.
+    pub fn of_secret(key: &str) -> Self {
+        Difference { key: key.to_owned(), values: Values::Secret }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Values::Shown { from, to } = &self.values else {
+            return write!(f, "{}: changed", self.key);
+        };
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
+        write!(f, "{}: {} -> {}", self.key, shown(from), shown(to))
+    }
+}
+
+/// The settings that differ, in the order in which they are declared. Secrets are left out: what
+/// stands for them is always the same.
+pub fn differences(before: &[Effective], after: &[Effective]) -> Vec<Difference> {
+    let differing = after.iter().filter(|after| !after.is_secret).filter_map(|after| {
+        let before = before.iter().find(|before| before.key == after.key)?;
+        (before.value != after.value).then(|| Difference {
+            key: after.key.clone(),
+            values: Values::Shown { from: before.value.clone(), to: after.value.clone() },
+        })
+    });
+    differing.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Layers, NodeConfig, load};
+    use super::*;
+
+    fn effective(set: &[&str]) -> Vec<Effective> {
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        load::<NodeConfig>(&Layers { set, ..Layers::default() }).unwrap().1
+    }
+
+    #[test]
+    fn what_differs_is_told_as_toml_and_secrets_not_at_all() {
+        let before = effective(&["heartbeat.interval=5s", "task.copy_speed=80Mbit/s"]);
+        let after = effective(&[
+            "token=0123456789abcdef",
+            "heartbeat.interval=3s",
+            "hosts.sources=10.0.0.1:1",
+        ]);
+        let told: Vec<String> =
+            differences(&before, &after).iter().map(Difference::to_string).collect();
+        let expected = [
+            "hosts.sources: [] -> [\"10.0.0.1:1\"]",
+            "heartbeat.interval: \"5s\" -> \"3s\"",
+            "task.copy_speed: \"80Mbit/s\" -> not set",
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(differences(&after, &after), []);
+        assert_eq!(Difference::of_secret("token").to_string(), "token: changed");
+    }
+}

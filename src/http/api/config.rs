@@ -1,0 +1,67 @@
+//! `/api/v1/config/reload`: the configuration is read again.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use reelyard_actors::wire::api::{ReloadView, SettingChange};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::config::{Difference, Values};
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+use crate::node::{ReloadRefused, Reloaded};
+
+/// How it is read.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReloadQuery {
+    /// Only to tell what would change.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// `POST /config/reload`
+#[utoipa::path(
+    post,
+    path = "/config/reload",
+    tag = "node",
+    operation_id = "reloadConfiguration",
+    summary = "Reads the configuration again, and tells what changes",
+    params(ReloadQuery),
+    responses((status = 200, description = "What changed, or would change", body = ReloadView))
+)]
+pub async fn reload(
+    state: web::Data<NodeState>,
+    query: web::Query<ReloadQuery>,
+) -> Result<web::Json<ReloadView>, Refusal> {
+    let dry_run = query.dry_run;
+    if !dry_run {
+        tracing::info!("reading the configuration again, on request");
+    }
+    let reloaded = state.reloader.reload(dry_run).await?;
+    if !dry_run {
+        reloaded.log();
+    }
+    let Reloaded { applied, needs_restart } = reloaded;
+    let shown = |all: Vec<Difference>| all.into_iter().map(shown).collect();
+    Ok(web::Json(ReloadView {
+        dry_run,
+        applied: shown(applied),
+        needs_restart: shown(needs_restart),
+    }))
+}
+
+fn shown(Difference { key, values }: Difference) -> SettingChange {
+    match values {
+        Values::Shown { from, to } => SettingChange { key, from, to, secret: false },
+        Values::Secret => SettingChange { key, from: None, to: None, secret: true },
+    }
+}
+
+impl From<ReloadRefused> for Refusal {
+    fn from(refused: ReloadRefused) -> Self {
+        let detail = format!("the configuration in force stays: {refused:#}");
+        Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "bad-configuration", detail)
+    }
+}

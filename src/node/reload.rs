@@ -1,0 +1,279 @@
+//! Reading the configuration again while the node runs: what can change at once does, and the rest
+//! is named.
+
+use std::sync::Arc;
+
+use reelyard_actors::{catalog, cfw_worker, heartbeat, remover, task_manager};
+use tokio::sync::Mutex;
+
+use super::live::{InForce, Live};
+use super::{Wiring, settings};
+use crate::config::{
+    self, Difference, Effective, Faults, Layers, LogSettings, NodeConfig, differences,
+};
+use crate::logging;
+
+/// A configuration, and where it was read.
+pub struct Configured {
+    /// The configuration.
+    pub config: NodeConfig,
+    /// Each setting and where it comes from.
+    pub effective: Vec<Effective>,
+    /// Where all of it was read, to be read again.
+    pub layers: Layers,
+}
+
+/// Settings that change at once: keys, and groups with their dot. The others take a restart.
+const AT_ONCE: [&str; 15] = [
+    "token",
+    "token_file",
+    "source_dirs",
+    "hosts.",
+    "ignore.",
+    "catalog.",
+    "event_log.",
+    "heartbeat.",
+    "calls.",
+    "task.",
+    "bandwidth.",
+    "storage.",
+    "remover.",
+    "history.",
+    "log.level",
+];
+
+/// What another configuration changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// What is in force from now on.
+    pub applied: Vec<Difference>,
+    /// What stays as it was until the node is started anew.
+    pub needs_restart: Vec<Difference>,
+}
+
+/// Why the configuration in force stays.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadRefused {
+    /// The new one is wrong.
+    #[error(transparent)]
+    Faults(#[from] Faults),
+    /// Something in it cannot be used.
+    #[error("the configuration cannot be used")]
+    Unusable(#[from] anyhow::Error),
+}
+
+/// Reads the configuration again.
+pub struct Reloader {
+    layers: Layers,
+    live: Live,
+    actors: Arc<Wiring>,
+    /// The settings in force; held while they change.
+    running: Mutex<Vec<Effective>>,
+}
+
+impl Configured {
+    /// Reads the configuration of a node.
+    pub fn read(layers: Layers) -> Result<Self, Faults> {
+        let (config, effective) = config::load::<NodeConfig>(&layers)?;
+        Ok(Configured { config, effective, layers })
+    }
+}
+
+impl Reloader {
+    /// Of a node that runs by `live`, whose settings are `running`.
+    pub(super) fn new(
+        layers: Layers,
+        running: Vec<Effective>,
+        live: Live,
+        actors: Arc<Wiring>,
+    ) -> Self {
+        Reloader { layers, live, actors, running: Mutex::new(running) }
+    }
+
+    /// Reads the configuration again and goes by it; an invalid one is refused whole. On a `dry`
+    /// run it is only told what would change.
+    pub async fn reload(&self, dry: bool) -> Result<Reloaded, ReloadRefused> {
+        let mut running = self.running.lock().await;
+        let layers = self.layers.clone();
+        let read = tokio::task::spawn_blocking(move || Configured::read(layers)).await;
+        let Configured { config, effective, .. } = read.map_err(anyhow::Error::from)??;
+        let before = self.live.now();
+        let reloaded = Reloaded::between(
+            (&before.config, running.as_slice()),
+            (&config, effective.as_slice()),
+        );
+        if !dry {
+            let after = self.live.set(usable_now(config, &before.config));
+            let after = after.map_err(anyhow::Error::from)?;
+            self.actors.go_by(&before, &after);
+            logging::change_level(&after.config.log.level);
+            keep_what_needs_restart(&mut running, effective);
+        }
+        Ok(reloaded)
+    }
+
+    /// Reads the configuration again, as told by a signal, and logs what comes of it.
+    pub async fn reload_and_log(&self) {
+        match self.reload(false).await {
+            Ok(reloaded) => reloaded.log(),
+            Err(refused) => {
+                tracing::error!("the configuration in force stays: {refused:#}");
+            }
+        }
+    }
+}
+
+impl Reloaded {
+    fn between(
+        (before, running): (&NodeConfig, &[Effective]),
+        (after, effective): (&NodeConfig, &[Effective]),
+    ) -> Self {
+        let mut all = differences(running, effective);
+        if before.token != after.token {
+            let key = if after.token_file.is_some() { "token_file" } else { "token" };
+            all.retain(|difference| difference.key != key);
+            all.push(Difference::of_secret(key));
+        }
+        let (applied, needs_restart) = all.into_iter().partition(|one| is_at_once(&one.key));
+        Reloaded { applied, needs_restart }
+    }
+
+    /// Logs it, a line for each setting.
+    pub fn log(&self) {
+        for difference in &self.applied {
+            tracing::info!("set anew: {difference}");
+        }
+        for difference in &self.needs_restart {
+            tracing::warn!("takes a restart: {difference}");
+        }
+        if *self == Reloaded::default() {
+            tracing::info!("the configuration was read again: nothing differs");
+        }
+    }
+}
+
+/// Whether a setting changes at once. One that nobody decided about does not.
+fn is_at_once(key: &str) -> bool {
+    AT_ONCE.iter().any(|entry| is_of(key, entry))
+}
+
+fn is_of(key: &str, entry: &str) -> bool {
+    key == entry || entry.ends_with('.') && key.starts_with(entry)
+}
+
+/// The new configuration, with what takes a restart as it was.
+fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
+    let old = running.clone();
+    NodeConfig {
+        listen: old.listen,
+        data_dir: old.data_dir,
+        node_id: old.node_id,
+        journal: old.journal,
+        http: old.http,
+        log: LogSettings { format: old.log.format, ..new.log },
+        ..new
+    }
+}
+
+/// The same for the settings as they are shown.
+fn keep_what_needs_restart(running: &mut Vec<Effective>, mut new: Vec<Effective>) {
+    for setting in new.iter_mut().filter(|setting| !is_at_once(&setting.key)) {
+        if let Some(old) = running.iter().find(|old| old.key == setting.key) {
+            *setting = old.clone();
+        }
+    }
+    *running = new;
+}
+
+impl Wiring {
+    /// Tells every actor what it goes by from now on, where that is something else.
+    fn go_by(&self, before: &InForce, after: &InForce) {
+        let (before, after, http) = (&before.config, &after.config, &after.calls);
+        let (old, new) = (settings::catalog(before), settings::catalog(after));
+        if old != new {
+            self.catalog.addr().do_send(catalog::ChangeSettings(new));
+        }
+        let (old, new) = (settings::heartbeat(before), settings::heartbeat(after));
+        if old != new {
+            self.heartbeat.addr().do_send(heartbeat::ChangeSettings(new));
+        }
+        let (old, new) = (settings::calls(before), settings::calls(after));
+        if old != new {
+            for host in self.hosts.present().values() {
+                let (settings, http) = (new.clone(), http.clone());
+                host.worker.addr().do_send(cfw_worker::ChangeSettings { settings, http });
+            }
+        }
+        let (old, new) = (settings::remover(before), settings::remover(after));
+        if old != new {
+            self.remover.addr().do_send(remover::ChangeSettings(new));
+        }
+        let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
+        let (old, new) = (of_tasks(before), of_tasks(after));
+        if old != new {
+            let (settings, hosts) = new;
+            self.task_manager.addr().do_send(task_manager::ChangeSettings { settings, hosts });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The others, each of which somebody decided about.
+    const WITH_RESTART: [&str; 6] =
+        ["listen", "data_dir", "node_id", "journal.", "http.", "log.format"];
+
+    fn configured(set: &[&str]) -> Configured {
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        Configured::read(Layers { set, ..Layers::default() }).unwrap()
+    }
+
+    fn between(before: &Configured, after: &Configured) -> (Vec<String>, Vec<String>) {
+        let reloaded = Reloaded::between(
+            (&before.config, before.effective.as_slice()),
+            (&after.config, after.effective.as_slice()),
+        );
+        let told = |differences: Vec<Difference>| {
+            differences.iter().map(Difference::to_string).collect::<Vec<_>>()
+        };
+        (told(reloaded.applied), told(reloaded.needs_restart))
+    }
+
+    #[test]
+    fn every_setting_changes_at_once_or_takes_a_restart() {
+        for Effective { key, .. } in configured(&[]).effective {
+            let entries = WITH_RESTART.iter().chain(&AT_ONCE);
+            let of: Vec<_> = entries.filter(|entry| is_of(&key, entry)).collect();
+            assert_eq!(of.len(), 1, "{key} is of {of:?}: decide in node/reload.rs");
+        }
+    }
+
+    #[test]
+    fn what_takes_a_restart_is_told_each_time_until_then() {
+        let running = configured(&["http.workers=1", "task.timeout=5m"]);
+        let new = || configured(&["http.workers=2", "task.timeout=6m", "data_dir=elsewhere"]);
+        let (applied, needs_restart) = between(&running, &new());
+        assert_eq!(applied, ["task.timeout: \"5m\" -> \"6m\""]);
+        let restart = ["data_dir: \"reelyard-data\" -> \"elsewhere\"", "http.workers: 1 -> 2"];
+        assert_eq!(needs_restart, restart);
+        let mut effective = running.effective.clone();
+        keep_what_needs_restart(&mut effective, new().effective);
+        let config = usable_now(new().config, &running.config);
+        assert_eq!(config.data_dir, running.config.data_dir);
+        assert_eq!(config.task.timeout, new().config.task.timeout);
+        let layers = Layers::default();
+        let now = Configured { config, effective, layers };
+        assert_eq!(between(&now, &new()), (vec![], restart.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn of_a_token_only_that_it_changed_is_told() {
+        let tokens = ["token=0123456789abcdef", "token=fedcba9876543210"];
+        let [one, other] = tokens.map(|token| configured(&[token]));
+        assert_eq!(between(&one, &other), (vec!["token: changed".to_owned()], vec![]));
+        assert_eq!(between(&one, &configured(&[])).0, ["token: changed"]);
+        assert_eq!(between(&one, &one), (vec![], vec![]));
+    }
+}
