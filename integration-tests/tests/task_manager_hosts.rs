@@ -43,6 +43,7 @@ fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
         let (plot, dir) = (plot.clone(), dir.path().to_owned());
         async move {
             let yard = plot.open(&dir, START).await;
+            first_told(&yard, resting).await.unwrap();
             yard.manager.send(set_mode(resting, HostMode::Maintenance)).await.unwrap().unwrap();
             let (role, asked_by) = (HostRole::Destination, "test".to_owned());
             let add = AddHost { host: added, role, asked_by, request: RequestId::random() };

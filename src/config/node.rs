@@ -59,6 +59,8 @@ settings! {
         bandwidth: BandwidthSettings,
         /// The destinations' disks.
         storage: StorageSettings,
+        /// How many copies a file should have.
+        copies: CopySettings,
         /// Removing copies.
         remover: RemoverSettings,
         /// What is remembered of copies and removals.
@@ -242,6 +244,16 @@ settings! {
         low_water_percent: Percent = Default "85",
         /// How long a copy is safe from that after it arrived.
         spare_copied_within: Duration = Default "10m",
+    }
+}
+
+settings! {
+    /// How many copies of a file there should be: one, or as many as grade.info says.
+    pub struct CopySettings {
+        /// Whether grade.info says it (its seventh column, `TargetCopyCount`).
+        by_grade_info: bool = Default "false",
+        /// How many it may say at most.
+        most: NonZeroU32 = Default "3",
     }
 }
 

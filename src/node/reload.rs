@@ -24,7 +24,7 @@ pub struct Configured {
 }
 
 /// Settings that change at once: keys, and groups with their dot. The others take a restart.
-const AT_ONCE: [&str; 15] = [
+const AT_ONCE: [&str; 16] = [
     "token",
     "token_file",
     "source_dirs",
@@ -37,6 +37,7 @@ const AT_ONCE: [&str; 15] = [
     "task.",
     "bandwidth.",
     "storage.",
+    "copies.",
     "remover.",
     "history.",
     "log.level",

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use reelyard_actors::back_off::CoolDown;
 use reelyard_actors::bandwidth::Bandwidth;
+use reelyard_actors::catalog::ranking::CopiesWanted;
 use reelyard_actors::catalog::{CatalogSettings, EventLogSettings};
 use reelyard_actors::cfw_worker::{BreakerSettings, CfwWorkerSettings};
 use reelyard_actors::heartbeat::HeartbeatSettings;
@@ -106,9 +107,16 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
         ungraded_hot: config.catalog.ungraded_hot,
         storage_limit_percent: config.storage.limit_percent.get(),
+        fill_percent: config.storage.low_water_percent.get(),
+        copies: copies(config),
         presumed_lost_after: config.hosts.presumed_lost_after,
         ..TaskSettings::default()
     }
+}
+
+/// How many copies of a file there should be.
+fn copies(config: &NodeConfig) -> CopiesWanted {
+    CopiesWanted { by_grade_info: config.copies.by_grade_info, most: config.copies.most.get() }
 }
 
 /// How copies are removed.
@@ -121,6 +129,7 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
         storage_limit_percent: config.storage.limit_percent.get(),
         low_water_percent: config.storage.low_water_percent.get(),
+        copies: copies(config),
         spare_copied_within: config.storage.spare_copied_within,
         old_host_quiet: config.journal.election_max + OLD_CALLS_LAST,
         ..RemoverSettings::default()

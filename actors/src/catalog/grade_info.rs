@@ -29,8 +29,13 @@ impl Grades {
     /// The grades of rows as they stand in the file: `None` for a row whose name is bad, which
     /// takes a rank all the same. Of a name that comes twice the last row holds.
     pub fn from_rows(rows: impl IntoIterator<Item = Option<FileId>>) -> Self {
+        Grades::from_rows_wanting(rows.into_iter().map(|file| (file, 1)))
+    }
+
+    /// The same of rows that say how many copies are wanted.
+    pub fn from_rows_wanting(rows: impl IntoIterator<Item = (Option<FileId>, u8)>) -> Self {
         let mut building = Building::default();
-        rows.into_iter().for_each(|file| building.row(file, 1));
+        rows.into_iter().for_each(|(file, copies)| building.row(file, copies));
         building.finish()
     }
 

@@ -18,6 +18,34 @@ pub struct Ranking {
     history: History,
 }
 
+/// How many copies of a file there should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopiesWanted {
+    /// Whether grade.info says it (`TargetCopyCount`); otherwise one of each.
+    pub by_grade_info: bool,
+    /// How many at most; at least 1.
+    pub most: u32,
+}
+
+impl Default for CopiesWanted {
+    fn default() -> Self {
+        CopiesWanted { by_grade_info: false, most: 1 }
+    }
+}
+
+impl CopiesWanted {
+    /// Whether there is a file of which more than one copy may be wanted.
+    pub fn are_several(self) -> bool {
+        self.by_grade_info && self.most > 1
+    }
+
+    /// How many copies of `file` there should be: at least 1.
+    pub fn of(self, file: FileId, ranking: Option<&Ranking>) -> u32 {
+        let target = ranking.filter(|_| self.are_several()).map(|ranking| ranking.target(file));
+        target.unwrap_or(1).clamp(1, self.most.max(1))
+    }
+}
+
 /// A graded file and what hitcount.history says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedFile {
@@ -45,6 +73,14 @@ impl Ranking {
                 history.set(position, size, &listed_on);
             }
         }
+        Ranking::new(Arc::new(grades), history)
+    }
+
+    /// A ranking of `files`, best first, each with how many copies are wanted of it.
+    pub fn from_files_wanting(files: impl IntoIterator<Item = (FileId, u8)>) -> Self {
+        let rows = files.into_iter().map(|(file, copies)| (Some(file), copies));
+        let grades = Grades::from_rows_wanting(rows);
+        let history = History::empty(&grades);
         Ranking::new(Arc::new(grades), history)
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::reason::KeptBy;
+use crate::catalog::ranking::CopiesWanted;
 
 /// Whether copies are removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -45,6 +46,8 @@ pub struct RemoverSettings {
     pub storage_limit_percent: u32,
     /// Down to how much a disk over its limit is brought, in percent.
     pub low_water_percent: u32,
+    /// How many copies of a file there should be.
+    pub copies: CopiesWanted,
     /// How long a copy is safe from making room after it arrived.
     pub spare_copied_within: Duration,
     /// How many copies one round removes from one host at most.
@@ -69,6 +72,7 @@ impl Default for RemoverSettings {
             ignore_prefixes: Vec::new(),
             storage_limit_percent: 90,
             low_water_percent: 85,
+            copies: CopiesWanted::default(),
             spare_copied_within: Duration::from_secs(10 * 60),
             most_per_host: 64,
             most_duplicates: 1024,

@@ -80,8 +80,8 @@ impl<'a> Survey<'a> {
     }
 
     /// How many copies of a file there should be.
-    pub fn wanted(&self, _file: FileId) -> usize {
-        1
+    pub fn wanted(&self, file: FileId) -> usize {
+        self.settings.copies.of(file, self.inputs.ranking.as_deref()) as usize
     }
 
     /// The rank of a file, 1 = best; none without a grade.

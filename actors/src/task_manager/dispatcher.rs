@@ -184,7 +184,7 @@ impl Dispatcher {
     /// Takes what was seen of a host.
     pub fn observe(&mut self, seen: &HostObserved, book: &TaskBook) {
         let (came, left) = self.hosts.observe(seen);
-        self.planner.came(came.iter().map(FileId));
+        self.planner.came(seen.host, came.iter().map(FileId), book, &self.hosts);
         self.planner.left(left.iter().map(FileId), book, &self.hosts);
     }
 
@@ -379,7 +379,8 @@ impl Dispatcher {
             TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 let arrived = book.task(*id).map(|task| {
                     self.signs.ended(task, at);
-                    self.land(task.destination, book.file(&task.name), Some(task.size), at)
+                    let (host, file) = (task.destination, book.file(&task.name));
+                    self.land(Arrival { host, file, size: Some(task.size) }, at, book)
                 });
                 Followed { freed: true, arrived }
             }
@@ -390,14 +391,15 @@ impl Dispatcher {
                 Followed { freed: true, arrived: None }
             }
             TaskEvent::Placed { host, name } => {
-                let arrived = Some(self.land(*host, book.file(name), None, at));
+                let arrival = Arrival { host: *host, file: book.file(name), size: None };
+                let arrived = Some(self.land(arrival, at, book));
                 Followed { freed: false, arrived }
             }
             TaskEvent::InventoryDiffered { host, added, removed, .. } => {
                 let ids = |names: &[FileName]| -> Vec<FileId> {
                     names.iter().map(|name| book.file(name)).collect()
                 };
-                self.planner.came(ids(added));
+                self.planner.came(*host, ids(added), book, &self.hosts);
                 self.planner.left(ids(removed), book, &self.hosts);
                 self.hosts.set_differs(*host, true);
                 if !leads {
@@ -429,10 +431,11 @@ impl Dispatcher {
     }
 
     /// A copy is on a host: it takes room until the disk is read again.
-    fn land(&mut self, host: HostAddr, file: FileId, size: Option<u64>, at: Millis) -> Arrival {
+    fn land(&mut self, arrival: Arrival, at: Millis, book: &TaskBook) -> Arrival {
+        let Arrival { host, file, size } = arrival;
         self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });
-        self.planner.came([file]);
-        Arrival { host, file, size }
+        self.planner.came(host, [file], book, &self.hosts);
+        arrival
     }
 }
 

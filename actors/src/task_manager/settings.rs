@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::back_off::CoolDown;
 use crate::bandwidth::Bandwidth;
+use crate::catalog::ranking::CopiesWanted;
 use crate::host::{HostAddr, HostRole};
 
 /// One host as configured.
@@ -56,6 +57,11 @@ pub struct TaskSettings {
     pub storage_limit_percent: u32,
     /// After how long a silence a host counts as lost, and what it holds no longer counts.
     pub presumed_lost_after: Duration,
+    /// How far files that are not hot fill a destination's disk, in percent; no further than the
+    /// limit.
+    pub fill_percent: u32,
+    /// How many copies of a file there should be.
+    pub copies: CopiesWanted,
     /// How long planning waits at first for a destination that answers but whose inventory was
     /// never read: any file might be there.
     pub first_look: Duration,
@@ -80,6 +86,8 @@ impl Default for TaskSettings {
             ignore_prefixes: Vec::new(),
             ungraded_hot: false,
             storage_limit_percent: 90,
+            fill_percent: 100,
+            copies: CopiesWanted::default(),
             presumed_lost_after: Duration::from_secs(3 * 24 * 60 * 60),
             first_look: Duration::from_secs(60),
             look_fresh_for: Duration::from_secs(5 * 60),

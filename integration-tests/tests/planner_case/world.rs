@@ -173,7 +173,8 @@ impl World {
             apply(&mut self.book, TaskEvent::Created(task.clone()));
             let id = task.id;
             apply(&mut self.book, TaskEvent::Completed { id, size: None, hash: None });
-            self.planner.came([self.names.intern(&task.name)]);
+            let file = self.names.intern(&task.name);
+            self.planner.came(task.destination, [file], &self.book, &self.hosts);
         }
     }
 

@@ -1,10 +1,10 @@
 //! Which files want a copy, best first, kept up to date change by change.
 //!
 //! **Invariant:** `wanted` holds the position of every graded file that has a master, is not
-//! ignored, is on no host, is not listed on a host that was never asked, and is not parked for
+//! ignored, has fewer copies on hosts that count than it should, is not listed on a host that was never asked, and is not parked for
 //! want of room. A round therefore looks at files that want a copy and at no others, however many there are.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,11 +14,14 @@ use super::name_traits::NameTraits;
 use super::parking::{Lot, Parking, Rooms};
 use super::skip::Skip;
 use crate::catalog::masters::Masters;
-use crate::catalog::ranking::Ranking;
+use crate::catalog::ranking::{CopiesWanted, Ranking};
 use crate::catalog::rising::RisingHits;
 use crate::clock::Millis;
+use crate::host::HostAddr;
 use crate::names::FileId;
+use crate::task_manager::host_record::HostRecord;
 use crate::task_manager::hosts::HostTable;
+use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::TaskBook;
 
 /// No position: the file has no grade.
@@ -48,8 +51,12 @@ pub struct Candidates {
     hot: Vec<Candidate>,
     hot_files: RoaringBitmap,
     traits: NameTraits,
-    /// Files that some host holds.
+    /// Files of which hosts that count hold as many copies as there should be. A host that is being
+    /// drained or is presumed lost does not count.
     placed: RoaringBitmap,
+    /// Files that some host holds, whether it counts or not.
+    held: RoaringBitmap,
+    copies: CopiesWanted,
     /// IPs of destinations whose inventory was never read.
     unasked: Arc<HashSet<IpAddr>>,
     /// Files that can go nowhere as things are. Without them being set aside, each round would go
@@ -61,7 +68,7 @@ pub struct Candidates {
 }
 
 /// Whether the whole inventory of a destination is known, of this run or of an earlier one.
-pub(super) fn was_asked(book: &TaskBook, hosts: &HostTable, addr: crate::host::HostAddr) -> bool {
+pub(super) fn was_asked(book: &TaskBook, hosts: &HostTable, addr: HostAddr) -> bool {
     hosts.get(addr).is_some_and(|host| host.observed.is_some())
         || book.placement(addr).is_some_and(|placement| placement.complete)
 }
@@ -135,8 +142,12 @@ impl Candidates {
     }
 
     /// Makes ready for a round.
-    pub fn refresh(&mut self, book: &TaskBook, hosts: &HostTable, ignore_prefixes: &[Vec<u8>]) {
-        self.traits.learn(book.names(), ignore_prefixes);
+    pub fn refresh(&mut self, book: &TaskBook, hosts: &HostTable, settings: &TaskSettings) {
+        self.traits.learn(book.names(), &settings.ignore_prefixes);
+        if self.copies != settings.copies {
+            self.copies = settings.copies;
+            self.stale = true;
+        }
         let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
         let unasked: HashSet<IpAddr> = destinations
             .filter(|(addr, _)| !was_asked(book, hosts, *addr))
@@ -152,9 +163,19 @@ impl Candidates {
     }
 
     /// Takes note that these files came to a host.
-    pub fn came(&mut self, files: impl IntoIterator<Item = FileId>) {
+    pub fn came(
+        &mut self,
+        addr: HostAddr,
+        files: impl IntoIterator<Item = FileId>,
+        book: &TaskBook,
+        hosts: &HostTable,
+    ) {
+        let counts = counts(addr, book);
         for file in files {
-            self.placed.insert(file.0);
+            self.held.insert(file.0);
+            if counts && (self.wants_one(file) || self.has_enough(file, book, hosts)) {
+                self.placed.insert(file.0);
+            }
             self.parking.take(file);
             self.judge(file);
         }
@@ -168,11 +189,32 @@ impl Candidates {
         hosts: &HostTable,
     ) {
         for file in files {
-            if !is_held(file, book, hosts) {
+            if holders(file, book, hosts).next().is_none() {
+                self.held.remove(file.0);
+            }
+            if self.placed.contains(file.0) && !self.has_enough(file, book, hosts) {
                 self.placed.remove(file.0);
                 self.judge(file);
             }
         }
+    }
+
+    /// The hosts that hold a file, whether they count or not.
+    pub fn holders(&self, file: FileId, book: &TaskBook, hosts: &HostTable) -> Vec<HostAddr> {
+        match self.held.contains(file.0) {
+            true => holders(file, book, hosts).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn wants_one(&self, file: FileId) -> bool {
+        self.copies.of(file, self.ranking.as_deref()) == 1
+    }
+
+    fn has_enough(&self, file: FileId, book: &TaskBook, hosts: &HostTable) -> bool {
+        let wanted = self.copies.of(file, self.ranking.as_deref()) as usize;
+        let counting = holders(file, book, hosts).filter(|addr| counts(*addr, book));
+        counting.take(wanted).count() == wanted
     }
 
     /// Sets a file aside until there is room for its `size`, which is good to know until
@@ -222,6 +264,9 @@ impl Candidates {
             Some(Skip::Placed)
         } else if self.is_listed(file) {
             Some(Skip::Listed)
+        } else if self.hot_files.contains(file.0) {
+            // What is hot may take the room up to the limit, which what is parked may not.
+            None
         } else {
             self.parking.why(file)
         }
@@ -288,13 +333,40 @@ impl Candidates {
         }
     }
 
-    fn rebuild(&mut self, book: &TaskBook, hosts: &HostTable) {
-        let confirmed = book.placements().values().map(|placement| &*placement.files);
-        let observed = hosts.iter().filter_map(|(_, host)| Some(&host.observed.as_ref()?.files));
-        self.placed = RoaringBitmap::new();
-        for files in confirmed.chain(observed) {
-            self.placed |= files;
+    /// Counts the copies of all files.
+    fn count_copies(&mut self, book: &TaskBook, hosts: &HostTable) {
+        let (mut placed, mut held) = (RoaringBitmap::new(), RoaringBitmap::new());
+        let mut copies: Vec<u32> = Vec::new();
+        let nothing = RoaringBitmap::new();
+        let addrs: BTreeSet<HostAddr> =
+            book.placements().keys().copied().chain(hosts.iter().map(|(addr, _)| addr)).collect();
+        for addr in addrs {
+            let confirmed = book.placement(addr).map_or(&nothing, |placement| &placement.files);
+            let seen = hosts.get(addr).and_then(|host| host.observed.as_ref());
+            let files = confirmed | seen.map_or(&nothing, |inventory| &inventory.files);
+            if counts(addr, book) {
+                placed |= &files;
+                if self.copies.are_several() {
+                    let most = files.max().map_or(0, |file| file as usize + 1);
+                    copies.resize(copies.len().max(most), 0);
+                    files.iter().for_each(|file| copies[file as usize] += 1);
+                }
+            }
+            held |= files;
         }
+        if let Some(ranking) = self.ranking.as_ref().filter(|_| self.copies.are_several()) {
+            for file in ranking.wanted_more_than_once() {
+                let has = copies.get(file.0 as usize).copied().unwrap_or(0);
+                if has < self.copies.of(file, Some(ranking)) {
+                    placed.remove(file.0);
+                }
+            }
+        }
+        (self.placed, self.held) = (placed, held);
+    }
+
+    fn rebuild(&mut self, book: &TaskBook, hosts: &HostTable) {
+        self.count_copies(book, hosts);
         let mut files = match &self.masters {
             Some(masters) => &masters.files - &self.placed,
             None => RoaringBitmap::new(),
@@ -312,9 +384,108 @@ impl Candidates {
     }
 }
 
-/// Whether some host holds a file: as last confirmed, also by a host that is down now, or as seen
-/// by this process.
-fn is_held(file: FileId, book: &TaskBook, hosts: &HostTable) -> bool {
-    book.placements().values().any(|placement| placement.files.contains(file.0))
-        || hosts.iter().any(|(_, host)| host.lists(file))
+/// The hosts that hold a file: as last confirmed, also by a host that is down now, or as seen by
+/// this process.
+fn holders(file: FileId, book: &TaskBook, hosts: &HostTable) -> impl Iterator<Item = HostAddr> {
+    let confirmed = book.placements().iter();
+    let confirmed =
+        confirmed.filter(move |(_, held)| held.files.contains(file.0)).map(|(addr, _)| *addr);
+    let is_confirmed =
+        move |addr: HostAddr| book.placement(addr).is_some_and(|held| held.files.contains(file.0));
+    let seen = hosts.iter().filter(move |(addr, host)| host.lists(file) && !is_confirmed(*addr));
+    confirmed.chain(seen.map(|(addr, _)| addr))
+}
+
+/// Whether copies on a host count towards how many a file has.
+fn counts(addr: HostAddr, book: &TaskBook) -> bool {
+    book.host(addr).is_none_or(HostRecord::counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::ranking::RankedFile;
+    use crate::clock::Millis;
+    use crate::host::{HostMode, HostRole};
+    use crate::journal::Piece;
+    use crate::task_manager::event::TaskEvent;
+    use crate::task_manager::samples::{host, name};
+
+    /// Two graded files with masters, two destinations.
+    fn yard() -> (TaskBook, Candidates, [FileId; 2]) {
+        let mut book = TaskBook::default();
+        let hosts = vec![(host(1), HostRole::Destination), (host(2), HostRole::Destination)];
+        book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts }).unwrap();
+        let files = ["a.mpg", "b.mpg"].map(|text| book.names().intern(&name(text)));
+        let mut candidates = Candidates::default();
+        let ranked = files.map(|file| RankedFile { file, size: None, listed_on: Vec::new() });
+        candidates.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        let masters = Masters { files: files.map(|file| file.0).into(), unlisted: Vec::new() };
+        candidates.set_masters(Arc::new(masters));
+        (book, candidates, files)
+    }
+
+    /// Who wants a copy: kept up change by change, and counted anew.
+    fn wanted(candidates: &mut Candidates, book: &TaskBook, settings: &TaskSettings) -> Vec<u32> {
+        let hosts = HostTable::default();
+        candidates.refresh(book, &hosts, settings);
+        let kept_up: Vec<u32> = candidates.best_first(false).map(|one| one.file.0).collect();
+        candidates.set_stale();
+        candidates.refresh(book, &hosts, settings);
+        let anew: Vec<u32> = candidates.best_first(false).map(|one| one.file.0).collect();
+        assert_eq!(kept_up, anew);
+        anew
+    }
+
+    fn place(candidates: &mut Candidates, book: &mut TaskBook, on: u8, text: &str) {
+        let placed = TaskEvent::Placed { host: host(on), name: name(text) };
+        book.apply(Millis(1), &placed).unwrap();
+        let file = book.names().intern(&name(text));
+        candidates.came(host(on), [file], book, &HostTable::default());
+    }
+
+    #[test]
+    fn a_copy_on_a_host_that_is_being_drained_does_not_count() {
+        let (mut book, mut candidates, [a, b]) = yard();
+        let settings = TaskSettings::default();
+        assert_eq!(wanted(&mut candidates, &book, &settings), [a.0, b.0]);
+        place(&mut candidates, &mut book, 1, "a.mpg");
+        assert_eq!(wanted(&mut candidates, &book, &settings), [b.0]);
+        let (mode, asked_by) = (HostMode::Draining, "op".to_owned());
+        let drain = TaskEvent::HostModeSet { host: host(1), mode, asked_by };
+        book.apply(Millis(2), &drain).unwrap();
+        candidates.set_stale();
+        assert_eq!(wanted(&mut candidates, &book, &settings), [a.0, b.0]);
+        let hosts = HostTable::default();
+        assert_eq!(candidates.holders(a, &book, &hosts), [host(1)], "it gets no second one there");
+        place(&mut candidates, &mut book, 1, "b.mpg");
+        assert_eq!(wanted(&mut candidates, &book, &settings), [a.0, b.0]);
+        place(&mut candidates, &mut book, 2, "a.mpg");
+        assert_eq!(wanted(&mut candidates, &book, &settings), [b.0]);
+    }
+
+    #[test]
+    fn a_file_wants_as_many_copies_as_grade_info_says() {
+        let (mut book, mut candidates, [a, b]) = yard();
+        let ranking = Ranking::from_files_wanting([(a, 9), (b, 1)]);
+        candidates.set_ranking(Arc::new(ranking));
+        let copies = CopiesWanted { by_grade_info: true, most: 2 };
+        let settings = TaskSettings { copies, ..TaskSettings::default() };
+        place(&mut candidates, &mut book, 1, "a.mpg");
+        place(&mut candidates, &mut book, 1, "b.mpg");
+        assert_eq!(wanted(&mut candidates, &book, &settings), [a.0]);
+        assert!(wanted(&mut candidates, &book, &TaskSettings::default()).is_empty());
+        assert_eq!(wanted(&mut candidates, &book, &settings), [a.0]);
+        place(&mut candidates, &mut book, 2, "a.mpg");
+        assert!(wanted(&mut candidates, &book, &settings).is_empty(), "two are the most");
+        let gone = TaskEvent::InventoryDiffered {
+            host: host(1),
+            added: Vec::new(),
+            removed: vec![name("a.mpg")],
+            complete: true,
+        };
+        book.apply(Millis(3), &gone).unwrap();
+        candidates.left([a], &book, &HostTable::default());
+        assert_eq!(wanted(&mut candidates, &book, &settings), [a.0]);
+    }
 }

@@ -4,7 +4,7 @@ use super::explanation::{
     DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
 };
 use super::pairing::{Destination, Source};
-use super::{Occupied, Pairing, Planner, Skip, Waiting, Yard};
+use super::{Candidate, Occupied, Pairing, Planner, Skip, Waiting, Yard};
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::names::{FileId, FileName};
@@ -18,7 +18,7 @@ impl Planner {
 
     /// Explains a file, also one that nobody knows.
     pub fn explain(&mut self, name: &FileName, yard: &Yard<'_>) -> Explanation {
-        self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
+        self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);
         let pairing = Pairing::new(yard, &occupied.held_pairs);
         self.candidates.unpark(&pairing.rooms());
@@ -100,7 +100,9 @@ impl Subject<'_> {
         if !self.pairing.has_destination() {
             return Verdict::NoDestination;
         }
-        match planner.pair(file, &master, self.pairing, &self.occupied) {
+        let (grade, hits) = (planner.candidates.grade(file), planner.candidates.hits(file));
+        let candidate = Candidate { file, grade, hits };
+        match planner.pair(candidate, &master, self.pairing, self.yard, &self.occupied) {
             Ok(_) => Verdict::Goes,
             Err(Skip::NoPair) if self.only_waits() => Verdict::WaitsForTurn,
             Err(skip) => Verdict::Skipped(skip),
@@ -124,13 +126,19 @@ impl Subject<'_> {
             Some(Says::NameNotCarried)
         } else {
             match self.size {
-                Some(size) if size > to.room.saturating_add(self.on_its_way(to.addr)) => {
+                Some(size) if size > self.room(to).saturating_add(self.on_its_way(to.addr)) => {
                     Some(Says::TooBig)
                 }
-                Some(size) if size > to.room => Some(Says::NoRoom),
+                Some(size) if size > self.room(to) => Some(Says::NoRoom),
                 _ => None,
             }
         }
+    }
+
+    /// How much room it has there.
+    fn room(&self, to: &Destination) -> u64 {
+        let hits = self.file.map_or(0, |file| self.planner.candidates.hits(file));
+        to.room_for(hits > 0)
     }
 
     fn on_its_way(&self, host: HostAddr) -> u64 {

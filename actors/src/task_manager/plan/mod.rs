@@ -25,7 +25,7 @@ use looks::{Looks, Master};
 pub use name_traits::NameTraits;
 use occupied::Occupied;
 use pace::Pace;
-pub use pairing::{Pairing, Part};
+pub use pairing::{Pairing, Part, Wish};
 use parking::Lot;
 pub use passed_over::PassedOver;
 pub use skip::{Skip, Unusable, Waiting};
@@ -128,8 +128,14 @@ impl Planner {
     }
 
     /// Takes note that these files came to a host.
-    pub fn came(&mut self, files: impl IntoIterator<Item = FileId>) {
-        self.candidates.came(files);
+    pub fn came(
+        &mut self,
+        host: HostAddr,
+        files: impl IntoIterator<Item = FileId>,
+        book: &TaskBook,
+        hosts: &HostTable,
+    ) {
+        self.candidates.came(host, files, book, hosts);
     }
 
     /// Takes note that these files left a host, or may have.
@@ -172,7 +178,7 @@ impl Planner {
 
     /// Plans one round.
     pub fn round(&mut self, yard: &Yard<'_>) -> Round {
-        self.candidates.refresh(yard.book, yard.hosts, &yard.settings.ignore_prefixes);
+        self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);
         let mut pairing = Pairing::new(yard, &occupied.held_pairs);
         self.candidates.unpark(&pairing.rooms());
@@ -268,7 +274,7 @@ impl Planner {
                 }
                 Some(Err(skip)) => skip,
                 Some(Ok(_)) if !turns_left => continue,
-                Some(Ok(master)) => match self.pair(candidate.file, &master, pairing, occupied) {
+                Some(Ok(master)) => match self.pair(candidate, &master, pairing, yard, occupied) {
                     Ok(pair) => {
                         pairing.take(pair, master.size, &occupied.held_pairs);
                         let id = TaskId(next_id);
@@ -287,7 +293,8 @@ impl Planner {
                             self.no_pairs.spend(1);
                         }
                         // What only this round leaves no room for goes on with the next.
-                        if skip != Skip::NoRoom || master.size > room_now {
+                        let stays_so = skip != Skip::NoRoom || master.size > room_now;
+                        if stays_so && candidate.hits == 0 {
                             aside.push((candidate.file, master, skip));
                         }
                         skip
@@ -332,13 +339,20 @@ impl Planner {
 
     fn pair(
         &self,
-        file: FileId,
+        candidate: Candidate,
         master: &Master,
         pairing: &Pairing,
+        yard: &Yard<'_>,
         occupied: &Occupied,
     ) -> Result<(HostAddr, HostAddr), Skip> {
-        let carried = self.candidates.traits().old_hosts_carry(file);
-        pairing.choose(master.size, carried, &occupied.held_pairs)
+        let file = candidate.file;
+        let wish = Wish {
+            size: master.size,
+            is_hot: candidate.hits > 0,
+            old_hosts_carry: self.candidates.traits().old_hosts_carry(file),
+            holders: self.candidates.holders(file, yard.book, yard.hosts),
+        };
+        pairing.choose(&wish, &occupied.held_pairs)
     }
 }
 

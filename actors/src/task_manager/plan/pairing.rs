@@ -34,8 +34,10 @@ pub(super) struct Destination {
     pub(super) ours: bool,
     /// Whether a source that is an old cfw will do.
     pub(super) fetches_from_old: bool,
-    /// Bytes left once everything on its way there has arrived.
+    /// Bytes left up to its limit once everything on its way there has arrived: for what is hot.
     pub(super) room: u64,
+    /// The same up to the mark to which files that are not hot fill it.
+    pub(super) cold_room: u64,
     /// Open tasks.
     pub(super) load: usize,
     /// How many tasks it may have.
@@ -70,9 +72,23 @@ pub struct Pairing {
     /// Where destinations take turns.
     pub(super) ring: Option<Ring>,
     /// The room of the roomiest destination with nothing on its way to it, whether it is usable at
-    /// present or not.
+    /// present or not: for what is hot, and for what is not.
     largest_room: u64,
+    largest_cold_room: u64,
     rooms: Rooms,
+}
+
+/// What matters of a file for where it goes.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether it is hot: then it may fill a disk up to its limit.
+    pub is_hot: bool,
+    /// Whether old hosts can carry its name.
+    pub old_hosts_carry: bool,
+    /// The hosts that hold it already.
+    pub holders: Vec<HostAddr>,
 }
 
 /// By source, the destinations with which it backs off.
@@ -120,7 +136,7 @@ impl Pairing {
             source.useful = takers.any(|to| source.goes_with(to, held_pairs));
         }
         self.rooms = Rooms {
-            largest: self.largest_room,
+            largest: self.largest_cold_room,
             now: self.room_now(),
             reach: self.reach(held_pairs, |_| true),
             reach_of_ours: self.reach(held_pairs, |to| to.ours),
@@ -134,7 +150,7 @@ impl Pairing {
             let mut free = self.sources.iter().filter(|source| source.free > 0);
             free.any(|source| source.goes_with(to, held_pairs))
         };
-        takers.filter(served).map(|to| to.room).max()
+        takers.filter(served).map(|to| to.cold_room).max()
     }
 
     /// Counts the turns of every destination anew.
@@ -176,9 +192,12 @@ impl Pairing {
         part: &mut Part,
     ) {
         let room = host.room(yard.settings.storage_limit_percent);
+        let fill_percent = yard.settings.fill_percent.min(yard.settings.storage_limit_percent);
+        let cold_room = host.room(fill_percent).unwrap_or(0);
         // What is drained or lost is not waited for.
         if yard.book.host(addr).is_none_or(HostRecord::counts) {
             self.largest_room = self.largest_room.max(room.unwrap_or(0));
+            self.largest_cold_room = self.largest_cold_room.max(cold_room);
         }
         part.room = room.map(|room| room.saturating_sub(part.on_its_way));
         let on_probation = yard.book.on_probation(&Blamed::Destination(addr), yard.now)
@@ -194,6 +213,7 @@ impl Pairing {
                 ours,
                 fetches_from_old,
                 room,
+                cold_room: cold_room.saturating_sub(part.on_its_way),
                 load,
                 most,
                 turns: 0,
@@ -216,9 +236,9 @@ impl Pairing {
         !self.destinations.is_empty()
     }
 
-    /// No file larger than this goes anywhere as things are.
+    /// No file that is not hot and larger than this goes anywhere as things are.
     pub fn room_now(&self) -> u64 {
-        self.destinations.iter().map(|destination| destination.room).max().unwrap_or(0)
+        self.destinations.iter().map(|destination| destination.cold_room).max().unwrap_or(0)
     }
 
     /// How much fits where as things are.
@@ -226,22 +246,26 @@ impl Pairing {
         self.rooms
     }
 
-    /// The best pair for a copy of `size` bytes: an idle destination before a busy one, then the
-    /// one with the most room, or the one whose turn is next; a source that is free. A destination gets a second copy only when
-    /// no idle one can take this, that is when sources outnumber free destinations.
+    /// The best pair for a copy: an idle destination before a busy one, then the one with the most
+    /// room, or the one whose turn is next; a source that is free. A destination gets a second copy
+    /// only when no idle one can take this, that is when sources outnumber free destinations. None
+    /// gets what it holds already.
     pub fn choose(
         &self,
-        size: u64,
-        old_hosts_carry: bool,
+        wish: &Wish,
         held_pairs: &HeldPairs,
     ) -> Result<(HostAddr, HostAddr), Skip> {
-        if size > self.largest_room {
+        let largest = if wish.is_hot { self.largest_room } else { self.largest_cold_room };
+        if wish.size > largest {
             return Err(Skip::TooBig);
         }
         let mut why = Skip::NoRoom;
         let mut best: Option<(&Destination, HostAddr)> = None;
-        for destination in self.destinations.iter().filter(|destination| size <= destination.room) {
-            if !destination.ours && !old_hosts_carry {
+        let fits = |to: &&Destination| {
+            wish.size <= to.room_for(wish.is_hot) && !wish.holders.contains(&to.addr)
+        };
+        for destination in self.destinations.iter().filter(fits) {
+            if !destination.ours && !wish.old_hosts_carry {
                 why = why.max(Skip::NameNotCarried);
                 continue;
             }
@@ -282,6 +306,7 @@ impl Pairing {
         }
         if let Some(host) = self.destinations.iter_mut().find(|host| host.addr == destination) {
             host.room = host.room.saturating_sub(size);
+            host.cold_room = host.cold_room.saturating_sub(size);
             host.load += 1;
         }
         if let Some(ring) = &mut self.ring {
@@ -307,6 +332,11 @@ impl Source {
 }
 
 impl Destination {
+    /// How much fits there of what is hot, or of what is not.
+    pub(super) fn room_for(&self, is_hot: bool) -> u64 {
+        if is_hot { self.room } else { self.cold_room }
+    }
+
     /// Whether it may have one more task.
     pub(super) fn takes(&self) -> bool {
         self.load < self.most
