@@ -176,9 +176,11 @@ impl Wiring {
         self.tell_destinations();
     }
 
+    /// Tells the Catalog the destinations on record, once these are known.
     pub(super) fn tell_destinations(&self) {
-        let hosts = self.hosts.present();
-        let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
+        let rolls = self.task_board.roll().watch();
+        let Some(roll) = rolls.borrow().clone() else { return };
+        let destinations = roll.hosts.iter().filter(|(_, record)| record.role.is_destination());
         let ips = destinations.map(|(addr, _)| addr.ip()).collect();
         self.catalog.addr().do_send(catalog::SetDestinations { ips });
     }

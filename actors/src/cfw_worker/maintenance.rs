@@ -34,10 +34,18 @@ impl Handler<ChangeSettings> for CfwWorker {
         let ChangeSettings { settings, http } = changed;
         self.breaker.change_settings(settings.breaker);
         self.client.change_settings(http, settings.clone());
+        let before = std::mem::replace(&mut self.settings, settings);
+        let now = &self.settings;
         // What is asked more often from now on is not to wait for the end of a longer pause.
-        self.look_schedule.at_once();
-        self.disk_schedule.at_once();
-        self.settings = settings;
+        if now.inventory_interval < before.inventory_interval
+            || now.changes_interval < before.changes_interval
+            || now.full_inventory_interval < before.full_inventory_interval
+        {
+            self.look_schedule.at_once();
+        }
+        if now.disk_interval < before.disk_interval {
+            self.disk_schedule.at_once();
+        }
         self.turn(ctx);
     }
 }
