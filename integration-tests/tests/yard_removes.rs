@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::binary;
+use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for};
 use serde_json::Value;
 
@@ -115,5 +116,108 @@ fn a_dry_run_says_what_it_would_remove_and_removes_nothing() -> Result<()> {
     let told = binary::run(&["removals", "--url", &format!("http://{}", ground.node)]);
     assert!(told.out.contains("dry run: nothing is removed"), "{}", told.out);
     assert!(told.out.contains("would be removed:"), "{}", told.out);
+    Ok(())
+}
+
+#[test]
+fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Result<()> {
+    const MIB: usize = 1 << 20;
+    let ground = Ground::new(1, 1)?;
+    std::fs::create_dir_all(ground.copies(0))?;
+    let disk = SmallDisk::mount(&ground.copies(0), 64);
+    let names: Vec<String> = (0..12).map(|i| format!("f{i:02}.mpg")).collect();
+    let mut masters = Vec::new();
+    for name in &names {
+        masters.push(ground.master(name.as_bytes(), 4 * MIB)?);
+    }
+    let graded: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+    ground.grade(&graded)?;
+    let source = ground.start_source(0, &[])?;
+    let destination = ground.start_destination(0, &[])?;
+    let mut settings = QUICK.to_vec();
+    settings.extend([
+        ("storage.limit_percent", "80"),
+        ("storage.low_water_percent", "60"),
+        ("storage.spare_copied_within", "\"1ms\""),
+    ]);
+    let node = ground.start_node(&settings)?;
+    let roles = [&node, &source, &destination];
+    let held = || -> Vec<bool> {
+        let there = |(name, bytes): (&String, &Vec<u8>)| holds(&ground.copies(0).join(name), bytes);
+        names.iter().zip(&masters).map(there).collect()
+    };
+    let first = |n: usize| -> Vec<bool> { (0..names.len()).map(|i| i < n).collect() };
+    // Nine fit below the low-water mark of 38.4 MiB.
+    wait_for("it is filled up to the mark, best first", &roles, || {
+        (held() == first(9)).then_some(())
+    })?;
+    everything_is_looked_at(&ground, &roles)?;
+    assert_eq!(held(), first(9));
+    // Somebody else needs the disk: 56 MiB of 64 are more than the limit of 51.2.
+    put(&ground.copies(0), "AD-foreign.bin", &vec![7; 20 * MIB])?;
+    wait_for("the worst five went", &roles, || (held() == first(4)).then_some(()))?;
+    everything_is_looked_at(&ground, &roles)?;
+    wait_for("the disk is read again", &roles, || {
+        let hosts = ground.get("/api/v1/hosts")?;
+        let host = hosts["items"].as_array()?.iter().find(|host| host.get("disk").is_some())?;
+        (host["disk"]["used"].as_u64()? < 40 * MIB as u64).then_some(())
+    })?;
+    everything_is_looked_at(&ground, &roles)?;
+    assert_eq!(held(), first(4), "what went stays away while there is no room for it");
+    let lines = ground.get("/api/v1/history?what=removal").context("history")?;
+    let lines = lines["items"].as_array().context("lines")?;
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    assert!(lines.iter().all(|line| line["reason"]["over_limit"]["limit"].is_u64()), "{lines:?}");
+    // With room again they come back, best first.
+    std::fs::remove_file(ground.copies(0).join("AD-foreign.bin"))?;
+    wait_for("they come back", &roles, || (held() == first(9)).then_some(()))?;
+    drop(destination);
+    drop(disk);
+    Ok(())
+}
+
+#[test]
+fn a_host_that_is_drained_is_emptied_once_others_hold_its_files() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let mut masters = Vec::new();
+    for i in 0..4 {
+        let name = format!("f{i}.mpg");
+        let bytes = ground.master(name.as_bytes(), 100_000 + i)?;
+        put(&ground.copies(0), &name, &bytes)?;
+        masters.push((name, bytes));
+    }
+    put(&ground.copies(0), "orphan.mpg", b"no master has this")?;
+    let graded: Vec<&[u8]> = masters.iter().map(|(name, _)| name.as_bytes()).collect();
+    ground.grade(&graded)?;
+    let source = ground.start_source(0, &[])?;
+    let destinations = [ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
+    let node = ground.start_node(&QUICK)?;
+    let roles = [&node, &source, &destinations[0], &destinations[1]];
+    let on = |i: usize| {
+        let there = |(name, bytes): &&(String, Vec<u8>)| holds(&ground.copies(i).join(name), bytes);
+        masters.iter().filter(there).count()
+    };
+    everything_is_looked_at(&ground, &roles)?;
+    assert_eq!((on(0), on(1)), (4, 0));
+    let url = format!("http://{}", ground.node);
+    let drained = ground.destination(0).to_string();
+    wait_for("what it holds is on record", &roles, || {
+        let host = ground.get(&format!("/api/v1/hosts/{drained}"))?;
+        (host["files"].as_u64()? == 5).then_some(())
+    })?;
+    let told = binary::run(&["hosts", "--url", &url, "drain", &drained]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    wait_for("the other holds them all, and it none", &roles, || {
+        assert!((0..4).all(|i| {
+            let (name, bytes) = &masters[i];
+            copies(&ground, 2, name, bytes) >= 1
+        }));
+        ((on(0), on(1)) == (0, 4)).then_some(())
+    })?;
+    assert!(holds(&ground.copies(0).join("orphan.mpg"), b"no master has this"));
+    wait_for("it says how far it is", &roles, || {
+        let host = ground.get(&format!("/api/v1/hosts/{drained}"))?;
+        (host["draining"]["left"] == 1).then_some(())
+    })?;
     Ok(())
 }
