@@ -17,6 +17,9 @@ use crate::usage::{cpu_of, memory_of, mib, peak_memory_of};
 
 const HOSTS: usize = 50;
 
+/// 300 MB, in mebibytes.
+const MOST_MEMORY: f64 = 300e6 / (1024.0 * 1024.0);
+
 /// How long the node may take to know everything.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -70,7 +73,7 @@ async fn watch(dir: &Path) -> Result<Vec<Figure>> {
     hosts.stop().await;
     let what = format!("node, {FILES} files on {HOSTS} destinations: memory");
     Ok(vec![
-        Figure::new(what, mib(memory), "MiB", Wanted::AtMost(300.0)),
+        Figure::new(what, mib(memory), "MiB", Wanted::AtMost(MOST_MEMORY)),
         Figure::new(
             "… at its peak, while everything was read first",
             mib(peak),
