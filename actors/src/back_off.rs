@@ -45,7 +45,7 @@ impl CoolDown {
 
 /// What became of something that keeps failing. Remembered for a while after its end, so that the
 /// next failure counts on from here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOff {
     /// Failures in a row, less what successes on probation took off.
     pub failures: u32,

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// The address of a worker and thereby its identity: `ip:port`, written canonically.
 /// Two workers on one IP are two hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, utoipa::ToSchema)]
+#[schema(value_type = String, example = "10.0.0.21:8888")]
 pub struct HostAddr(SocketAddr);
 
 /// A text that is not `ip:port`.
@@ -70,7 +71,7 @@ impl<'de> Deserialize<'de> for HostAddr {
 }
 
 /// What a host is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostRole {
     /// Serves masters.
@@ -94,7 +95,9 @@ impl HostRole {
 }
 
 /// What an operator wants of a host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum HostMode {
     /// It takes part.
@@ -139,7 +142,9 @@ impl fmt::Display for HostMode {
 }
 
 /// What program answers at a host's address, as far as is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum HostKind {
     /// It has not answered yet.
@@ -150,6 +155,7 @@ pub enum HostKind {
     /// A Reelyard worker.
     Reelyard {
         /// Where its data port listens.
+        #[schema(value_type = String)]
         data_addr: SocketAddr,
         /// Whether it can also fetch from old cfws, which have none.
         #[serde(default)]
@@ -159,7 +165,19 @@ pub enum HostKind {
 
 /// A rate in bits per second, the unit of cfm's `copy_speed`. Zero never stands for "unlimited":
 /// no limit is `None` of an `Option`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(transparent)]
 pub struct BitsPerSecond(pub u64);
 

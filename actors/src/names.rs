@@ -1,5 +1,6 @@
 //! Names of files, and the table that turns each into a small number once.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -7,6 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// The longest name a file system takes, in bytes.
 pub const LONGEST_NAME: usize = 255;
@@ -90,13 +93,26 @@ const UNRESERVED_KEPT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A name as JSON shows it: bytes that are not UTF-8 percent-encoded, beside a flag that says so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ShownName {
     /// The text, or the percent-encoded bytes.
     pub name: String,
     /// Whether `name` is percent-encoded because the bytes are not UTF-8. Absent means no.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub percent_encoded: bool,
+}
+
+// In JSON a name is written as it is shown.
+impl PartialSchema for FileName {
+    fn schema() -> RefOr<Schema> {
+        ShownName::schema()
+    }
+}
+
+impl ToSchema for FileName {
+    fn name() -> Cow<'static, str> {
+        ShownName::name()
+    }
 }
 
 impl TryFrom<ShownName> for FileName {

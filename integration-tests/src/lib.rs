@@ -1,6 +1,7 @@
 //! What the tests of Reelyard share: generators of inputs, probes, stand-ins for other programs,
 //! and yards of real processes.
 
+pub mod api_document;
 pub mod binary;
 pub mod catalog_input;
 pub mod catalog_probe;

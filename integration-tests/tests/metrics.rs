@@ -110,7 +110,7 @@ fn actors_hosts_inputs_and_requests_are_on_the_page() -> Result<()> {
     let mut yard = Copied::start()?;
     let addr = yard.ground.node;
     let page = scrape(addr)?;
-    for actor in ["catalog", "heartbeat", "task_manager", "cfw_worker"] {
+    for actor in ["catalog", "heartbeat", "task_manager", "remover", "cfw_worker"] {
         let of = |name: &str| page.value(&format!("{name}{{actor=\"{actor}\"}}")).unwrap();
         let actors = if actor == "cfw_worker" { 2.0 } else { 1.0 };
         assert_eq!(of("reelyard_actors_running"), actors, "{actor}");

@@ -1,5 +1,8 @@
 //! What can be seen of a supervised actor's mailbox, and that looking at it changes nothing.
 
+// A panic outside a test function fails the test all the same.
+#![allow(clippy::unwrap_used)]
+
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -55,6 +55,11 @@ impl Default for PageArgs {
     }
 }
 
+/// The filters among these that are given, as a query.
+pub fn filters<'a>(all: &'a [(&'a str, Option<String>)]) -> Vec<(&'a str, &'a str)> {
+    all.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?))).collect()
+}
+
 /// The most items that are asked for at once.
 const PAGE: u64 = 1000;
 

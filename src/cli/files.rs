@@ -6,15 +6,17 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
+use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::{BadFileName, FileName};
 use reelyard_actors::wire::api::{
     FileState, FileView, InputState, InputView, Page, PinSet, PinView, StatusView,
 };
 use serde::Serialize;
 
-use super::client::{Client, NodeArgs, PageArgs};
+use super::client::{Client, NodeArgs, PageArgs, filters};
 use super::failure::Failure;
 use super::output::{self, maybe, name, number, plain, size};
+use super::word;
 
 #[derive(Debug, Args)]
 pub struct FilesArgs {
@@ -25,6 +27,15 @@ pub struct FilesArgs {
     /// Only files whose names begin so
     #[arg(long)]
     prefix: Option<String>,
+    /// Only files that stand so: placed, copying, waiting, backing_off, no_master, ...
+    #[arg(long, value_parser = word::read::<FileState>)]
+    state: Option<FileState>,
+    /// Only files that this host holds (ip:port)
+    #[arg(long)]
+    host: Option<HostAddr>,
+    /// Only hot files
+    #[arg(long)]
+    hot: bool,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -132,8 +143,13 @@ fn list_pins(
 }
 
 fn list(client: &Client, args: &FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let query: Vec<_> = args.prefix.iter().map(|prefix| ("prefix", prefix.as_str())).collect();
-    let files = client.list::<FileView>(&["files"], &query, &args.page)?;
+    let filter = [
+        ("prefix", args.prefix.clone()),
+        ("state", args.state.map(word::of)),
+        ("host", args.host.map(|host| host.to_string())),
+        ("hot", args.hot.then(|| "true".to_owned())),
+    ];
+    let files = client.list::<FileView>(&["files"], &filters(&filter), &args.page)?;
     let StatusView { inputs, .. } = client.get(&["status"], &[])?;
     if args.node.json {
         return Ok(output::json(&Answer { files, inputs }, out)?);

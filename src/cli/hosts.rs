@@ -5,24 +5,41 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
+use reelyard_actors::heartbeat::Health;
 use reelyard_actors::host::{HostAddr, HostKind, HostMode, HostRole};
 use reelyard_actors::wire::api::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
     StaysView, WantedMode, WantedRole,
 };
 
-use super::client::{Client, NodeArgs, PageArgs};
+use super::client::{Client, NodeArgs, PageArgs, filters};
 use super::failure::Failure;
 use super::output::{self, age, maybe, number, plain, size};
+use super::word;
 
 #[derive(Debug, Args)]
 pub struct HostsArgs {
     #[command(flatten)]
     node: NodeArgs,
     #[command(flatten)]
+    filter: HostFilter,
+    #[command(flatten)]
     page: PageArgs,
     #[command(subcommand)]
     command: Option<HostsCommand>,
+}
+
+#[derive(Debug, Args)]
+struct HostFilter {
+    /// Only hosts that are for this: source, destination or both
+    #[arg(long, value_parser = word::read::<HostRole>)]
+    role: Option<HostRole>,
+    /// Only hosts whose health is this: unknown, up, suspect or down
+    #[arg(long, value_parser = word::read::<Health>)]
+    health: Option<Health>,
+    /// Only hosts in this mode: active, draining or maintenance
+    #[arg(long, value_parser = word::read::<HostMode>)]
+    mode: Option<HostMode>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -57,7 +74,7 @@ enum HostsCommand {
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
         /// What they are for: source, destination or both
-        #[arg(long, value_parser = role)]
+        #[arg(long, value_parser = word::read::<HostRole>)]
         role: HostRole,
     },
     /// Remove hosts that were added, and forget what they hold
@@ -68,11 +85,6 @@ enum HostsCommand {
     },
 }
 
-/// A role as JSON writes it.
-fn role(text: &str) -> Result<HostRole, serde_json::Error> {
-    serde_json::from_value(text.into())
-}
-
 /// Prints the hosts, or changes some.
 pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let client = Client::new(&args.node)?;
@@ -81,7 +93,7 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
         hosts.into_iter().try_for_each(|host| tell(&change(&client, host)?, json, out))
     };
     match args.command {
-        None => list(&client, &args.page, json, out),
+        None => list(&client, &args.filter, &args.page, json, out),
         Some(HostsCommand::Reset { hosts }) => {
             hosts.iter().try_for_each(|host| reset(&client, *host, json, out))
         }
@@ -153,8 +165,19 @@ fn reset(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Re
     Ok(())
 }
 
-fn list(client: &Client, page: &PageArgs, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let hosts = client.list::<HostView>(&["hosts"], &[], page)?;
+fn list(
+    client: &Client,
+    filter: &HostFilter,
+    page: &PageArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let filter = [
+        ("role", filter.role.map(word::of)),
+        ("health", filter.health.map(word::of)),
+        ("mode", filter.mode.map(word::of)),
+    ];
+    let hosts = client.list::<HostView>(&["hosts"], &filters(&filter), page)?;
     if json {
         return Ok(output::json(&hosts, out)?);
     }

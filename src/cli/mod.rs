@@ -10,11 +10,13 @@ mod history;
 mod hosts;
 mod layers;
 mod node;
+mod openapi;
 mod output;
 mod plan;
 mod removals;
 mod store;
 mod tasks;
+mod word;
 mod worker;
 
 use std::io::{self, Write};
@@ -69,6 +71,8 @@ enum Command {
     Hosts(hosts::HostsArgs),
     /// List the files, best first, where they are, and which inputs cannot be read
     Files(files::FilesArgs),
+    /// Print what the API is, as an OpenAPI document
+    Openapi,
     /// Check, back up and restore what a node has stored
     Store(store::StoreArgs),
     /// Show, check and import configurations
@@ -105,6 +109,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),
         Command::Files(args) => files::run(args, out),
+        Command::Openapi => openapi::run(out),
         Command::Config(args) => config::run(args, out),
     }?;
     Ok(ExitCode::SUCCESS)

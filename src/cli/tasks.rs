@@ -1,17 +1,19 @@
 //! `reelyard tasks`
 
 use std::io::Write;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::wire::api::{StateFilter, TaskView};
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_actors::wire::worker::{Blame, TaskId};
 
-use super::client::{Client, NodeArgs, PageArgs};
+use super::client::{Client, NodeArgs, PageArgs, filters};
 use super::failure::Failure;
 use super::output::{self, age, maybe, name, number, plain, size};
+use super::word;
 
 #[derive(Debug, Args)]
 pub struct TasksArgs {
@@ -42,22 +44,23 @@ enum TasksCommand {
 #[derive(Debug, Default, Args)]
 struct ListArgs {
     /// Only tasks in this state: open (not ended), ready, working, done, failed, timeout or cancelled
-    #[arg(long, value_parser = task_state)]
+    #[arg(long, value_parser = word::read::<StateFilter>)]
     state: Option<StateFilter>,
     /// Only tasks from or to this host (ip:port)
     #[arg(long)]
     host: Option<HostAddr>,
+    /// Only tasks for whose failure this was blamed: source, destination, file or pair
+    #[arg(long, value_parser = word::read::<Blame>)]
+    blame: Option<Blame>,
+    /// Only tasks whose state changed within this time, as in 90m or 2days
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    within: Option<Duration>,
     #[command(flatten)]
     page: PageArgs,
 }
 
 fn task_id(text: &str) -> Result<TaskId, std::num::ParseIntError> {
     text.parse().map(TaskId)
-}
-
-/// A state as JSON writes it.
-fn task_state(text: &str) -> Result<StateFilter, serde_json::Error> {
-    serde_json::from_value(text.into())
 }
 
 fn state_word(state: impl std::fmt::Debug) -> String {
@@ -84,14 +87,17 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn list(client: &Client, args: ListArgs, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let (state, host) = (args.state.map(state_word), args.host.map(|host| host.to_string()));
-    let filter = [("state", state.as_deref()), ("host", host.as_deref())];
-    let query: Vec<_> = filter.iter().filter_map(|(key, value)| Some((*key, (*value)?))).collect();
-    let tasks = client.list::<TaskView>(&["tasks"], &query, &args.page)?;
+    let now = Clock::system().now();
+    let filter = [
+        ("state", args.state.map(word::of)),
+        ("host", args.host.map(|host| host.to_string())),
+        ("blame", args.blame.map(word::of)),
+        ("since", args.within.map(|time| now.before(time).0.to_string())),
+    ];
+    let tasks = client.list::<TaskView>(&["tasks"], &filters(&filter), &args.page)?;
     if json {
         return Ok(output::json(&tasks, out)?);
     }
-    let now = Clock::system().now();
     let mut table = output::table(&[
         "TASK",
         "STATE",

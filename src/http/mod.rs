@@ -1,6 +1,6 @@
 //! How Reelyard is reached over HTTP.
 
-mod api;
+pub mod api;
 mod auth;
 mod clean_path;
 pub mod compat;

@@ -100,7 +100,7 @@ pub fn serve(
             .service(web::resource("/readyz").route(api::read().to(health::readyz)))
             .service(web::resource("/metrics").route(api::read().to(metrics::node)))
             .service(
-                web::scope("/api/v1")
+                web::scope(api::API)
                     .wrap(middleware::from_fn(with_token))
                     .configure(|config| api::routes(config, body_limit)),
             )

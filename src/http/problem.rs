@@ -8,10 +8,135 @@ use reelyard_actors::task_manager::{ChangeRefused, HostRefused, ReportsRefused};
 use reelyard_actors::wire::api::Problem;
 
 /// Content type of a problem document.
-const PROBLEM_JSON: &str = "application/problem+json";
+pub const PROBLEM_JSON: &str = "application/problem+json";
 
 /// When to ask again where somebody has to make room first.
 const DISK_FULL_RETRY_SECONDS: u64 = 10;
+
+/// A kind of problem: what stays the same however often it is met.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// The last part of its `type`.
+    pub name: &'static str,
+    /// The status that it comes with.
+    pub status: u16,
+    /// What it means, for the document.
+    pub means: &'static str,
+    /// A `detail` that it may have.
+    pub example: &'static str,
+}
+
+impl Kind {
+    const fn new(
+        status: u16,
+        name: &'static str,
+        means: &'static str,
+        example: &'static str,
+    ) -> Self {
+        Kind { name, status, means, example }
+    }
+
+    /// A problem of this kind.
+    pub fn problem(&self, detail: impl Into<String>) -> Problem {
+        problem(self.name, self.status, detail.into())
+    }
+}
+
+/// Every kind of problem that the API knows. Clients go by them: none is renamed.
+pub const KINDS: &[Kind] = &[
+    Kind::new(
+        400,
+        "bad-request",
+        "The request says something that cannot be meant",
+        "limit: a number of items from 1 on is wanted, not \"0\"",
+    ),
+    Kind::new(400, "bad-body", "The body is not what the call takes", "the body: EOF at column 1"),
+    Kind::new(
+        401,
+        "unauthorized",
+        "The token is missing or another",
+        "a token is needed: Authorization: Bearer <token>",
+    ),
+    Kind::new(
+        403,
+        "unknown-host",
+        "The host is not one of this yard",
+        "10.0.0.99:8888 is no host of this yard",
+    ),
+    Kind::new(404, "not-found", "What was asked for is not there", "there is no task 17"),
+    Kind::new(405, "method-not-allowed", "The path takes other methods", "/api/v1/plan takes GET"),
+    Kind::new(
+        409,
+        "transition",
+        "The task is where it cannot do that",
+        "a task that is Done cannot become Some(Working)",
+    ),
+    Kind::new(
+        409,
+        "configured",
+        "The configuration names the host, and decides what it is for",
+        "10.0.0.21:8888 is named by the configuration: change it there",
+    ),
+    Kind::new(
+        413,
+        "too-large",
+        "The body is longer than the node takes, or does not fit one entry of its journal",
+        "the body: JSON payload (2097152 bytes) is larger than allowed (limit: 1048576 bytes)",
+    ),
+    Kind::new(
+        415,
+        "unsupported-media-type",
+        "The body is said to be of another type",
+        "the body: content type application/json is wanted",
+    ),
+    Kind::new(
+        422,
+        "bad-configuration",
+        "The configuration has faults, all of which are told; the one in force stays",
+        "the configuration in force stays: /etc/reelyard/node.toml:12: storage.limit_percent: a \
+         percentage from 1 to 100 is wanted, not 101",
+    ),
+    Kind::new(
+        503,
+        "not-leader",
+        "Another node decides, or none does at present",
+        "this node does not lead the yard; node 2 does",
+    ),
+    Kind::new(
+        503,
+        "deposed",
+        "This node stopped deciding meanwhile; nothing was done",
+        "this node no longer leads in the epoch that this was decided in",
+    ),
+    Kind::new(503, "stopped", "The node is stopping", "the journal has stopped"),
+    Kind::new(
+        503,
+        "busy",
+        "Too much waits; ask again after Retry-After",
+        "too many requests are waiting, retry in 1 s",
+    ),
+    Kind::new(
+        504,
+        "outcome-unknown",
+        "Whether it was done is not known; asking again is safe",
+        "outcome unknown: the actor restarted while it had the request",
+    ),
+    Kind::new(
+        507,
+        "disk-full",
+        "The node's disk is full; ask again after Retry-After",
+        "the disk of the journal is full: make room for at least 16 MiB",
+    ),
+];
+
+fn problem(kind: &str, status: u16, detail: String) -> Problem {
+    Problem {
+        kind: format!("urn:reelyard:problem:{kind}"),
+        title: kind.replace('-', " "),
+        status,
+        detail,
+    }
+}
 
 /// A refusal on its way to the client.
 #[derive(Clone, Debug)]
@@ -22,14 +147,14 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal of `kind`, the stable last part of its `type`.
+    /// A refusal of `kind`, one of [`KINDS`] by its name.
     pub fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
-        let problem = Problem {
-            kind: format!("urn:reelyard:problem:{kind}"),
-            title: kind.replace('-', " "),
-            status: status.as_u16(),
-            detail: detail.into(),
-        };
+        debug_assert!(
+            KINDS.iter().any(|known| (known.name, known.status) == (kind, status.as_u16())),
+            "{kind} with status {status} is missing in problem::KINDS: the API's document would \
+             not tell of it"
+        );
+        let problem = problem(kind, status.as_u16(), detail.into());
         Refusal { status, problem, retry_after_seconds: None }
     }
 

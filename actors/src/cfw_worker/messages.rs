@@ -123,7 +123,7 @@ pub struct Inventory {
 }
 
 /// A host's disk as its worker answers (spec 2.2), in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DiskFigures {
     /// Size of the file system.
     pub total: u64,

@@ -12,7 +12,9 @@ use crate::clock::Millis;
 use crate::host::HostAddr;
 
 /// What is known of a host's health.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Health {
     /// Not asked yet, or not often enough to say.

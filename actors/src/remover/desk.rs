@@ -289,6 +289,9 @@ impl Desk {
                 }
                 if leads {
                     self.counters.count(ending);
+                    let mut ended = book.history().newest_first().map(|(_, record)| record);
+                    let gone = ended.find(|one| (one.host, one.file) == copy);
+                    gone.into_iter().for_each(|record| self.counters.count_gone(record));
                 }
             }
             (_, Err(_)) => self.counters.refused += 1,

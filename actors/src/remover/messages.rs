@@ -45,7 +45,7 @@ pub struct ExplainCopies {
 }
 
 /// What is said of one copy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CopySays {
     /// Its host.
     pub host: HostAddr,
@@ -72,7 +72,7 @@ impl Fate {
 }
 
 /// What is to become of a copy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// It stays.
@@ -85,6 +85,7 @@ pub enum Fate {
         /// Why.
         reason: Reason,
         /// Whose copy stays.
+        #[schema(required)]
         keeper: Option<HostAddr>,
     },
     /// It is being removed.
@@ -92,6 +93,7 @@ pub enum Fate {
         /// Why.
         reason: Reason,
         /// Whose copy stays.
+        #[schema(required)]
         keeper: Option<HostAddr>,
     },
 }

@@ -16,7 +16,7 @@ use crate::host::HostAddr;
 use crate::names::FileId;
 
 /// A disk that is being brought down to its low-water mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Relief {
     /// Bytes in use, what is being removed already taken off.
     pub used: u64,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::names::FileName;
 
 /// Why a copy goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// There are more copies than there should be.
@@ -31,6 +31,7 @@ pub enum Reason {
         /// Removal goes on until no more than this is in use.
         low_water: u64,
         /// Its rank, 1 = best; none without a grade.
+        #[schema(required)]
         grade: Option<u32>,
     },
     /// A much better file has no room anywhere.
@@ -38,10 +39,12 @@ pub enum Reason {
         /// For which file.
         better: FileName,
         /// That file's rank; none without a grade.
+        #[schema(required)]
         better_grade: Option<u32>,
         /// That file's rising hits.
         better_hits: u32,
         /// The rank of the one that goes; none without a grade.
+        #[schema(required)]
         grade: Option<u32>,
     },
 }
@@ -85,7 +88,7 @@ impl Reason {
 }
 
 /// The rule by which the copies that stay are chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum KeptBy {
     /// Those on the hosts with the most free room.
@@ -96,7 +99,19 @@ pub enum KeptBy {
 }
 
 /// Why a copy that might have gone stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Spared {
     /// No source directory lists its master, or the master was looked at and is not there.

@@ -31,7 +31,9 @@ pub struct Removal {
 }
 
 /// What the whole round waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RemoverWaits {
     /// grade.info was not read yet: nobody knows what is worst.

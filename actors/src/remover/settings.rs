@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::reason::KeptBy;
 
 /// Whether copies are removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemovalMode {
     /// They are.

@@ -103,12 +103,18 @@ pub struct Decided {
 }
 
 /// What was counted since the process started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemoverCounters {
     /// Looks at all copies.
     pub rounds: u64,
     /// Copies that are gone.
     pub removed: u64,
+    /// Bytes of those of them whose size was known.
+    #[serde(default)]
+    pub removed_bytes: u64,
+    /// Why they went.
+    #[serde(default)]
+    pub removed_for: RemovedFor,
     /// Copies that were not there when their hosts were asked.
     pub absent: u64,
     /// Removals that their hosts refused.
@@ -123,7 +129,40 @@ pub struct RemoverCounters {
     pub uncommitted: u64,
 }
 
+/// Why copies went that are gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RemovedFor {
+    /// There were more copies than there should be.
+    pub duplicate: u64,
+    /// Their hosts were being drained.
+    pub draining: u64,
+    /// Disks were over their limits.
+    pub over_limit: u64,
+    /// A much better file had no room anywhere.
+    pub makes_room: u64,
+}
+
+impl RemovedFor {
+    fn count(&mut self, reason: &Reason) {
+        let count = match reason {
+            Reason::Duplicate { .. } => &mut self.duplicate,
+            Reason::Draining { .. } => &mut self.draining,
+            Reason::OverLimit { .. } => &mut self.over_limit,
+            Reason::MakesRoom { .. } => &mut self.makes_room,
+        };
+        *count += 1;
+    }
+}
+
 impl RemoverCounters {
+    /// One more copy is gone.
+    pub(super) fn count_gone(&mut self, record: &RemovalRecord) {
+        if record.ending == Ending::Removed {
+            self.removed_for.count(&record.reason);
+            self.removed_bytes += record.size.unwrap_or(0);
+        }
+    }
+
     /// One more removal ended so.
     pub(super) fn count(&mut self, ending: &Ending) {
         let counter = match ending {

@@ -14,7 +14,7 @@ use crate::wire::worker::{Blame, ContentHash, Report, ReportsTaken, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Where a task is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskState {
     /// Planned; its destination has not begun.

@@ -20,7 +20,19 @@ use crate::names::{FileId, FileName};
 use crate::wire::worker::{Deed, ManagerSeen, Report, TaskId};
 
 /// What kind of sign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StrangerSign {
     /// One of our workers takes its orders from somebody else.
@@ -63,7 +75,7 @@ impl StrangerSign {
 }
 
 /// One sign.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Stranger {
     /// On which host; missing where that is not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,16 +2,16 @@
 //!
 //! | call | answer |
 //! |---|---|
-//! | `GET /api/v1/tasks?state=&host=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
+//! | `GET /api/v1/tasks?state=&host=&blame=&since=&until=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
 //! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
 //! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
-//! | `GET /api/v1/hosts` | [`Page`] of [`HostView`], by address |
+//! | `GET /api/v1/hosts?role=&health=&mode=` | [`Page`] of [`HostView`], by address |
 //! | `GET /api/v1/hosts/{host}` | [`HostView`] |
 //! | `PUT /api/v1/hosts/{host}` with [`WantedRole`] | [`HostChange`]; the host is added |
 //! | `DELETE /api/v1/hosts/{host}` | [`HostChange`]; a host that was added is removed |
 //! | `PUT /api/v1/hosts/{host}/mode` with [`WantedMode`] | [`HostChange`] |
 //! | `POST /api/v1/hosts/{host}/reset` | [`HostReset`]; its breakers are closed |
-//! | `GET /api/v1/files?limit=&cursor=&prefix=` | [`Page`] of [`FileView`], best first |
+//! | `GET /api/v1/files?prefix=&state=&host=&hot=&limit=&cursor=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
 //! | `POST /api/v1/config/reload?dry_run=` | [`ReloadView`]; the node's configuration is read again |
@@ -21,6 +21,7 @@
 //! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
 //! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
+//! | `GET /api/v1/openapi.json` | all of this as an OpenAPI document, made of these types |
 //!
 //! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
 //! `limit` says otherwise, and at most 1000. What may be read with GET may be asked for with HEAD.
@@ -51,4 +52,5 @@ pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use removal::{Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
+pub(crate) use task::optional_id_in_text;
 pub use task::{StateFilter, TaskView};

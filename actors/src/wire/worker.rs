@@ -88,7 +88,19 @@ impl std::str::FromStr for InventoryCursor {
 }
 
 /// The number of a task: Unix nanoseconds at creation, unique. cfm writes it as a string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
 #[serde(transparent)]
 pub struct TaskId(pub i64);
 
@@ -99,7 +111,8 @@ impl std::fmt::Display for TaskId {
 }
 
 /// A BLAKE3 hash of a whole file; 64 hex digits in JSON.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, utoipa::ToSchema)]
+#[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
 pub struct ContentHash(pub [u8; 32]);
 
 impl std::fmt::Display for ContentHash {
@@ -137,7 +150,7 @@ impl<'de> Deserialize<'de> for ContentHash {
 }
 
 /// One copy for a worker to make.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskOrder {
     /// The task.
     pub id: TaskId,
@@ -149,17 +162,19 @@ pub struct TaskOrder {
     pub source: HostAddr,
     /// The source's data port, as the node knows it; without it the worker asks the source's
     /// `/info`.
+    #[schema(value_type = Option<String>, required)]
     pub source_data: Option<SocketAddr>,
     /// The master's size when the task was planned, in bytes.
     pub size: u64,
     /// The rate to keep below now; none for as fast as it goes. It may change while the copy is
     /// under way.
+    #[schema(required)]
     pub copy_speed: Option<BitsPerSecond>,
 }
 
 /// Answer of the long poll: every task that this host is to do or is doing.
 /// What the worker does and finds missing here it gives up.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskOrders {
     /// The epoch of the leader that answers. The worker keeps the highest it has seen.
     pub epoch: Epoch,
@@ -172,6 +187,7 @@ pub struct TaskOrders {
     pub rates: Option<u32>,
     /// Whose orders these are. Missing from a node that does not know yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
     pub manager: Option<ManagerId>,
 }
 
@@ -196,7 +212,7 @@ impl TaskOrders {
 }
 
 /// Who is to blame for a failed copy: that one backs off, and nobody else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
     /// The source cannot be reached, broke off, or cannot read its disk.
@@ -212,7 +228,7 @@ pub enum Blame {
 
 /// What a worker has to say of a task. Postcard numbers the variants in this order (reports are
 /// kept): new ones go to the end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Said {
     /// It has begun.
@@ -247,7 +263,7 @@ pub enum Said {
 }
 
 /// One report. Those of an end are kept by the worker until they were taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Report {
     /// The task it is about.
     pub task: TaskId,
@@ -260,7 +276,7 @@ pub struct Report {
 }
 
 /// Body of `POST .../reports`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Reports {
     /// In the order in which they happened.
     pub reports: Vec<Report>,
@@ -268,7 +284,7 @@ pub struct Reports {
 
 /// Answer to reports: each was taken (durably, for `Done` and `Failed`) or never will be, so the
 /// worker may forget them all.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ReportsTaken {
     /// The epoch of the leader that answers.
     pub epoch: Epoch,

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use reelyard_actors::wire::api::{ReloadView, SettingChange};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::config::{Difference, Values};
 use crate::http::node::NodeState;
@@ -11,8 +12,9 @@ use crate::http::problem::Refusal;
 use crate::node::{ReloadRefused, Reloaded};
 
 /// How it is read.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ReloadQuery {
     /// Only to tell what would change.
     #[serde(default)]
@@ -20,6 +22,15 @@ pub struct ReloadQuery {
 }
 
 /// `POST /config/reload`
+#[utoipa::path(
+    post,
+    path = "/config/reload",
+    tag = "node",
+    operation_id = "reloadConfiguration",
+    summary = "Reads the configuration again, and tells what changes",
+    params(ReloadQuery),
+    responses((status = 200, description = "What changed, or would change", body = ReloadView))
+)]
 pub async fn reload(
     state: web::Data<NodeState>,
     query: web::Query<ReloadQuery>,

@@ -11,6 +11,16 @@ use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
 /// `GET /files/{name}/explain`. A name nobody knows is explained like any other.
+#[utoipa::path(
+    get,
+    path = "/files/{name}/explain",
+    tag = "files",
+    operation_id = "explainFile",
+    summary = "Why a file is or is not planned, and what every host says to it",
+    description = "A name that nobody knows is explained like any other.",
+    params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
+    responses((status = 200, description = "The explanation", body = ExplainView))
+)]
 pub async fn show(
     request: HttpRequest,
     state: web::Data<NodeState>,

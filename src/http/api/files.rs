@@ -1,45 +1,70 @@
 //! `/api/v1/files`: every ranked or hot file, and where it is.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use actix_web::web;
-use reelyard_actors::host::HostKind;
+use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::{FileId, FileName};
 use reelyard_actors::task_manager::plan::Skip;
 use reelyard_actors::task_manager::{Blamed, PlannedHost, Task};
 use reelyard_actors::wire::api::{BackOffView, Cursor, FileState, FileView, Page};
 use reelyard_actors::wire::cfm;
+use roaring::{MultiOps, RoaringBitmap};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::paging::PageQuery;
 use super::standing::Standing;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
-/// How many files are looked at for one page: with a prefix that few files have, a page may be
+/// How many files are looked at for one page: when few files are what is asked for, a page may be
 /// short and still have a next one.
 const LOOKED_AT: usize = 100_000;
 
 /// Which files are asked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct FileQuery {
     /// What their names begin with.
     prefix: Option<String>,
+    /// Only those that stand so.
+    state: Option<FileState>,
+    /// Only those that this host holds.
+    host: Option<HostAddr>,
+    /// Only those that are hot, or only those that are not.
+    hot: Option<bool>,
+    /// How many items at most; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
+    /// Where to begin: the `next` of the page before.
     cursor: Option<String>,
 }
 
 /// `GET /files`: hot files without a grade, then all others, best first.
+#[utoipa::path(
+    get,
+    path = "/files",
+    tag = "files",
+    operation_id = "listFiles",
+    summary = "Lists every ranked or hot file and where it is",
+    description = "Hot files without a grade, then all others, best first. Where few of many files \
+                   are what is asked for, a page may be short, and even empty, and still have a \
+                   next one.",
+    params(FileQuery),
+    responses((status = 200, description = "A page of files", body = Page<FileView>))
+)]
 pub async fn list(
     state: web::Data<NodeState>,
     query: web::Query<FileQuery>,
 ) -> Result<web::Json<Page<FileView>>, Refusal> {
-    let FileQuery { prefix, limit, cursor } = query.into_inner();
-    let paging = PageQuery { limit, cursor };
+    let query = query.into_inner();
+    let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, from) = (paging.limit()?, paging.position::<usize>()?.unwrap_or(0));
-    let prefix = prefix.unwrap_or_default();
     let shelf = Shelf::new(&state);
+    let filter = Filter::new(&query, &shelf);
     let mut page = Page { items: Vec::new(), next: None };
     for position in from..shelf.len() {
         if page.items.len() == limit || position == from.saturating_add(LOOKED_AT) {
@@ -47,12 +72,53 @@ pub async fn list(
             break;
         }
         let file = shelf.file(position);
-        let name = state.names.name(file);
-        if name.as_bytes().starts_with(prefix.as_bytes()) {
-            page.items.push(shelf.shown(file, &name));
+        if filter.may_take(file, &shelf) {
+            let name = state.names.name(file);
+            if filter.takes(file, &name, &shelf) {
+                page.items.push(shelf.shown(file, &name));
+            }
         }
     }
     Ok(web::Json(page))
+}
+
+/// What is asked for, made ready to be asked of very many files.
+struct Filter<'a> {
+    query: &'a FileQuery,
+    /// What `query.host` holds.
+    on_host: Option<Arc<RoaringBitmap>>,
+    /// What any host holds; only where a state is asked for.
+    held: RoaringBitmap,
+}
+
+impl<'a> Filter<'a> {
+    fn new(query: &'a FileQuery, shelf: &Shelf) -> Self {
+        let placements = &shelf.standing.tasks.placements;
+        let on = |host| placements.get(&host).map(Arc::clone).unwrap_or_default();
+        let held = || placements.values().map(|files| &**files).union();
+        Filter {
+            query,
+            on_host: query.host.map(on),
+            held: query.state.map(|_| held()).unwrap_or_default(),
+        }
+    }
+
+    /// Whether that can be without its name; it costs next to nothing.
+    fn may_take(&self, file: FileId, shelf: &Shelf) -> bool {
+        let placed = self.query.state.map(|state| state == FileState::Placed);
+        self.on_host.as_ref().is_none_or(|held| held.contains(file.0))
+            && self.query.hot.is_none_or(|hot| hot == shelf.hits.contains_key(&file))
+            && placed.is_none_or(|placed| placed == self.held.contains(file.0))
+    }
+
+    /// Whether a file that may be taken is asked for.
+    fn takes(&self, file: FileId, name: &FileName, shelf: &Shelf) -> bool {
+        let prefix = self.query.prefix.as_deref().unwrap_or_default();
+        name.as_bytes().starts_with(prefix.as_bytes())
+            && self.query.state.is_none_or(|state| {
+                state == FileState::Placed || state == shelf.state_unplaced(file, name)
+            })
+    }
 }
 
 /// Everything that is known of files, as it stands while one page is made.
@@ -61,7 +127,7 @@ struct Shelf {
     /// Hot files that have no grade; they come first.
     ungraded: Vec<FileId>,
     hits: HashMap<FileId, u32>,
-    copying: HashMap<FileName, std::sync::Arc<Task>>,
+    copying: HashMap<FileName, Arc<Task>>,
     /// Whether every destination that told what it is, is an old cfw.
     all_old: bool,
 }
@@ -111,12 +177,10 @@ impl Shelf {
         let placements = self.standing.tasks.placements.iter();
         let placed_on: Vec<_> =
             placements.filter(|(_, files)| files.contains(file.0)).map(|(host, _)| *host).collect();
-        let back_off = self.back_off(name);
         let rank = ranking.and_then(|ranking| ranking.rank(file));
-        let state = match () {
-            () if !placed_on.is_empty() => FileState::Placed,
-            () if task.is_some() => FileState::Copying,
-            () => self.waits(file, name, back_off.is_some()),
+        let state = match placed_on.is_empty() {
+            false => FileState::Placed,
+            true => self.state_unplaced(file, name),
         };
         FileView {
             name: name.shown(),
@@ -126,8 +190,16 @@ impl Shelf {
             placed_on,
             state,
             task: task.map(|task| task.id),
-            back_off,
+            back_off: self.back_off(name),
         }
+    }
+
+    /// Where a file stands that no host holds.
+    fn state_unplaced(&self, file: FileId, name: &FileName) -> FileState {
+        if self.copying.contains_key(name) {
+            return FileState::Copying;
+        }
+        self.waits(file, name, self.back_off(name).is_some())
     }
 
     /// Why a file has no copy and gets none at present.

@@ -10,6 +10,7 @@ use reelyard_actors::remover::RemovalRecord;
 use reelyard_actors::task_manager::CopyRecord;
 use reelyard_actors::wire::api::{Cursor, Happened, HistoryLine, Page};
 use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
 
 use super::paging::PageQuery;
 use crate::http::node::NodeState;
@@ -19,21 +20,26 @@ use crate::http::problem::Refusal;
 const PLANNER: &str = "planner";
 
 /// Which lines are asked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct HistoryQuery {
     /// Only those about this file, as its name stands in lists.
     file: Option<String>,
     /// Only those about copies that came to this host, or went from it.
     host: Option<HostAddr>,
     /// Only copies, or only removals.
+    #[param(inline)]
     what: Option<Kind>,
+    /// How many items at most; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
+    /// Where to begin: the `next` of the page before.
     cursor: Option<String>,
 }
 
 /// The two kinds of lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
     Copy,
@@ -58,6 +64,15 @@ impl FromStr for Position {
 }
 
 /// `GET /history`.
+#[utoipa::path(
+    get,
+    path = "/history",
+    tag = "history",
+    operation_id = "listHistory",
+    summary = "Lists copies and removals that ended, newest first",
+    params(HistoryQuery),
+    responses((status = 200, description = "A page of lines", body = Page<HistoryLine>))
+)]
 pub async fn list(
     state: web::Data<NodeState>,
     query: web::Query<HistoryQuery>,

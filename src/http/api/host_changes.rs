@@ -18,6 +18,16 @@ use crate::http::problem::Refusal;
 const API: &str = "api";
 
 /// `PUT /hosts/{host}/mode`
+#[utoipa::path(
+    put,
+    path = "/hosts/{host}/mode",
+    tag = "hosts",
+    operation_id = "setHostMode",
+    summary = "Has a host take part, drains it, or leaves it alone while it is worked on",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    request_body(content = WantedMode, description = "Its mode from now on"),
+    responses((status = 200, description = "What follows", body = HostChange))
+)]
 pub async fn set_mode(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,
@@ -37,6 +47,16 @@ pub async fn set_mode(
 }
 
 /// `PUT /hosts/{host}`: adds a host, or gives one that was added another role.
+#[utoipa::path(
+    put,
+    path = "/hosts/{host}",
+    tag = "hosts",
+    operation_id = "addHost",
+    summary = "Adds a host to the yard, or gives one that was added another role",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    request_body(content = WantedRole, description = "What it is for"),
+    responses((status = 200, description = "It is a host of the yard", body = HostChange))
+)]
 pub async fn add(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,
@@ -54,6 +74,15 @@ pub async fn add(
 }
 
 /// `DELETE /hosts/{host}`: removes a host that was added.
+#[utoipa::path(
+    delete,
+    path = "/hosts/{host}",
+    tag = "hosts",
+    operation_id = "removeHost",
+    summary = "Removes a host that was added, and forgets what it holds",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    responses((status = 200, description = "It is no host of the yard any more", body = HostChange))
+)]
 pub async fn remove(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,

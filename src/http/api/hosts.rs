@@ -4,10 +4,12 @@ use actix_web::web;
 use reelyard_actors::back_off::BackOff;
 use reelyard_actors::cfw_worker::{HostView as Called, ResetBreaker};
 use reelyard_actors::event::RequestId;
-use reelyard_actors::heartbeat::HostBeats;
-use reelyard_actors::host::{HostAddr, HostMode};
+use reelyard_actors::heartbeat::{Health, HostBeats};
+use reelyard_actors::host::{HostAddr, HostMode, HostRole};
 use reelyard_actors::task_manager::{Blamed, HostRecord, PlannedHost, ResetHost, TaskManagerView};
 use reelyard_actors::wire::api::{BreakerOf, BreakerState, BreakerView, HostReset, HostView, Page};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::NoQuery;
 use super::holdings::Holdings;
@@ -15,12 +17,52 @@ use super::paging::{PageQuery, page};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
+/// Which hosts are asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct HostQuery {
+    /// Only those that are for this, also among other things.
+    role: Option<HostRole>,
+    /// Only those whose health is this.
+    health: Option<Health>,
+    /// Only those in this mode.
+    mode: Option<HostMode>,
+    /// How many items at most; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    limit: Option<String>,
+    /// Where to begin: the `next` of the page before.
+    cursor: Option<String>,
+}
+
+impl HostQuery {
+    fn takes(&self, host: &HostView) -> bool {
+        let role = self.role.is_none_or(|role| match role {
+            HostRole::Source => host.role.is_source(),
+            HostRole::Destination => host.role.is_destination(),
+            HostRole::Both => host.role == role,
+        });
+        role && self.health.is_none_or(|health| host.health == health)
+            && self.mode.is_none_or(|mode| host.mode == mode)
+    }
+}
+
 /// `GET /hosts`: by address.
+#[utoipa::path(
+    get,
+    path = "/hosts",
+    tag = "hosts",
+    operation_id = "listHosts",
+    summary = "Lists the hosts and what is known of them, by address",
+    params(HostQuery),
+    responses((status = 200, description = "A page of hosts", body = Page<HostView>))
+)]
 pub async fn list(
     state: web::Data<NodeState>,
-    query: web::Query<PageQuery>,
+    query: web::Query<HostQuery>,
 ) -> Result<web::Json<Page<HostView>>, Refusal> {
-    let (limit, after) = (query.limit()?, query.position::<HostAddr>()?);
+    let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
+    let (limit, after) = (paging.limit()?, paging.position::<HostAddr>()?);
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
     let (hosts, catalog) = (state.actors.hosts.present(), state.actors.catalog_view.load());
     let holdings = Holdings::new(&tasks, &catalog, &state.actors.remover_board.view());
@@ -30,10 +72,20 @@ pub async fn list(
             shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings)
         },
     );
+    let items = items.filter(|host| query.takes(host));
     Ok(web::Json(page(items, limit, |view| view.host)))
 }
 
 /// `GET /hosts/{host}`
+#[utoipa::path(
+    get,
+    path = "/hosts/{host}",
+    tag = "hosts",
+    operation_id = "showHost",
+    summary = "Shows one host",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    responses((status = 200, description = "The host", body = HostView))
+)]
 pub async fn one(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,
@@ -121,6 +173,16 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
 }
 
 /// `POST /hosts/{host}/reset`: the host is trusted again, as an operator says who has mended it.
+#[utoipa::path(
+    post,
+    path = "/hosts/{host}/reset",
+    tag = "hosts",
+    operation_id = "resetHost",
+    summary = "Trusts a host again that is left alone or on probation",
+    description = "Its back-offs and its breaker are forgotten, as an operator says who has mended it.",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    responses((status = 200, description = "It is trusted again", body = HostReset))
+)]
 pub async fn reset(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,

@@ -1,6 +1,7 @@
 //! The API, version 1: one file per resource. Answers are the types of
 //! [`reelyard_actors::wire::api`] and [`reelyard_actors::wire::worker`].
 
+mod calls;
 mod config;
 mod explain;
 mod files;
@@ -8,6 +9,7 @@ mod history;
 mod holdings;
 mod host_changes;
 mod hosts;
+mod openapi;
 mod paging;
 mod pins;
 mod plan;
@@ -20,10 +22,20 @@ mod workers;
 use actix_web::error::{JsonPayloadError, QueryPayloadError};
 use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpRequest, HttpResponse, Resource, ResponseError, Route, guard, web};
+use actix_web::{HttpRequest, HttpResponse, Resource, ResponseError, web};
 use serde::Deserialize;
 
+pub use calls::read;
+
 use super::problem::Refusal;
+
+/// Where the API is.
+pub const API: &str = "/api/v1";
+
+/// What the API is, as an OpenAPI document.
+pub fn document() -> &'static str {
+    openapi::text()
+}
 
 /// The query of a call that takes none: whatever is given is refused.
 #[derive(Debug, Deserialize)]
@@ -43,60 +55,33 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
                 .limit(body_limit)
                 .error_handler(|error, _| bad_body(&error).into()),
         )
-        .service(resource("/tasks", "GET, HEAD").route(read().to(tasks::list)))
-        .service(
-            resource("/tasks/{id}", "GET, HEAD, DELETE")
-                .route(read().to(tasks::one))
-                .route(web::delete().to(tasks::cancel)),
-        )
-        .service(resource("/hosts", "GET, HEAD").route(read().to(hosts::list)))
-        .service(
-            resource("/hosts/{host}", "GET, HEAD, PUT, DELETE")
-                .route(read().to(hosts::one))
-                .route(web::put().to(host_changes::add))
-                .route(web::delete().to(host_changes::remove)),
-        )
-        .service(resource("/hosts/{host}/mode", "PUT").route(web::put().to(host_changes::set_mode)))
-        .service(resource("/hosts/{host}/reset", "POST").route(web::post().to(hosts::reset)))
-        .service(resource("/files", "GET, HEAD").route(read().to(files::list)))
-        .service(resource("/files/{name}/explain", "GET, HEAD").route(read().to(explain::show)))
-        .service(
-            resource("/files/{name}/pin", "PUT, DELETE")
-                .route(web::put().to(pins::pin))
-                .route(web::delete().to(pins::unpin)),
-        )
-        .service(resource("/pins", "GET, HEAD").route(read().to(pins::list)))
-        .service(
-            resource("/removals", "GET, HEAD, POST")
-                .route(read().to(removals::show))
-                .route(web::post().to(removals::look_now)),
-        )
-        .service(resource("/history", "GET, HEAD").route(read().to(history::list)))
-        .service(resource("/plan", "GET, HEAD").route(read().to(plan::show)))
-        .service(resource("/config/reload", "POST").route(web::post().to(config::reload)))
-        .service(resource("/status", "GET, HEAD").route(read().to(status::show)))
-        .service(resource("/workers/{host}/tasks", "GET").route(web::get().to(workers::tasks)))
-        .service(
-            resource("/workers/{host}/reports", "POST").route(web::post().to(workers::reports)),
-        )
         .default_service(web::to(unknown));
+    // Calls of one path stand together in the table.
+    let mut calls = calls::all().into_iter().peekable();
+    while let Some(first) = calls.next() {
+        let (path, mut allow) = (first.path.clone(), vec![first.allow()]);
+        let mut routes = vec![first.route()];
+        while let Some(next) = calls.next_if(|next| next.path == path) {
+            allow.push(next.allow());
+            routes.push(next.route());
+        }
+        let resource = resource(&path, allow.join(", "));
+        config.service(routes.into_iter().fold(resource, Resource::route));
+    }
 }
 
 /// A resource whose other methods are answered with 405 and with those that it `allow`s.
-fn resource(path: &str, allow: &'static str) -> Resource {
-    let refuse = move |method: Method, request: HttpRequest| async move {
+fn resource(path: &str, allow: String) -> Resource {
+    let refuse = move |method: Method, request: HttpRequest| {
         let detail = format!("{} takes {allow}, not {method}", request.path());
         let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
         let mut response = refusal.error_response();
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-        response
+        if let Ok(allow) = HeaderValue::from_str(&allow) {
+            response.headers_mut().insert(ALLOW, allow);
+        }
+        std::future::ready(response)
     };
     web::resource(path).default_service(web::to(refuse))
-}
-
-/// Whoever may GET may also HEAD; the server leaves the body out.
-pub fn read() -> Route {
-    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }
 
 fn bad_query(error: &QueryPayloadError) -> Refusal {
@@ -116,16 +101,13 @@ fn bad_body(error: &JsonPayloadError) -> Refusal {
         error if error.status_code() == StatusCode::PAYLOAD_TOO_LARGE => {
             (error.status_code(), "too-large", format!("the body: {error}"))
         }
-        error => (error.status_code(), "bad-body", format!("the body: {error}")),
+        error => (StatusCode::BAD_REQUEST, "bad-body", format!("the body: {error}")),
     };
     Refusal::new(status, kind, detail)
 }
 
 async fn unknown(request: HttpRequest) -> HttpResponse {
     let path = request.path();
-    Refusal::not_found(format!(
-        "there is no {path}; the API has tasks, hosts, files, plan, removals, pins, history and status \
-         below /api/v1"
-    ))
-    .error_response()
+    Refusal::not_found(format!("there is no {path}; /api/v1/openapi.json tells what the API has"))
+        .error_response()
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use reelyard_actors::wire::api::{Cursor, Page};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::http::problem::Refusal;
 
@@ -13,10 +14,13 @@ const USUAL: usize = 100;
 const MOST: usize = 1000;
 
 /// The part of a query that asks for a page.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct PageQuery {
-    /// How many items at most; above 1000 counts as 1000. Text, so that a refusal can name it.
+    /// How many items at most; above 1000 counts as 1000.
+    // Text, so that a refusal can name it.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     pub limit: Option<String>,
     /// Where to begin: the `next` of the page before.
     pub cursor: Option<String>,

@@ -13,6 +13,15 @@ use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
 /// `GET /pins`: by name.
+#[utoipa::path(
+    get,
+    path = "/pins",
+    tag = "files",
+    operation_id = "listPins",
+    summary = "Lists the files of which no copy is removed, by name",
+    params(PageQuery),
+    responses((status = 200, description = "A page of files", body = Page<PinView>))
+)]
 pub async fn list(
     state: web::Data<NodeState>,
     query: web::Query<PageQuery>,
@@ -36,6 +45,15 @@ pub async fn list(
 }
 
 /// `PUT /files/{name}/pin`.
+#[utoipa::path(
+    put,
+    path = "/files/{name}/pin",
+    tag = "files",
+    operation_id = "pinFile",
+    summary = "Has no copy of a file removed, until it is unpinned",
+    params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
+    responses((status = 200, description = "It is pinned", body = PinSet))
+)]
 pub async fn pin(
     request: HttpRequest,
     state: web::Data<NodeState>,
@@ -45,6 +63,15 @@ pub async fn pin(
 }
 
 /// `DELETE /files/{name}/pin`.
+#[utoipa::path(
+    delete,
+    path = "/files/{name}/pin",
+    tag = "files",
+    operation_id = "unpinFile",
+    summary = "Treats a file like any other again",
+    params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
+    responses((status = 200, description = "It is not pinned", body = PinSet))
+)]
 pub async fn unpin(
     request: HttpRequest,
     state: web::Data<NodeState>,

@@ -13,6 +13,14 @@ use super::standing::Standing;
 use crate::http::node::NodeState;
 
 /// `GET /plan`.
+#[utoipa::path(
+    get,
+    path = "/plan",
+    tag = "plan",
+    operation_id = "showPlan",
+    summary = "The last round of planning, and what stands in the way of further copies",
+    responses((status = 200, description = "The round", body = PlanView))
+)]
 pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
     let standing = Standing::new(&state);
     let view = &standing.tasks;

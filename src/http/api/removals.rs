@@ -9,6 +9,14 @@ use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
 /// `GET /removals`.
+#[utoipa::path(
+    get,
+    path = "/removals",
+    tag = "removals",
+    operation_id = "showRemovals",
+    summary = "The copies that go, and why others stay",
+    responses((status = 200, description = "What the Remover does", body = RemovalsView))
+)]
 pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<RemovalsView> {
     let view = state.actors.remover_board.view();
     let last = view.last.clone().unwrap_or_default();
@@ -27,6 +35,14 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
 }
 
 /// `POST /removals`: all copies are looked at now instead of when that is due.
+#[utoipa::path(
+    post,
+    path = "/removals",
+    tag = "removals",
+    operation_id = "lookForRemovals",
+    summary = "Looks at all copies now instead of when that is due",
+    responses((status = 202, description = "They are looked at"))
+)]
 pub async fn look_now(
     state: web::Data<NodeState>,
     _: web::Query<NoQuery>,

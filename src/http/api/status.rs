@@ -17,6 +17,14 @@ use super::NoQuery;
 use crate::http::node::NodeState;
 
 /// `GET /status`.
+#[utoipa::path(
+    get,
+    path = "/status",
+    tag = "node",
+    operation_id = "showStatus",
+    summary = "How the node is: its inputs with their bad rows, its journal, its actors",
+    responses((status = 200, description = "How it is", body = StatusView))
+)]
 pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<StatusView> {
     let not_ready = state.not_ready();
     web::Json(StatusView {

@@ -3,12 +3,14 @@
 use std::str::FromStr;
 
 use actix_web::{HttpResponse, web};
+use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::task_manager::{CancelTask, Task, TaskManagerView};
 use reelyard_actors::wire::api::{Page, StateFilter, TaskView};
-use reelyard_actors::wire::worker::TaskId;
+use reelyard_actors::wire::worker::{Blame, TaskId};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::NoQuery;
 use super::paging::{PageQuery, page};
@@ -16,23 +18,44 @@ use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
 /// Which tasks are asked for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct TaskQuery {
     /// A state, or `open` for those that have not ended.
+    #[param(inline)]
     state: Option<StateFilter>,
     /// Only those from or to this host.
     host: Option<HostAddr>,
+    /// Only those for whose failure this one was blamed.
+    blame: Option<Blame>,
+    /// Only those whose state changed at this instant or later.
+    since: Option<Millis>,
+    /// Only those whose state last changed before this instant.
+    until: Option<Millis>,
+    /// How many items at most; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
     limit: Option<String>,
+    /// Where to begin: the `next` of the page before.
     cursor: Option<String>,
 }
 
 /// `GET /tasks`: newest first.
+#[utoipa::path(
+    get,
+    path = "/tasks",
+    tag = "tasks",
+    operation_id = "listTasks",
+    summary = "Lists copies, newest first",
+    description = "Those under way, and those that ended while they are kept in the list.",
+    params(TaskQuery),
+    responses((status = 200, description = "A page of copies", body = Page<TaskView>))
+)]
 pub async fn list(
     state: web::Data<NodeState>,
     query: web::Query<TaskQuery>,
 ) -> Result<web::Json<Page<TaskView>>, Refusal> {
-    let TaskQuery { state: wanted, host, limit, cursor } = query.into_inner();
+    let TaskQuery { state: wanted, host, blame, since, until, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, before) = (paging.limit()?, paging.position::<i64>()?);
     let view = state.actors.task_board.view();
@@ -43,11 +66,23 @@ pub async fn list(
         .filter(|task| before.is_none_or(|before| task.id.0 < before))
         .filter(|task| wanted.is_none_or(|wanted| wanted.takes(task.state)))
         .filter(|task| host.is_none_or(|host| task.source == host || task.destination == host))
+        .filter(|task| blame.is_none_or(|blame| task.blame == Some(blame)))
+        .filter(|task| since.is_none_or(|since| task.changed >= since))
+        .filter(|task| until.is_none_or(|until| task.changed < until))
         .map(|task| shown(&view, task));
     Ok(web::Json(page(items, limit, |task| task.id)))
 }
 
 /// `GET /tasks/{id}`.
+#[utoipa::path(
+    get,
+    path = "/tasks/{id}",
+    tag = "tasks",
+    operation_id = "showTask",
+    summary = "Shows one copy",
+    params(("id" = i64, Path, description = "Its number")),
+    responses((status = 200, description = "The copy", body = TaskView))
+)]
 pub async fn one(
     state: web::Data<NodeState>,
     id: web::Path<String>,
@@ -60,6 +95,15 @@ pub async fn one(
 }
 
 /// `DELETE /tasks/{id}`: an open task is cancelled, an ended one dropped from the list.
+#[utoipa::path(
+    delete,
+    path = "/tasks/{id}",
+    tag = "tasks",
+    operation_id = "cancelTask",
+    summary = "Cancels a copy, or drops one that has ended from the list",
+    params(("id" = i64, Path, description = "Its number")),
+    responses((status = 204, description = "It is cancelled, or dropped"))
+)]
 pub async fn cancel(
     state: web::Data<NodeState>,
     id: web::Path<String>,

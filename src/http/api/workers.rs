@@ -11,7 +11,9 @@ use reelyard_actors::task_manager::TakeReports;
 use reelyard_actors::wire::worker::{Reports, ReportsTaken, TaskId, TaskOrders};
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
+use utoipa::IntoParams;
 
+use super::NoQuery;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
@@ -19,20 +21,33 @@ use crate::http::problem::Refusal;
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What a worker knows already, and how long it waits for anything else.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct TasksQuery {
     /// The tasks it has, separated by commas.
     #[serde(default)]
     known: String,
-    /// How long to wait; not at all when missing.
+    /// How long to wait, as in `25s`, a minute at most; not at all when missing.
     #[serde(default, with = "humantime_serde")]
+    #[param(value_type = Option<String>)]
     wait: Option<Duration>,
     /// What stood for the rates of these tasks when it was told them.
     rates: Option<u32>,
 }
 
 /// `GET /workers/{host}/tasks`: the long poll.
+#[utoipa::path(
+    get,
+    path = "/workers/{host}/tasks",
+    tag = "workers",
+    operation_id = "takeOrders",
+    summary = "What a worker is to copy",
+    description = "Answered at once while that is other than what the worker knows, and otherwise when \
+                   it changes or `wait` ends.",
+    params(("host" = HostAddr, Path, description = "The worker's address"), TasksQuery),
+    responses((status = 200, description = "Its tasks", body = TaskOrders))
+)]
 pub async fn tasks(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,
@@ -60,9 +75,21 @@ pub async fn tasks(
 }
 
 /// `POST /workers/{host}/reports`.
+#[utoipa::path(
+    post,
+    path = "/workers/{host}/reports",
+    tag = "workers",
+    operation_id = "takeReports",
+    summary = "What a worker has to say of its tasks",
+    description = "Answered once what ended is durable.",
+    params(("host" = HostAddr, Path, description = "The worker's address")),
+    request_body(content = Reports, description = "In the order in which they happened"),
+    responses((status = 200, description = "They are taken", body = ReportsTaken))
+)]
 pub async fn reports(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
     body: web::Json<Reports>,
 ) -> Result<web::Json<ReportsTaken>, Refusal> {
     let host = known_host(&state, *host)?;

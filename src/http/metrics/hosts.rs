@@ -92,9 +92,7 @@ fn together(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
     let looks = hosts.iter().map(|one| one.called.looks).sum();
     sheet.counter("host_looks", "Times hosts were asked for what they hold", looks)?;
     let failed = hosts.iter().map(|one| one.called.failed_looks).sum();
-    sheet.counter("host_looks_failed", "How many of these failed", failed)?;
-    let deleted = hosts.iter().map(|one| one.called.deleted).sum();
-    sheet.counter("copies_deleted", "Copies deleted on hosts", deleted)
+    sheet.counter("host_looks_failed", "How many of these failed", failed)
 }
 
 /// What is told of each host.

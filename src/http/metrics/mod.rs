@@ -12,6 +12,7 @@ mod form;
 mod hosts;
 mod inputs;
 mod journal;
+mod removals;
 pub mod requests;
 mod sheet;
 mod tasks;
@@ -40,6 +41,7 @@ pub async fn node(
         sheet.gauge("ready", "1 while the node does all it is there for", ready)?;
         actors::write(sheet, &state.actors.statuses())?;
         tasks::write(sheet, &state.actors.task_board.view())?;
+        removals::write(sheet, &state.actors.remover_board.view())?;
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;

@@ -3,11 +3,15 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::skip::{Skip, Unusable};
 use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::host::HostAddr;
+use crate::wire::api::optional_id_in_text;
 use crate::wire::worker::TaskId;
 
 /// What becomes of a file, as a stable code.
@@ -38,8 +42,53 @@ pub enum Verdict {
     Skipped(Skip),
 }
 
+impl Verdict {
+    /// Those that are not that it is passed over.
+    const OTHERS: [Verdict; 6] = [
+        Verdict::Goes,
+        Verdict::WaitsForTurn,
+        Verdict::RankingUnread,
+        Verdict::MastersUnlisted,
+        Verdict::FirstLook,
+        Verdict::NoDestination,
+    ];
+}
+
+// By hand: the derived one does not know of the one variant without a tag.
+impl PartialSchema for Verdict {
+    fn schema() -> RefOr<Schema> {
+        let words = Verdict::OTHERS.map(|verdict| serde_json::to_value(verdict).ok());
+        let others = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(words.into_iter().flatten()));
+        OneOfBuilder::new()
+            .description(Some("What becomes of a file: one of these, or why it is passed over."))
+            .item(others)
+            .item(Ref::from_schema_name(Skip::name()))
+            .into()
+    }
+}
+
+impl ToSchema for Verdict {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Skip::name().into_owned(), Skip::schema()));
+        Skip::schemas(schemas);
+    }
+}
+
 /// What a host says to a copy of the file, as a stable code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
     /// It would take part now.
@@ -119,7 +168,7 @@ impl From<Unusable> for Says {
 }
 
 /// What is known of the file's master.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum MasterState {
     /// No source directory lists it.
@@ -140,7 +189,7 @@ pub enum MasterState {
 }
 
 /// A destination that holds the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HeldOn {
     /// The host.
     pub host: HostAddr,
@@ -150,7 +199,7 @@ pub struct HeldOn {
 }
 
 /// What a destination says, with its numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DestinationSays {
     /// The host.
     pub host: HostAddr,
@@ -172,7 +221,7 @@ pub struct DestinationSays {
 }
 
 /// What a source says, with its numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SourceSays {
     /// The host.
     pub host: HostAddr,
@@ -191,7 +240,7 @@ pub struct SourceSays {
 }
 
 /// Why a file is or is not planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Explanation {
     /// What becomes of it.
     pub verdict: Verdict,
@@ -208,9 +257,11 @@ pub struct Explanation {
     /// The destinations that hold it, as last confirmed.
     pub held_on: Vec<HeldOn>,
     /// The IPs for which hitcount.history lists it.
+    #[schema(value_type = Vec<String>)]
     pub listed_on: Vec<IpAddr>,
     /// The task that copies it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
+    #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
     /// Its own back-off.
     #[serde(default, skip_serializing_if = "Option::is_none")]

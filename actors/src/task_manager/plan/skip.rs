@@ -17,6 +17,7 @@ use crate::host::HostAddr;
     Serialize,
     Deserialize,
     thiserror::Error,
+    utoipa::ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Skip {

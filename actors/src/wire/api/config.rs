@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What came of reading the configuration again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ReloadView {
     /// Whether it was only told what would change.
     pub dry_run: bool,
@@ -14,7 +14,7 @@ pub struct ReloadView {
 }
 
 /// A setting that is another one than before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SettingChange {
     /// Its dotted key.
     pub key: String,

@@ -7,7 +7,7 @@ use crate::remover::CopySays;
 use crate::task_manager::plan::{Explanation, MasterState, Skip, Verdict};
 
 /// Why a file is or is not planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ExplainView {
     /// Its name.
     #[serde(flatten)]
@@ -34,5 +34,32 @@ impl ExplainView {
             verdict => verdict.to_string(),
         };
         ExplainView { name: name.shown(), why, explanation, copies }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::worker::TaskId;
+
+    #[test]
+    fn the_number_of_a_task_is_text_as_everywhere() {
+        let explanation = Explanation {
+            verdict: Verdict::Skipped(Skip::UnderWay),
+            rank: Some(1),
+            hits: 0,
+            ahead: None,
+            master: MasterState::Listed,
+            held_on: Vec::new(),
+            listed_on: Vec::new(),
+            task: Some(TaskId(1_795_240_648_713_846_374)),
+            back_off: None,
+            sources: Vec::new(),
+            destinations: Vec::new(),
+        };
+        let view = ExplainView::of(&FileName::new(b"a.mpg").unwrap(), explanation, Vec::new());
+        let json = serde_json::to_value(&view).unwrap();
+        assert_eq!(json["task"], "1795240648713846374");
+        assert_eq!(serde_json::from_value::<ExplainView>(json).unwrap(), view);
     }
 }

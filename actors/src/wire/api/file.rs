@@ -9,7 +9,7 @@ use crate::names::ShownName;
 use crate::wire::worker::TaskId;
 
 /// A ranked or hot file and where it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FileView {
     /// Its name.
     #[serde(flatten)]
@@ -28,6 +28,7 @@ pub struct FileView {
     pub state: FileState,
     /// The copy under way.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
+    #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
     /// That it is left alone for now, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +36,7 @@ pub struct FileView {
 }
 
 /// Where a file stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
     /// A destination holds it.

@@ -9,7 +9,7 @@ use crate::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
 use crate::task_manager::Stranger;
 
 /// A host and what is known of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostView {
     /// Its identity.
     pub host: HostAddr,
@@ -77,7 +77,7 @@ pub struct HostView {
 }
 
 /// What a host holds that is to be placed elsewhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DrainView {
     /// Files that are still there, as last confirmed.
     pub left: u64,
@@ -90,7 +90,7 @@ pub struct DrainView {
 }
 
 /// Files that cannot leave a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StaysView {
     /// Why.
     pub why: Stays,
@@ -99,7 +99,18 @@ pub struct StaysView {
 }
 
 /// Why a file cannot leave a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    thiserror::Error,
+    utoipa::ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Stays {
     /// Its name begins with an ignored prefix: such files are never placed and never removed.
@@ -114,7 +125,7 @@ pub enum Stays {
 }
 
 /// The body of `PUT /hosts/{host}/mode`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedMode {
     /// The mode.
@@ -122,7 +133,7 @@ pub struct WantedMode {
 }
 
 /// The body of `PUT /hosts/{host}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedRole {
     /// What the host is for.
@@ -130,7 +141,7 @@ pub struct WantedRole {
 }
 
 /// What follows from a change of a host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostChange {
     /// The host.
     pub host: HostAddr,
@@ -145,7 +156,7 @@ pub struct HostChange {
 }
 
 /// A breaker that is not closed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BreakerView {
     /// What of the host it is about.
     pub of: BreakerOf,
@@ -157,7 +168,7 @@ pub struct BreakerView {
 }
 
 /// What of a host a breaker is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerOf {
     /// Copies from it.
@@ -169,7 +180,7 @@ pub enum BreakerOf {
 }
 
 /// How a breaker stands that is not closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerState {
     /// It is left alone until the end.
@@ -179,14 +190,14 @@ pub enum BreakerState {
 }
 
 /// What was forgotten of a host on request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostReset {
     /// How many back-offs of copies there were, those of pairs included.
     pub back_offs: usize,
 }
 
 /// How long something is left alone after failures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOffView {
     /// Until when.
     pub until: Millis,

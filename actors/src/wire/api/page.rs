@@ -5,16 +5,17 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// One page of a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Page<T> {
     /// The items, in the order of the list.
     pub items: Vec<T>,
     /// Where the next page begins; null on the last one.
+    #[schema(required)]
     pub next: Option<Cursor>,
 }
 
 /// Where a page begins. Clients hand it back as they got it and read nothing into it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct Cursor(pub String);
 
@@ -25,7 +26,7 @@ impl fmt::Display for Cursor {
 }
 
 /// What went wrong, as RFC 9457 has it (`application/problem+json`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Problem {
     /// Names the kind of problem, for programs: a URI that stays the same.
     #[serde(rename = "type")]

@@ -10,7 +10,7 @@ use crate::names::ShownName;
 use crate::wire::worker::TaskId;
 
 /// The last round of planning, and what stands in the way of further copies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PlanView {
     /// When it was. Missing before the first round, and then everything below is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,10 +32,11 @@ pub struct PlanView {
 }
 
 /// A copy as it was planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PlannedCopy {
     /// Its task.
     #[serde(with = "id_in_text")]
+    #[schema(value_type = String)]
     pub task: TaskId,
     /// The file.
     #[serde(flatten)]
@@ -54,7 +55,7 @@ pub struct PlannedCopy {
 }
 
 /// The files that a round passed over for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Skipped {
     /// The reason, one stable word with underscores: `placed`, `ignored`, `no_master`, ...
     pub reason: String,
@@ -67,7 +68,7 @@ pub struct Skipped {
 
 /// Who or what is left alone after failures. At least one of the three is there; several are for
 /// what fails only together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackedOff {
     /// A host as source.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use crate::task_manager::TaskState;
 use crate::wire::worker::{Blame, TaskId};
 
 /// What the Remover does: answer of `GET /api/v1/removals`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemovalsView {
     /// Whether copies are removed.
     pub mode: RemovalMode,
@@ -38,7 +38,7 @@ pub struct RemovalsView {
 }
 
 /// One copy that goes, or was to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemovalView {
     /// The file.
     #[serde(flatten)]
@@ -67,7 +67,7 @@ pub struct RemovalView {
 }
 
 /// A file of which no copy is removed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PinView {
     /// The file.
     #[serde(flatten)]
@@ -79,7 +79,7 @@ pub struct PinView {
 }
 
 /// What came of pinning or unpinning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PinSet {
     /// Whether the file is pinned now.
     pub pinned: bool,
@@ -88,7 +88,7 @@ pub struct PinSet {
 }
 
 /// One line of the history: a copy or a removal that ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HistoryLine {
     /// When it ended.
     pub at: Millis,
@@ -110,13 +110,14 @@ pub struct HistoryLine {
 }
 
 /// What a line of the history is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum Happened {
     /// A copy was made, or not.
     Copy {
         /// Its task.
         #[serde(with = "super::task::id_in_text")]
+        #[schema(value_type = String)]
         task: TaskId,
         /// Where it came from.
         source: HostAddr,

@@ -8,7 +8,7 @@ use crate::clock::Millis;
 use crate::event::Epoch;
 
 /// How a node is: its inputs, its journal, its actors.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StatusView {
     /// The program's version.
     pub version: String,
@@ -33,7 +33,7 @@ pub struct StatusView {
 }
 
 /// One input: grade.info, hitcount.history, the event log, or a source directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct InputView {
     /// Which, by its setting: `catalog.grade_info_file`, `event_log.dir`, `source_dirs`, ...
     pub setting: String,
@@ -60,7 +60,7 @@ pub struct InputView {
 }
 
 /// How an input is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputState {
     /// It was read as it now is.
@@ -79,7 +79,7 @@ pub enum InputState {
 }
 
 /// A row that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BadRowView {
     /// Its line, from 1.
     pub line: u64,
@@ -90,7 +90,7 @@ pub struct BadRowView {
 }
 
 /// How the journal is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct JournalView {
     /// What this node is among its peers.
     pub role: NodeRole,
@@ -112,7 +112,7 @@ pub struct JournalView {
 }
 
 /// What a node is among its peers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeRole {
     /// It decides.
@@ -126,7 +126,7 @@ pub enum NodeRole {
 }
 
 /// How an actor is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ActorView {
     /// How often it was started again after a panic.
     pub restarts: u64,

@@ -9,10 +9,11 @@ use crate::task_manager::{Task, TaskState};
 use crate::wire::worker::{Blame, ContentHash, TaskId};
 
 /// One copy, from its planning to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskView {
     /// Its number, in text: it is beyond what JavaScript's numbers can tell apart.
     #[serde(with = "id_in_text")]
+    #[schema(value_type = String)]
     pub id: TaskId,
     /// The file.
     #[serde(flatten)]
@@ -83,7 +84,7 @@ impl TaskView {
 }
 
 /// The tasks that a list is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StateFilter {
     /// Those that have not ended.
@@ -134,7 +135,7 @@ pub(super) mod id_in_text {
 }
 
 /// The same where there may be no task.
-pub(super) mod optional_id_in_text {
+pub(crate) mod optional_id_in_text {
     use serde::{Deserialize, Deserializer, Serializer};
 
     use crate::wire::worker::TaskId;

@@ -1,0 +1,226 @@
+//! `/api/v1/openapi.json`: what the API is, for programs. Made of the same table as the routes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use reelyard_actors::wire::api::Problem;
+use serde_json::{Map, Value, json};
+use utoipa::openapi::path::HttpMethod;
+use utoipa::openapi::{Components, InfoBuilder, OpenApiBuilder, Paths};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::calls::{self, Call};
+use super::{API, NoQuery};
+use crate::http::problem::{KINDS, PROBLEM_JSON};
+
+const ABOUT: &str = "\
+Instants are Unix milliseconds, durations whole milliseconds or microseconds (their names say \
+which), sizes bytes. A member that may be missing is left out rather than null. Members can be \
+added in this version, none removed. What may be read with GET may be asked for with HEAD, unless \
+the answer may be held for long. Lists come in pages: `next` of one is the `cursor` of the next. A \
+parameter that a call does not know is refused. Whatever goes wrong is answered with a problem \
+document (RFC 9457), whose `type` stays the same.";
+
+/// The name of the token in the document.
+const TOKEN: &str = "token";
+
+static TEXT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", document()));
+
+/// The document as it is answered and printed.
+pub fn text() -> &'static str {
+    &TEXT
+}
+
+/// `GET /openapi.json`.
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "node",
+    operation_id = "describeApi",
+    summary = "This document",
+    description = "What `reelyard openapi` prints, too.",
+    responses((status = 200, description = "The document", body = Object))
+)]
+pub async fn show(_: web::Query<NoQuery>) -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json").body(text())
+}
+
+/// The document.
+fn document() -> Value {
+    let mut schemas = vec![(Problem::name().into_owned(), Problem::schema())];
+    let (mut paths, mut refusals) = (Paths::new(), BTreeMap::new());
+    for call in calls::all() {
+        let path = format!("{API}{}", call.path);
+        (call.schemas)(&mut schemas);
+        refusals.insert((path.clone(), word(&call.method)), call.refusals.clone());
+        paths.add_path_operation(&path, vec![method(&call)], call.operation);
+    }
+    let mut components = Components::new();
+    components.schemas.extend(schemas);
+    let info = InfoBuilder::new()
+        .title("Reelyard")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(ABOUT));
+    let document = OpenApiBuilder::new().info(info).paths(paths).components(Some(components));
+    let mut document = serde_json::to_value(document.build()).unwrap_or_default();
+    for ((path, method), kinds) in refusals {
+        add_refusals(&mut document["paths"][&path][method]["responses"], &kinds);
+    }
+    document["components"]["securitySchemes"] = json!({
+        TOKEN: {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The token that nodes and workers of the yard share, where there is one",
+        }
+    });
+    // Without one everything is open.
+    document["security"] = json!([{}, { TOKEN: [] }]);
+    never_null(&mut document);
+    name_items(&mut document["components"]["schemas"]);
+    document
+}
+
+/// A page names the type of its items, where the library spells it out.
+fn name_items(schemas: &mut Value) {
+    let Value::Object(schemas) = schemas else { return };
+    let names: BTreeSet<String> = schemas.keys().cloned().collect();
+    for (name, schema) in schemas {
+        if let Some(item) = name.strip_prefix("Page_").filter(|item| names.contains(*item)) {
+            let reference = json!({ "$ref": format!("#/components/schemas/{item}") });
+            schema["properties"]["items"]["items"] = reference;
+        }
+    }
+}
+
+fn method(call: &Call) -> HttpMethod {
+    match call.method {
+        Method::POST => HttpMethod::Post,
+        Method::PUT => HttpMethod::Put,
+        Method::DELETE => HttpMethod::Delete,
+        Method::PATCH => HttpMethod::Patch,
+        _ => HttpMethod::Get,
+    }
+}
+
+fn word(method: &Method) -> String {
+    method.as_str().to_lowercase()
+}
+
+/// Adds what a call may be refused with to its answers, one for each status, with an example of
+/// each kind.
+fn add_refusals(responses: &mut Value, kinds: &[&str]) {
+    let mut by_status: BTreeMap<u16, BTreeSet<usize>> = BTreeMap::new();
+    for (number, kind) in KINDS.iter().enumerate().filter(|(_, kind)| kinds.contains(&kind.name)) {
+        by_status.entry(kind.status).or_default().insert(number);
+    }
+    for (status, numbers) in by_status {
+        let kinds: Vec<_> = numbers.iter().map(|number| &KINDS[*number]).collect();
+        let means: Vec<&str> = kinds.iter().map(|kind| kind.means).collect();
+        let examples: Map<String, Value> = kinds
+            .iter()
+            .map(|kind| (kind.name.to_owned(), json!({ "value": kind.problem(kind.example) })))
+            .collect();
+        let schema = json!({ "$ref": format!("#/components/schemas/{}", Problem::name()) });
+        responses[status.to_string()] = json!({
+            "description": means.join("; or: "),
+            "content": { PROBLEM_JSON: { "schema": schema, "examples": examples } },
+        });
+    }
+}
+
+/// A member that may be missing is left out rather than null: takes null off the types of those that
+/// need not be there, which is how the library writes an `Option`.
+fn never_null(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            let required: BTreeSet<String> = match object.get("required") {
+                Some(Value::Array(names)) => {
+                    names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+                }
+                _ => BTreeSet::new(),
+            };
+            if let Some(Value::Object(properties)) = object.get_mut("properties") {
+                let optional = properties.iter_mut().filter(|(name, _)| !required.contains(*name));
+                optional.for_each(|(_, schema)| take_null_off(schema));
+            }
+            object.values_mut().for_each(never_null);
+        }
+        Value::Array(items) => items.iter_mut().for_each(never_null),
+        _ => {}
+    }
+}
+
+fn take_null_off(schema: &mut Value) {
+    let Value::Object(object) = schema else { return };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|one| one != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(variants)) = object.get_mut("oneOf") {
+        variants.retain(|one| one["type"] != "null");
+        if let [only] = variants.as_slice() {
+            let Value::Object(only) = only.clone() else { return };
+            object.remove("oneOf");
+            object.extend(only);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_is_of_a_kind_that_is_known() {
+        for call in calls::all() {
+            for kind in call.refusals {
+                assert!(KINDS.iter().any(|known| known.name == kind), "{}: {kind}", call.path);
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_must_be_there_may_be_null() {
+        let mut schema = json!({
+            "properties": {
+                "next": { "type": ["string", "null"] },
+                "room": { "type": ["integer", "null"] },
+                "disk": { "oneOf": [{ "type": "null" }, { "$ref": "#/x", "description": "A" }] },
+            },
+            "required": ["next"],
+        });
+        never_null(&mut schema);
+        let properties = &schema["properties"];
+        assert_eq!(properties["next"]["type"], json!(["string", "null"]));
+        assert_eq!(properties["room"]["type"], "integer");
+        assert_eq!(properties["disk"], json!({ "$ref": "#/x", "description": "A" }));
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        fn references(value: &Value, found: &mut BTreeSet<String>) {
+            match value {
+                Value::Object(object) => {
+                    if let Some(Value::String(reference)) = object.get("$ref") {
+                        found.insert(reference.clone());
+                    }
+                    object.values().for_each(|value| references(value, found));
+                }
+                Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+                _ => {}
+            }
+        }
+        let (document, mut found) = (document(), BTreeSet::new());
+        references(&document, &mut found);
+        assert!(found.len() > 20, "{found:?}");
+        for reference in found {
+            let pointer = reference.trim_start_matches('#');
+            assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The copies that go.
+
+use std::fmt;
+
+use reelyard_actors::remover::{RemovalMode, RemoverView};
+
+use super::sheet::Sheet;
+
+/// Writes what the Remover shows.
+pub fn write(sheet: &mut Sheet<'_>, view: &RemoverView) -> fmt::Result {
+    let counters = &view.counters;
+    let reasons = [
+        ("duplicate", counters.removed_for.duplicate),
+        ("draining", counters.removed_for.draining),
+        ("over_limit", counters.removed_for.over_limit),
+        ("makes_room", counters.removed_for.makes_room),
+    ];
+    let reasons = reasons.map(|(reason, count)| ([("reason", reason)], count));
+    sheet.counters("copies_removed", "Copies removed while this node led", reasons)?;
+    let help = "Bytes of these copies, where their sizes were known";
+    sheet.counter("removed_bytes", help, counters.removed_bytes)?;
+    let ends = [
+        ("removed", counters.removed),
+        ("absent", counters.absent),
+        ("refused", counters.refused_by_hosts),
+        ("still_there", counters.still_there),
+        ("not_asked", counters.not_asked),
+    ];
+    let ends = ends.map(|(outcome, count)| ([("outcome", outcome)], count));
+    sheet.counters("removals_ended", "Removals that ended while this node led", ends)?;
+    sheet.counter("removal_rounds", "Looks at all copies", counters.rounds)?;
+    sheet.gauge("removals", "Copies that are to go", view.open.len())?;
+    sheet.gauge("pinned_files", "Files of which no copy is removed", view.pins.len())?;
+    let only_says = u64::from(view.mode != RemovalMode::On);
+    sheet.gauge("removal_held_back", "1 while nothing is removed by itself", only_says)?;
+    let last = view.last.as_ref();
+    let over = last.map(|round| round.reliefs.len());
+    sheet.maybe_gauge("hosts_over_limit", "Disks over their limits", over)?;
+    let took = last.map(|round| round.took_us as f64 / 1e6);
+    sheet.maybe_gauge(
+        "removal_last_round_seconds",
+        "How long the last look at all copies took",
+        took,
+    )
+}
