@@ -13,12 +13,9 @@ use serde_json::Value;
 use crate::catalog::{FILES, write_inputs_apart};
 use crate::figure::{Figure, Wanted};
 use crate::many_hosts::ManyHosts;
-use crate::usage::{cpu_of, memory_of, mib, peak_memory_of};
+use crate::usage::{MOST_MEMORY_MIB, cpu_of, memory_of, mib, peak_memory_of};
 
 const HOSTS: usize = 50;
-
-/// 300 MB, in mebibytes.
-const MOST_MEMORY: f64 = 300e6 / (1024.0 * 1024.0);
 
 /// How long the node may take to know everything.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -73,7 +70,7 @@ async fn watch(dir: &Path) -> Result<Vec<Figure>> {
     hosts.stop().await;
     let what = format!("node, {FILES} files on {HOSTS} destinations: memory");
     Ok(vec![
-        Figure::new(what, mib(memory), "MiB", Wanted::AtMost(MOST_MEMORY)),
+        Figure::new(what, mib(memory), "MiB", Wanted::AtMost(MOST_MEMORY_MIB)),
         Figure::new(
             "… at its peak, while everything was read first",
             mib(peak),

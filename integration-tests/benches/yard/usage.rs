@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+/// What a million files may take at most: 300 MB, in mebibytes.
+pub const MOST_MEMORY_MIB: f64 = 300e6 / (1024.0 * 1024.0);
+
 /// The processor time of a running process, its ended children not counted.
 pub fn cpu_of(process: u32) -> Result<Duration> {
     // utime and stime are fields 14 and 15.
