@@ -224,6 +224,7 @@ impl Ground {
             setting("task.back_off_cap", "1s"),
             // However full the disk of this machine is, the tests' few bytes fit.
             setting("storage.limit_percent", 100),
+            setting("storage.low_water_percent", 100),
         ];
         settings.extend(more.iter().map(|(key, value)| setting(key, value)));
         Role::start("node", &settings, self.path("node.log"))

@@ -172,11 +172,29 @@ impl Client {
         path: &[&str],
         wanted: &impl Serialize,
     ) -> Result<T, Failure> {
+        self.with_body(Method::PUT, path, wanted)
+    }
+
+    fn with_body<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &[&str],
+        wanted: &impl Serialize,
+    ) -> Result<T, Failure> {
         let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
-        let request = self.http.request(Method::PUT, self.url_of(path));
+        let request = self.http.request(method, self.url_of(path));
         let body =
             self.send(request.header(header::CONTENT_TYPE, "application/json").body(body))?;
         serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
+    /// `POST /api/v1/<path>` with a body.
+    pub fn post_body<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        wanted: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.with_body(Method::POST, path, wanted)
     }
 
     /// `DELETE /api/v1/<path>`, of what answers what follows.

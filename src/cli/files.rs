@@ -7,9 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::names::{BadFileName, FileName};
+use reelyard_actors::names::{BadFileName, FileName, ShownName};
 use reelyard_actors::wire::api::{
-    FileState, FileView, InputState, InputView, Page, PinSet, PinView, StatusView,
+    CopyBegun, FileState, FileView, InputState, InputView, Page, PinSet, PinView, StatusView,
+    WantedCopy,
 };
 use serde::Serialize;
 
@@ -42,6 +43,20 @@ pub struct FilesArgs {
 
 #[derive(Debug, Subcommand)]
 enum FilesCommand {
+    /// Copy a file to a destination now, before better ones
+    Copy {
+        /// Its name
+        file: OsString,
+        /// Where to (ip:port)
+        #[arg(long)]
+        to: HostAddr,
+        /// Where from (ip:port); any source that can where it is not given
+        #[arg(long)]
+        from: Option<HostAddr>,
+        /// The name is percent-encoded, as lists show names that are not UTF-8
+        #[arg(long)]
+        percent_encoded: bool,
+    },
     /// Have no copy of these files removed, until they are unpinned
     Pin(NamesArgs),
     /// Treat these files like any other again
@@ -96,10 +111,34 @@ pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let json = args.node.json;
     match &args.command {
         None => list(&client, &args, out),
+        Some(FilesCommand::Copy { file, to, from, percent_encoded }) => {
+            let file = file_name(file, *percent_encoded)
+                .map_err(|bad| Failure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
+            copy(&client, &file, *to, *from, json, out)
+        }
         Some(FilesCommand::Pin(names)) => set_pins(&client, names, true, json, out),
         Some(FilesCommand::Unpin(names)) => set_pins(&client, names, false, json, out),
         Some(FilesCommand::Pins { page }) => list_pins(&client, page, json, out),
     }
+}
+
+fn copy(
+    client: &Client,
+    file: &FileName,
+    destination: HostAddr,
+    source: Option<HostAddr>,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let ShownName { name: text, percent_encoded } = file.shown();
+    let wanted = WantedCopy { name: text, percent_encoded, destination, source };
+    let begun: CopyBegun = client.post_body(&["tasks"], &wanted)?;
+    if json {
+        return Ok(output::json(&begun, out)?);
+    }
+    let task = begun.task;
+    writeln!(out, "{} is being copied to {destination}: task {task}", name(&file.shown()))?;
+    Ok(())
 }
 
 fn set_pins(

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::wire::api::{StateFilter, TaskView};
+use reelyard_actors::wire::api::{CopyBegun, StateFilter, TaskView};
 use reelyard_actors::wire::worker::{Blame, TaskId};
 
 use super::client::{Client, NodeArgs, PageArgs, filters};
@@ -32,6 +32,12 @@ enum TasksCommand {
         /// Its number
         #[arg(value_parser = task_id)]
         id: TaskId,
+    },
+    /// Try copies again now that failed or were taken back
+    Retry {
+        /// Their numbers
+        #[arg(required = true, value_parser = task_id)]
+        ids: Vec<TaskId>,
     },
     /// Cancel tasks that are under way, and drop those that have ended from the list
     Cancel {
@@ -74,6 +80,16 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), Failure> {
         None => list(&client, ListArgs::default(), args.node.json, out),
         Some(TasksCommand::List(filter)) => list(&client, filter, args.node.json, out),
         Some(TasksCommand::Show { id }) => show(&client, id, args.node.json, out),
+        Some(TasksCommand::Retry { ids }) => {
+            for id in ids {
+                let begun: CopyBegun = client.post(&["tasks", &id.to_string(), "retry"])?;
+                match args.node.json {
+                    true => output::json(&begun, out)?,
+                    false => writeln!(out, "task {id} is tried again: task {}", begun.task)?,
+                }
+            }
+            Ok(())
+        }
         Some(TasksCommand::Cancel { ids }) => {
             for id in ids {
                 client.delete(&["tasks", &id.to_string()])?;

@@ -39,7 +39,7 @@ pub use node::{
 pub use pattern::Pattern;
 pub use reader::Effective;
 pub use units::{Fraction, NamePrefix, Percent};
-pub use worker::{ExternalDownloaderSettings, WorkerConfig};
+pub use worker::{DiskSettings, ExternalDownloaderSettings, WorkerConfig};
 pub use zone::Zone;
 
 use declare::Group;

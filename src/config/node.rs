@@ -240,8 +240,8 @@ settings! {
         limit_percent: Percent = Default "90",
         /// Down to how much a destination over its limit is brought, worst files first. Files that
         /// are not hot are placed only up to here, so that what was removed does not come back at
-        /// once.
-        low_water_percent: Percent = Default "85",
+        /// once. 5 below the limit when it is not set.
+        low_water_percent: Option<Percent> = Optional "85",
         /// How long a copy is safe from that after it arrived.
         spare_copied_within: Duration = Default "10m",
     }

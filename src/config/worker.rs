@@ -12,9 +12,10 @@ use reelyard_actors::token::SharedToken;
 
 use super::address::NodeAddr;
 use super::declare::settings;
-use super::node::{StorageSettings, check_source_dirs, settle_token};
+use super::node::{check_source_dirs, settle_token};
 use super::pattern::Pattern;
 use super::reader::Reader;
+use super::units::Percent;
 use super::{LogSettings, Role};
 
 settings! {
@@ -59,11 +60,19 @@ settings! {
     }
     groups {
         /// The disk of the copies.
-        storage: StorageSettings,
+        storage: DiskSettings,
         /// Sources that are old cfws.
         external_downloader: ExternalDownloaderSettings,
         /// Logging.
         log: LogSettings,
+    }
+}
+
+settings! {
+    /// The destinations' disks.
+    pub struct DiskSettings {
+        /// How full a destination may get, in percent of what ordinary users can write.
+        limit_percent: Percent = Default "90",
     }
 }
 

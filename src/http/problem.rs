@@ -4,7 +4,7 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
 use reelyard_actors::journal::CommitError;
 use reelyard_actors::supervision::AskError;
-use reelyard_actors::task_manager::{ChangeRefused, HostRefused, ReportsRefused};
+use reelyard_actors::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
 use reelyard_actors::wire::api::Problem;
 
 /// Content type of a problem document.
@@ -70,6 +70,12 @@ pub const KINDS: &[Kind] = &[
         "transition",
         "The task is where it cannot do that",
         "a task that is Done cannot become Some(Working)",
+    ),
+    Kind::new(
+        409,
+        "not-allowed",
+        "The rules of the yard do not allow it as things are",
+        "10.0.0.21:8888: the file does not fit",
     ),
     Kind::new(
         409,
@@ -227,6 +233,22 @@ impl From<ReportsRefused> for Refusal {
                 Refusal::new(StatusCode::FORBIDDEN, "unknown-host", refused.to_string())
             }
             ReportsRefused::Commit(error) => error.into(),
+        }
+    }
+}
+
+impl From<CopyRefused> for Refusal {
+    fn from(refused: CopyRefused) -> Self {
+        let detail = refused.to_string();
+        match refused {
+            CopyRefused::NoSuchTask(_) => Refusal::not_found(detail),
+            CopyRefused::NotEndedBadly { .. } => {
+                Refusal::new(StatusCode::CONFLICT, "transition", detail)
+            }
+            CopyRefused::Rules(_) | CopyRefused::Meanwhile(_) => {
+                Refusal::new(StatusCode::CONFLICT, "not-allowed", detail)
+            }
+            CopyRefused::Commit(error) => error.into(),
         }
     }
 }

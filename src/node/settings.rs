@@ -107,11 +107,21 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
         ungraded_hot: config.catalog.ungraded_hot,
         storage_limit_percent: config.storage.limit_percent.get(),
-        fill_percent: config.storage.low_water_percent.get(),
+        fill_percent: low_water_percent(config),
         copies: copies(config),
         presumed_lost_after: config.hosts.presumed_lost_after,
         ..TaskSettings::default()
     }
+}
+
+/// How far below the limit the low-water mark is when nobody says.
+const HYSTERESIS_PERCENT: u32 = 5;
+
+/// Down to how much a disk over its limit is brought; never above the limit.
+fn low_water_percent(config: &NodeConfig) -> u32 {
+    let limit = config.storage.limit_percent.get();
+    let set = config.storage.low_water_percent.as_ref().map(|percent| percent.get());
+    set.unwrap_or(limit.saturating_sub(HYSTERESIS_PERCENT)).min(limit)
 }
 
 /// How many copies of a file there should be.
@@ -128,7 +138,7 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
         keep_history: config.history.keep.get(),
         ignore_prefixes: config.ignore.prefixes.iter().map(|p| p.as_bytes().to_vec()).collect(),
         storage_limit_percent: config.storage.limit_percent.get(),
-        low_water_percent: config.storage.low_water_percent.get(),
+        low_water_percent: low_water_percent(config),
         copies: copies(config),
         spare_copied_within: config.storage.spare_copied_within,
         old_host_quiet: config.journal.election_max + OLD_CALLS_LAST,

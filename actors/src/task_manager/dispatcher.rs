@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::decide::Deciding;
+use super::event::NewTask;
 use super::event::{GivenUp, TaskEvent, TaskOutcome};
 use super::hold::{Hold, Uncommitted};
 use super::hosts::{HostTable, Landed};
 use super::inventory::next_difference;
-use super::plan::{Explanation, Planner, Round, Yard};
+use super::messages::CopyFile;
+use super::plan::{ByHand, ByHandRefused, Explanation, Planner, Round, Yard};
 use super::reports::Heard;
 use super::settings::{HostSetting, TaskSettings};
 use super::show::LastRound;
@@ -269,6 +271,24 @@ impl Dispatcher {
     ) {
         self.planner.learn([(file, MasterLook::Unknown)], &self.settings, now);
         self.planner.learn(seen, &self.settings, now);
+    }
+
+    /// A copy that somebody asks for.
+    ///
+    /// # Errors
+    /// Why it cannot be done.
+    pub fn by_hand(
+        &mut self,
+        asked: &CopyFile,
+        standing: Standing<'_>,
+    ) -> Result<NewTask, ByHandRefused> {
+        let file = standing.book.names().find(asked.name.as_bytes());
+        let is_pinned = file.is_some_and(|file| self.removals.pins.contains_key(&file));
+        let CopyFile { name, destination, source, asked_by, .. } = asked;
+        let (destination, source) = (*destination, *source);
+        let asked = ByHand { name, destination, source, asked_by, is_pinned };
+        let Dispatcher { planner, hosts, settings, signs, .. } = self;
+        planner.by_hand(&asked, &yard(standing, hosts, settings, signs))
     }
 
     /// Why a file is or is not planned, also one that nobody knows.

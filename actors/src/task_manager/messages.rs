@@ -2,8 +2,9 @@
 
 use actix::Message;
 
+use super::event::TaskRefusal;
 use super::host_rules::HostRefused;
-use super::plan::Explanation;
+use super::plan::{ByHandRefused, Explanation};
 use super::settings::{HostSetting, TaskSettings};
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
@@ -153,6 +154,60 @@ pub enum ReportsRefused {
     #[error("{0} is not configured as a destination of this yard")]
     UnknownHost(HostAddr),
     /// They could not be committed: the worker keeps them and reports again.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Has a file copied to a destination now, before better ones: `reelyard files copy`. The rules of
+/// planning hold but for the turn.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<TaskId, CopyRefused>")]
+pub struct CopyFile {
+    /// The file.
+    pub name: FileName,
+    /// Where to.
+    pub destination: HostAddr,
+    /// Where from; none for any source.
+    pub source: Option<HostAddr>,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Has a copy tried again that was given up or taken back, to the same destination.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<TaskId, CopyRefused>")]
+pub struct RetryTask {
+    /// The task that ended.
+    pub id: TaskId,
+    /// Who asked.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// Why a file is not copied as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CopyRefused {
+    /// There is no such task.
+    #[error("there is no task {0}")]
+    NoSuchTask(TaskId),
+    /// The task is not one to try again.
+    #[error("task {id} is {state:?}: only what failed or was taken back is tried again")]
+    NotEndedBadly {
+        /// The task.
+        id: TaskId,
+        /// Where it is.
+        state: TaskState,
+    },
+    /// The rules do not allow it.
+    #[error(transparent)]
+    Rules(#[from] ByHandRefused),
+    /// Something else happened meanwhile.
+    #[error("it was not begun: {0}")]
+    Meanwhile(TaskRefusal),
+    /// It could not be committed.
     #[error(transparent)]
     Commit(#[from] CommitError),
 }

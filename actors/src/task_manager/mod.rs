@@ -9,6 +9,7 @@
 
 mod apply;
 mod back_off;
+mod by_hand;
 mod change;
 mod copy_history;
 mod decide;

@@ -3,6 +3,8 @@
 //! | call | answer |
 //! |---|---|
 //! | `GET /api/v1/tasks?state=&host=&blame=&since=&until=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
+//! | `POST /api/v1/tasks` with [`WantedCopy`] | [`CopyBegun`]; the file is copied now |
+//! | `POST /api/v1/tasks/{id}/retry` | [`CopyBegun`]; what failed is tried again now |
 //! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
 //! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
 //! | `GET /api/v1/hosts?role=&health=&mode=` | [`Page`] of [`HostView`], by address |
@@ -53,4 +55,4 @@ pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use removal::{Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub(crate) use task::optional_id_in_text;
-pub use task::{StateFilter, TaskView};
+pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};

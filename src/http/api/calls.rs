@@ -27,6 +27,13 @@ const CARRIES_BODY: &[&str] = &["bad-body", "unsupported-media-type", "too-large
 pub fn all() -> Vec<Call> {
     vec![
         Call::of::<tasks::__path_list, _, _>(tasks::list),
+        Call::of::<tasks::__path_copy, _, _>(tasks::copy)
+            .refused(CARRIES_BODY)
+            .refused(&["not-allowed"])
+            .refused(COMMITTED),
+        Call::of::<tasks::__path_retry, _, _>(tasks::retry)
+            .refused(&["not-found", "transition", "not-allowed"])
+            .refused(COMMITTED),
         Call::of::<tasks::__path_one, _, _>(tasks::one).refused(&["not-found"]),
         Call::of::<tasks::__path_cancel, _, _>(tasks::cancel)
             .refused(&["not-found", "transition"])

@@ -6,8 +6,9 @@ use actix_web::{HttpResponse, web};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::task_manager::{CancelTask, Task, TaskManagerView};
-use reelyard_actors::wire::api::{Page, StateFilter, TaskView};
+use reelyard_actors::names::{FileName, ShownName};
+use reelyard_actors::task_manager::{CancelTask, CopyFile, RetryTask, Task, TaskManagerView};
+use reelyard_actors::wire::api::{CopyBegun, Page, StateFilter, TaskView, WantedCopy};
 use reelyard_actors::wire::worker::{Blame, TaskId};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -113,6 +114,53 @@ pub async fn cancel(
         CancelTask { id: task_id(&id)?, asked_by: "api".to_owned(), request: RequestId::random() };
     state.actors.task_manager.ask(cancel).await??;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// `POST /tasks`: a file is copied now, before better ones.
+#[utoipa::path(
+    post,
+    path = "/tasks",
+    tag = "tasks",
+    operation_id = "copyFile",
+    summary = "Copies a file to a destination now, before better ones",
+    request_body = WantedCopy,
+    responses((status = 201, description = "The copy is on its way", body = CopyBegun))
+)]
+pub async fn copy(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedCopy>,
+) -> Result<HttpResponse, Refusal> {
+    let WantedCopy { name, percent_encoded, destination, source } = wanted.into_inner();
+    let shown = ShownName { name, percent_encoded };
+    let told = shown.name.clone();
+    let name = FileName::try_from(shown)
+        .map_err(|bad| Refusal::bad_request(format!("name: \"{told}\": {bad}")))?;
+    let (asked_by, request) = ("api".to_owned(), RequestId::random());
+    let copy = CopyFile { name, destination, source, asked_by, request };
+    let task = state.actors.task_manager.ask(copy).await??;
+    Ok(HttpResponse::Created().json(CopyBegun { task }))
+}
+
+/// `POST /tasks/{id}/retry`: what failed or was taken back is tried again now.
+#[utoipa::path(
+    post,
+    path = "/tasks/{id}/retry",
+    tag = "tasks",
+    operation_id = "retryTask",
+    summary = "Tries a copy again now that failed or was taken back",
+    params(("id" = i64, Path, description = "Its number")),
+    responses((status = 201, description = "The copy is on its way", body = CopyBegun))
+)]
+pub async fn retry(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+) -> Result<HttpResponse, Refusal> {
+    let (asked_by, request) = ("api".to_owned(), RequestId::random());
+    let retry = RetryTask { id: task_id(&id)?, asked_by, request };
+    let task = state.actors.task_manager.ask(retry).await??;
+    Ok(HttpResponse::Created().json(CopyBegun { task }))
 }
 
 fn task_id(text: &str) -> Result<TaskId, Refusal> {

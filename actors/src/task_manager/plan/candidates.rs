@@ -199,6 +199,11 @@ impl Candidates {
         }
     }
 
+    /// Whether hosts that count hold as many copies of a file as there should be.
+    pub fn is_placed(&self, file: FileId) -> bool {
+        self.placed.contains(file.0)
+    }
+
     /// The hosts that hold a file, whether they count or not.
     pub fn holders(&self, file: FileId, book: &TaskBook, hosts: &HostTable) -> Vec<HostAddr> {
         match self.held.contains(file.0) {

@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod by_hand;
 mod candidates;
 mod explain;
 mod explanation;
@@ -17,6 +18,7 @@ mod yard;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use by_hand::{ByHand, ByHandRefused};
 use candidates::{Candidate, Candidates, was_asked};
 pub use explanation::{
     DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,

@@ -323,6 +323,11 @@ impl Pairing {
 }
 
 impl Source {
+    /// A host as a source, whatever it serves already.
+    pub(super) fn of(addr: HostAddr, host: &HostState) -> Self {
+        Source { addr, ours: host.is_ours(), free: 1, useful: true }
+    }
+
     /// Whether copies from here can go there at all.
     pub(super) fn goes_with(&self, destination: &Destination, held_pairs: &HeldPairs) -> bool {
         self.addr != destination.addr

@@ -83,6 +83,31 @@ impl TaskView {
     }
 }
 
+/// The body of `POST /tasks`: a copy that is to be made now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedCopy {
+    /// The file's name, as lists show it.
+    pub name: String,
+    /// Whether `name` is percent-encoded, as lists show names that are not UTF-8.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub percent_encoded: bool,
+    /// Where to.
+    pub destination: HostAddr,
+    /// Where from; any source that can where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<HostAddr>,
+}
+
+/// A copy that was begun on request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct CopyBegun {
+    /// Its task's number, in text.
+    #[serde(with = "id_in_text")]
+    #[schema(value_type = String)]
+    pub task: TaskId,
+}
+
 /// The tasks that a list is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
