@@ -1,5 +1,5 @@
 //! What the others tell: the inputs, the health of hosts and what they hold. Rounds come by
-//! themselves; what is told makes none, except what ends a wait.
+//! themselves: what is told makes none.
 
 use actix::{Context, Handler};
 
@@ -36,7 +36,6 @@ impl Handler<HealthChanged> for Remover {
     type Result = ();
 
     fn handle(&mut self, changed: HealthChanged, _: &mut Context<Self>) {
-        self.take_yard();
         self.desk.health_changed(&changed);
     }
 }
@@ -45,7 +44,6 @@ impl Handler<HostConduct> for Remover {
     type Result = ();
 
     fn handle(&mut self, conduct: HostConduct, _: &mut Context<Self>) {
-        self.take_yard();
         self.desk.set_calls(&conduct);
     }
 }
@@ -54,7 +52,6 @@ impl Handler<HostObserved> for Remover {
     type Result = ();
 
     fn handle(&mut self, seen: HostObserved, ctx: &mut Context<Self>) {
-        self.take_yard();
         self.desk.observe(&seen);
         if !self.seat.piece().open().is_empty() {
             self.soon(ctx);

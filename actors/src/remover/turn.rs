@@ -34,6 +34,9 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many masters are looked at in one request.
 const MASTERS_AT_ONCE: usize = 256;
 
+/// How long after a round that removed something the next one comes at the latest.
+const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
+
 /// How long a host that could not be asked is left alone.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
@@ -189,8 +192,12 @@ impl Remover {
         });
         round.decided = going.chain(staying).collect();
         self.last = Some(round);
-        if self.desk.settings().mode == RemovalMode::On {
+        if self.desk.settings().mode == RemovalMode::On && !events.is_empty() {
             self.commit(events, ctx);
+            // There may be more than one round takes: the next one does not wait its full time.
+            let soon =
+                self.clock.now().after(self.desk.settings().interval.min(WHILE_THERE_IS_MORE));
+            self.next_round = self.next_round.map(|planned| planned.min(soon));
         }
     }
 
