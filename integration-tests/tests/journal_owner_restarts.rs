@@ -8,10 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use actix::Arbiter;
+use actix::{Actor, Arbiter, AsyncContext, Context, Handler};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::{Commit, Epoch, PieceId, RequestId};
-use reelyard_actors::journal::{Apply, CommitAnswer, CommitError, Journal, NoPeers, Order};
+use reelyard_actors::journal::{
+    Apply, CommitAnswer, CommitError, Journal, NoPeers, Order, Piece, Seat,
+};
+use reelyard_actors::remover::RemovalBook;
 use reelyard_actors::supervision::{RestartPolicy, Supervised, Supervision};
 use reelyard_integration_tests::journal_probe::{
     CommitEvents, Look, ProbeActor, Stumble, View, request_of, small_snapshots, transfer,
@@ -211,6 +214,85 @@ fn an_actor_whose_arbiter_is_gone_has_ended() {
         tokio::time::timeout(Duration::from_secs(30), late.stop())
             .await
             .expect("it was never started");
+        journal.stop().await;
+    });
+}
+
+/// An owner of another piece, which does nothing but restart.
+struct Bystander(Seat<RemovalBook>, Journal);
+
+impl Actor for Bystander {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.1.register(RemovalBook::ID, ctx.address().recipient());
+    }
+}
+
+impl Handler<Order> for Bystander {
+    type Result = ();
+
+    fn handle(&mut self, order: Order, _: &mut Context<Self>) {
+        self.0.obey(order);
+    }
+}
+
+impl Handler<Stumble> for Bystander {
+    type Result = ();
+
+    fn handle(&mut self, _: Stumble, _: &mut Context<Self>) {
+        panic!("the bystander was asked to panic");
+    }
+}
+
+#[test]
+fn an_owner_that_is_rebuilt_strands_no_commit_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let settings = small_snapshots(dir.path(), 1);
+        let pieces = [PieceId::Probe, PieceId::Removals];
+        let journal = Journal::open(settings, Arc::new(NoPeers), &pieces).await.unwrap();
+        let own = journal.clone();
+        let probe = Supervised::start(patient(), move || ProbeActor::new(own.clone()));
+        let own = journal.clone();
+        let bystander = Supervised::start(patient(), move || {
+            Bystander(Seat::new(RemovalBook::default(), own.clone()), own.clone())
+        });
+        let epoch = leading(&probe).await.epoch;
+        let (next, done) = (AtomicU64::new(0), AtomicBool::new(false));
+        // Each under an id of its own, and never again: whatever came of it, it is over.
+        let writer = || async {
+            while !done.load(Ordering::Relaxed) {
+                let id = next.fetch_add(1, Ordering::Relaxed);
+                let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
+                let _ = probe.addr().send(message).await;
+            }
+        };
+        let panics = async {
+            for panics in 1..=40 {
+                let until = next.load(Ordering::Relaxed) + 20;
+                eventually_some("commits go on", || async {
+                    (next.load(Ordering::Relaxed) >= until).then_some(())
+                })
+                .await;
+                bystander.addr().do_send(Stumble);
+                eventually_some("the panic is noticed", || async {
+                    (bystander.status().failures == panics).then_some(())
+                })
+                .await;
+            }
+            done.store(true, Ordering::Relaxed);
+        };
+        futures::join!(panics, writer(), writer(), writer(), writer());
+        let view = eventually_some("nothing is in flight", || async {
+            let view = probe.addr().send(Look).await.ok()?;
+            (view.in_flight == 0).then_some(view)
+        })
+        .await;
+        view.books.assert_whole();
+        assert_eq!(view.epoch, epoch, "it led all the time");
+        probe.stop().await;
+        bystander.stop().await;
         journal.stop().await;
     });
 }
