@@ -20,6 +20,7 @@
 //! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
 //! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
+//! | `GET /api/v1/events?kinds=` | [`ChangeEvent`]s as they happen, as server-sent events |
 //! | `GET /api/v1/openapi.json` | all of this as an OpenAPI document, made of these types |
 //!
 //! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
@@ -30,6 +31,7 @@
 //! whole milliseconds or microseconds (their names say which), sizes bytes. A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
 
+mod change;
 mod explain;
 mod file;
 mod host;
@@ -39,6 +41,10 @@ mod removal;
 mod status;
 mod task;
 
+pub use change::{
+    Change, ChangeEvent, ChangeKind, HostEvent, InputChange, LeadershipChange, Missed, NAMES_TOLD,
+    PinChange, PlacementChange, RemovalChange, Reset, TaskChange, TaskStep,
+};
 pub use explain::ExplainView;
 pub use file::{FileState, FileView};
 pub use host::{

@@ -8,8 +8,8 @@ use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
 use super::{
-    explain, files, history, host_changes, hosts, openapi, pins, plan, removals, status, tasks,
-    workers,
+    events, explain, files, history, host_changes, hosts, openapi, pins, plan, removals, status,
+    tasks, workers,
 };
 
 /// Why a call may be refused that hands a request to an actor.
@@ -56,6 +56,9 @@ pub fn all() -> Vec<Call> {
         Call::of::<removals::__path_look_now, _, _>(removals::look_now).refused(COMMITTED),
         Call::of::<history::__path_list, _, _>(history::list),
         Call::of::<plan::__path_show, _, _>(plan::show),
+        Call::of::<events::__path_follow, _, _>(events::follow)
+            .held()
+            .refused(&["too-many-listeners"]),
         Call::of::<status::__path_show, _, _>(status::show),
         Call::of::<openapi::__path_show, _, _>(openapi::show),
         Call::of::<workers::__path_tasks, _, _>(workers::tasks)

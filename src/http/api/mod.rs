@@ -2,6 +2,7 @@
 //! [`reelyard_actors::wire::api`] and [`reelyard_actors::wire::worker`].
 
 mod calls;
+mod events;
 mod explain;
 mod files;
 mod history;
