@@ -1,6 +1,7 @@
 //! The role of a node: builds the actors, wires them, stops them in order.
 
 mod host_yard;
+mod leadership;
 mod live;
 mod reload;
 mod roll;

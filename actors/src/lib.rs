@@ -14,6 +14,7 @@ pub mod back_off;
 pub mod bandwidth;
 pub mod catalog;
 pub mod cfw_worker;
+pub mod change_feed;
 pub mod clock;
 pub mod downloader;
 pub mod durations;

@@ -6,6 +6,7 @@ pub mod binary;
 pub mod catalog_input;
 pub mod catalog_probe;
 pub mod catalog_yard;
+pub mod event_reader;
 pub mod exposition;
 pub mod external_program;
 pub mod journal_power;

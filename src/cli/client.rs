@@ -10,6 +10,7 @@ use reqwest::{Method, RequestBuilder, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::event_stream::{Event, EventStream};
 use super::failure::Failure;
 
 /// Which node is asked, and how its answer is printed.
@@ -65,6 +66,12 @@ const PAGE: u64 = 1000;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long nothing may be heard of a stream: it says every 15 s that it is still there.
+const SILENCE: Duration = Duration::from_secs(45);
+
+/// A stream has no end.
+const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// A client of one node.
 pub struct Client {
@@ -233,6 +240,48 @@ impl Client {
                 return Ok(list);
             }
         }
+    }
+
+    /// `GET /api/v1/events`: hands each event to `each`, and none once when the node has answered. Ends
+    /// only by a failure. `last` is where it begins, if that is not now, and how far it came.
+    pub fn follow(
+        &self,
+        query: &[(&str, &str)],
+        last: &mut String,
+        mut each: impl FnMut(Option<Event>) -> Result<(), Failure>,
+    ) -> Result<std::convert::Infallible, Failure> {
+        let mut url = self.url_of(&["events"]);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let mut request = self.http.get(url).timeout(FOR_EVER);
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, token.bearer());
+        }
+        if !last.is_empty() {
+            request = request.header("Last-Event-ID", last.as_str());
+        }
+        self.runtime.block_on(async {
+            let sent = tokio::time::timeout(TIMEOUT, request.send()).await;
+            let sent = sent.map_err(|_| self.failed("it does not answer".to_owned()))?;
+            let mut response = sent.map_err(|error| self.unreachable(&error))?;
+            if !response.status().is_success() {
+                let status = response.status();
+                let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+                return Err(self.problem(status, &body));
+            }
+            each(None)?;
+            let mut stream = EventStream::after(last.clone());
+            loop {
+                let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
+                let chunk = chunk.map_err(|_| self.failed("nothing is heard of it".to_owned()))?;
+                let chunk = chunk.map_err(|error| self.unreachable(&error))?;
+                let chunk = chunk.ok_or_else(|| self.failed("it has ended".to_owned()))?;
+                let events = stream.feed(&chunk).map_err(|bad| self.failed(bad.to_string()))?;
+                events.into_iter().try_for_each(|event| each(Some(event)))?;
+                *last = stream.last_id().to_owned();
+            }
+        })
     }
 
     fn call(

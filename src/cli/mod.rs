@@ -3,6 +3,8 @@
 mod client;
 mod config;
 mod demo;
+mod event_stream;
+mod events;
 mod explain;
 mod failure;
 mod files;
@@ -71,6 +73,8 @@ enum Command {
     Hosts(hosts::HostsArgs),
     /// List the files, best first, where they are, and which inputs cannot be read
     Files(files::FilesArgs),
+    /// Follow every change as it happens
+    Events(events::EventsArgs),
     /// Print what the API is, as an OpenAPI document
     Openapi,
     /// Check, back up and restore what a node has stored
@@ -109,6 +113,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),
         Command::Files(args) => files::run(args, out),
+        Command::Events(args) => events::run(args, out),
         Command::Openapi => openapi::run(out),
         Command::Config(args) => config::run(args, out),
     }?;

@@ -2,6 +2,7 @@
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
+use reelyard_actors::change_feed::TooManyListeners;
 use reelyard_actors::journal::CommitError;
 use reelyard_actors::supervision::AskError;
 use reelyard_actors::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
@@ -12,6 +13,9 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 
 /// When to ask again where somebody has to make room first.
 const DISK_FULL_RETRY_SECONDS: u64 = 10;
+
+/// When to ask again where others have to leave first.
+const LISTEN_RETRY_SECONDS: u64 = 10;
 
 /// A kind of problem: what stays the same however often it is met.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +124,12 @@ pub const KINDS: &[Kind] = &[
         "busy",
         "Too much waits; ask again after Retry-After",
         "too many requests are waiting, retry in 1 s",
+    ),
+    Kind::new(
+        503,
+        "too-many-listeners",
+        "As many follow the events as may; ask again after Retry-After",
+        "64 listen to the changes already, and no more may",
     ),
     Kind::new(
         504,
@@ -260,6 +270,19 @@ impl From<HostRefused> for Refusal {
             HostRefused::NoSuchHost(_) => Refusal::not_found(detail),
             HostRefused::Configured(_) => Refusal::new(StatusCode::CONFLICT, "configured", detail),
             HostRefused::Commit(error) => error.into(),
+        }
+    }
+}
+
+impl From<TooManyListeners> for Refusal {
+    fn from(refused: TooManyListeners) -> Self {
+        Refusal {
+            retry_after_seconds: Some(LISTEN_RETRY_SECONDS),
+            ..Refusal::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too-many-listeners",
+                refused.to_string(),
+            )
         }
     }
 }

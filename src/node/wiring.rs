@@ -23,6 +23,7 @@ use arc_swap::ArcSwap;
 use reelyard_actors::catalog::view::CatalogView;
 use reelyard_actors::catalog::{self, Catalog};
 use reelyard_actors::cfw_worker::{self, CfwWorker, HostView, HostViewHandle};
+use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::heartbeat::{self, AddHost, HeartbeatSupervisor, HeartbeatViewHandle};
 use reelyard_actors::host::{HostAddr, HostRole};
@@ -36,7 +37,7 @@ use tokio::task::JoinHandle;
 
 use super::host_yard::{Host, HostYard};
 use super::live::Live;
-use super::settings;
+use super::{leadership, settings};
 
 /// The actors of a node.
 pub struct Wiring {
@@ -58,6 +59,8 @@ pub struct Wiring {
     pub heartbeat_view: HeartbeatViewHandle,
     /// Calls the hosts, one actor each.
     pub hosts: HostYard,
+    /// What changes.
+    pub changes: ChangeFeed,
     pub(super) parts: Parts,
     /// Follows the hosts on record.
     following: Mutex<Option<JoinHandle<()>>>,
@@ -89,6 +92,7 @@ pub(super) struct Parts {
     names: NameTable,
     clock: Clock,
     badge: ManagerBadge,
+    changes: ChangeFeed,
     others: Others,
 }
 
@@ -98,7 +102,10 @@ impl Wiring {
     pub fn start(live: &Live, journal: &Journal, names: &NameTable, clock: &Clock) -> Arc<Self> {
         let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
         let badge = ManagerBadge::of_node(live.now().config.node_id.get());
-        let parts = Parts { live, names, clock, badge, others: Others::default() };
+        let changes = ChangeFeed::new(&clock);
+        actix_rt::spawn(leadership::tell(journal.clone(), changes.clone(), clock.clone()));
+        let others = Others::default();
+        let parts = Parts { live, names, clock, badge, changes: changes.clone(), others };
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let hosts = HostYard::default();
@@ -117,6 +124,7 @@ impl Wiring {
             heartbeat,
             heartbeat_view,
             hosts,
+            changes,
             parts,
             following: Mutex::default(),
         });
@@ -232,13 +240,14 @@ impl Parts {
     fn start_catalog(&self) -> (Supervised<Catalog>, Arc<ArcSwap<CatalogView>>) {
         let view = Arc::<ArcSwap<CatalogView>>::default();
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
-        let shown = view.clone();
+        let (shown, changes) = (view.clone(), self.changes.clone());
         let actor =
             Supervised::start(self.supervision("catalog", Wiring::join_catalog), move || {
                 let nobody = catalog::Subscribers::default();
                 let settings = settings::catalog(&live.now().config);
                 Catalog::new(settings, names.clone(), clock.clone(), nobody)
                     .publishing_to(shown.clone())
+                    .telling_on(changes.clone())
             });
         (actor, view)
     }
@@ -246,11 +255,13 @@ impl Parts {
     fn start_heartbeat(&self) -> (Supervised<HeartbeatSupervisor>, HeartbeatViewHandle) {
         let view = HeartbeatViewHandle::default();
         let (live, clock) = (self.live.clone(), self.clock.clone());
-        let shown = view.clone();
+        let (shown, changes) = (view.clone(), self.changes.clone());
         let supervision = self.supervision("heartbeat", Wiring::join_heartbeat);
         let actor = Supervised::start(supervision, move || {
             let settings = settings::heartbeat(&live.now().config);
-            HeartbeatSupervisor::new(settings, clock.clone()).publishing_to(shown.clone())
+            HeartbeatSupervisor::new(settings, clock.clone())
+                .publishing_to(shown.clone())
+                .telling_on(changes.clone())
         });
         (actor, view)
     }
@@ -294,13 +305,14 @@ impl Parts {
             delete: hosts.routes(),
             tasks: tasks.clone(),
         };
-        let shown = board.clone();
+        let (shown, changes) = (board.clone(), self.changes.clone());
         let supervision = self.supervision("remover", Wiring::join_remover);
         Supervised::start(supervision, move || {
             let settings = settings::remover(&live.now().config);
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             Remover::new(settings, names, clock, journal, collaborators, shown.clone())
+                .telling_on(changes.clone())
         })
     }
 
@@ -321,6 +333,7 @@ impl Parts {
             removals: removals.clone(),
         };
         let (shown, badge) = (view.clone(), self.badge.clone());
+        let changes = self.changes.clone();
         // Who tells it of hosts is told of it once it knows them: see `roll`.
         let supervision = self.supervision("task_manager", Wiring::join_catalog);
         let actor = Supervised::start(supervision, move || {
@@ -331,6 +344,7 @@ impl Parts {
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
                 .speaking_as(badge.clone())
+                .telling_on(changes.clone())
         });
         (actor, view)
     }

@@ -5,6 +5,7 @@
 
 mod address_lists;
 mod change_settings;
+mod changes;
 pub mod event_log;
 pub mod event_row;
 mod followed_day;
@@ -44,6 +45,7 @@ pub use self::settings::{CatalogSettings, EventLogSettings, WatchMode};
 use self::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 use self::view::{CatalogView, NoticedBy};
 use self::watch::Stir;
+use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::names::{FileId, NameTable};
 
@@ -80,6 +82,7 @@ pub struct Catalog {
     /// The view as last published.
     view: CatalogView,
     published: Arc<ArcSwap<CatalogView>>,
+    changes: Option<ChangeFeed>,
 }
 
 impl Catalog {
@@ -113,6 +116,7 @@ impl Catalog {
             names,
             clock,
             subscribers,
+            changes: None,
         }
     }
 
@@ -246,6 +250,7 @@ impl Catalog {
         self.view.grade_info = look.grade_info;
         self.view.hitcount_history = look.hitcount_history;
         self.view.ungraded_history_rows = look.ungraded_history_rows;
+        let news = look.changed.as_deref().map(|ranking| changes::of_ranking(ranking, bad_rows));
         if let Some(ranking) = look.changed {
             info!(graded = ranking.len(), bad_rows, "the ranking was read");
             for subscriber in &self.subscribers.ranking {
@@ -254,6 +259,7 @@ impl Catalog {
             self.view.ranking = Some(ranking);
         }
         self.publish();
+        self.tell(news);
     }
 
     /// A file that is being written is looked at again once it may have settled, which is usually
@@ -277,6 +283,7 @@ impl Catalog {
     fn take_masters(&mut self, look: SourceDirsLook, _: &mut Context<Self>) {
         self.overflows[1] = look.overflows;
         self.view.source_dirs = look.view;
+        let news = look.changed.as_deref().map(changes::of_masters);
         if let Some(masters) = look.changed {
             info!(masters = masters.files.len(), "the source directories were listed");
             for subscriber in &self.subscribers.masters {
@@ -285,11 +292,13 @@ impl Catalog {
             self.view.masters = Some(masters);
         }
         self.publish();
+        self.tell(news);
     }
 
     fn take_log(&mut self, look: EventLogLook, _: &mut Context<Self>) {
         self.overflows[2] = look.overflows;
         self.view.event_log = Some(look.view);
+        let news = look.changed.as_deref().map(changes::of_rising);
         if let Some(rising) = look.changed {
             for subscriber in &self.subscribers.rising {
                 subscriber.do_send(RisingChanged(Arc::clone(&rising)));
@@ -297,6 +306,7 @@ impl Catalog {
             self.view.rising = rising;
         }
         self.publish();
+        self.tell(news);
     }
 
     /// Shows how the inputs stand, and says in the log what went wrong or is well again.
@@ -330,6 +340,7 @@ impl Catalog {
             info!(problem, "an input can be used again");
         }
         self.published.store(Arc::new(self.view.clone()));
+        self.tell_of_problems(&before);
     }
 
     /// A file stops being hot when its hits leave the window, even if the log is silent.

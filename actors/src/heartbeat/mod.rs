@@ -18,8 +18,10 @@ use tracing::{info, warn};
 pub use messages::*;
 
 use crate::cfw_worker::{AskFailure, Probe};
+use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
+use crate::wire::api::{Change, HostEvent};
 use health::{HostHealth, Rhythm, Thresholds};
 
 /// How the HeartbeatSupervisor works.
@@ -66,6 +68,7 @@ pub struct HeartbeatSupervisor {
     probes: u64,
     misses: u64,
     timer: Option<SpawnHandle>,
+    changes: Option<ChangeFeed>,
 }
 
 impl Watched {
@@ -98,7 +101,14 @@ impl HeartbeatSupervisor {
             probes: 0,
             misses: 0,
             timer: None,
+            changes: None,
         }
+    }
+
+    /// Tells of changes on `feed` from now on.
+    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+        self.changes = Some(feed);
+        self
     }
 
     /// Publishes to `view` from now on: whoever starts a HeartbeatSupervisor anew after a panic hands it
@@ -159,7 +169,9 @@ impl HeartbeatSupervisor {
         let at = self.clock.now();
         let change = watched.health.observe(self.settings.thresholds, at, outcome);
         watched.show(host);
-        if let Some((from, to)) = change {
+        self.publish();
+        let watched = self.hosts.get(&host);
+        if let Some(((from, to), watched)) = change.zip(watched) {
             if to == Health::Up {
                 info!(%host, ?from, "host is up");
             } else {
@@ -167,13 +179,16 @@ impl HeartbeatSupervisor {
             }
             self.tell(&HealthChanged { host, from, to, at });
         }
-        self.publish();
     }
 
     fn tell(&mut self, changed: &HealthChanged) {
         self.subscribers.retain(|subscriber| subscriber.connected());
         for subscriber in &self.subscribers {
             subscriber.do_send(changed.clone());
+        }
+        if let Some(feed) = &self.changes {
+            let HealthChanged { host, from, to, at } = *changed;
+            feed.publish(at, Change::Host(HostEvent::Health { host, from, to }));
         }
     }
 
@@ -285,10 +300,10 @@ impl Handler<SetMaintenance> for HeartbeatSupervisor {
         watched.next_probe = at;
         let from = std::mem::take(&mut watched.health).health();
         watched.show(host);
+        self.publish();
         if from != Health::Unknown {
             self.tell(&HealthChanged { host, from, to: Health::Unknown, at });
         }
-        self.publish();
         self.probe_what_is_due(ctx);
     }
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 mod apply;
+mod changes;
 mod desk;
 mod duplicates;
 mod event;
@@ -42,6 +43,7 @@ pub use views::*;
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
+use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
 use crate::journal::{Journal, Piece, Seat};
@@ -84,6 +86,7 @@ pub struct Remover {
     /// Hosts that are being asked what they hold, or could not be and when that makes sense again.
     refreshing: HashMap<HostAddr, Option<Millis>>,
     last: Option<RemovalRound>,
+    changes: Option<ChangeFeed>,
 }
 
 impl Remover {
@@ -109,7 +112,14 @@ impl Remover {
             confirming: false,
             refreshing: HashMap::new(),
             last: None,
+            changes: None,
         }
+    }
+
+    /// Tells of changes on `feed` from now on.
+    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+        self.changes = Some(feed);
+        self
     }
 
     /// The pure part, with where things stand for it.

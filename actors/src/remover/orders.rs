@@ -11,12 +11,14 @@ impl Handler<Order> for Remover {
     type Result = ();
 
     fn handle(&mut self, order: Order, ctx: &mut Context<Self>) {
+        let mut news = Vec::new();
         match self.seat.obey(order) {
             Occasion::Applied(events) => {
                 for event in &events {
                     self.applied(event, ctx);
                 }
                 self.soon(ctx);
+                news = events;
             }
             Occasion::Installed | Occasion::Nothing => {}
             Occasion::LeaderStarted(_) => {
@@ -33,6 +35,8 @@ impl Handler<Order> for Remover {
             }
         }
         self.show();
+        // Whoever is told can see it.
+        self.tell_of_changes(&news);
     }
 }
 

@@ -11,6 +11,7 @@ mod apply;
 mod back_off;
 mod by_hand;
 mod change;
+mod changes;
 mod copy_history;
 mod decide;
 mod dispatcher;
@@ -69,6 +70,7 @@ pub use views::*;
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
+use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::journal::{Journal, Piece, Seat};
 use crate::manager::ManagerBadge;
@@ -107,6 +109,7 @@ pub struct TaskManager {
     incarnation: u64,
     /// Whether the piece is the present one, not one of the past on its way there.
     is_present: bool,
+    changes: Option<ChangeFeed>,
 }
 
 impl TaskManager {
@@ -128,6 +131,7 @@ impl TaskManager {
             collaborators,
             wake: None,
             badge: None,
+            changes: None,
             incarnation: board.roll().new_incarnation(),
             is_present: false,
             board,
@@ -137,6 +141,12 @@ impl TaskManager {
     /// Fills in `badge` once the id of the cluster is known.
     pub fn speaking_as(mut self, badge: ManagerBadge) -> Self {
         self.badge = Some(badge);
+        self
+    }
+
+    /// Tells of changes on `feed` from now on.
+    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+        self.changes = Some(feed);
         self
     }
 

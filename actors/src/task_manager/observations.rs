@@ -7,6 +7,7 @@ use super::strangers::{Stranger, Us};
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
 use crate::cfw_worker::{HostConduct, HostObserved};
 use crate::heartbeat::HealthChanged;
+use crate::wire::api::Change;
 
 impl Handler<RankingChanged> for TaskManager {
     type Result = ();
@@ -49,6 +50,9 @@ impl TaskManager {
     /// Tells the operator of signs that somebody else manages this yard too, each once.
     pub(super) fn tell_of_strangers(&mut self) {
         for stranger in self.dispatcher.strangers_to_log(self.clock.now()) {
+            if let Some(feed) = &self.changes {
+                feed.publish(stranger.last, Change::Stranger(stranger.clone()));
+            }
             let Stranger { host, sign, sure, what, times, .. } = stranger;
             let host = host.map(|host| host.to_string());
             tracing::warn!(host, ?sign, sure, times, what, "somebody else manages this yard too");

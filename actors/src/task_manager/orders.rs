@@ -25,6 +25,8 @@ impl Handler<Order> for TaskManager {
                     self.show();
                     self.soon(ctx);
                 }
+                // Whoever is told can see it.
+                self.tell_of_changes(&events);
             }
             Occasion::Installed => {
                 self.dispatcher.installed(self.seat.piece());

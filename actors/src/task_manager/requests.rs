@@ -13,6 +13,7 @@ use super::{
 };
 use crate::catalog::LookUpMasters;
 use crate::journal::{Asked, CommitError, Seat, Settlement};
+use crate::wire::api::HostEvent;
 use crate::wire::worker::{ReportsTaken, TaskId};
 
 /// Who changes tasks over cfm's wire: it does not say who calls (spec D37).
@@ -123,7 +124,9 @@ impl Handler<ResetHost> for TaskManager {
         let back_offs: Vec<Blamed> = held.filter(|held| held.involves(host)).cloned().collect();
         let count = back_offs.len();
         tracing::info!(%host, asked_by, back_offs = count, "a host is trusted again on request");
+        let reset = HostEvent::Reset { host, asked_by: asked_by.clone(), back_offs: count as u64 };
         if back_offs.is_empty() {
+            self.tell_of_host(reset);
             return Box::pin(ready(Ok(0)));
         }
         // Few enough for one entry: two of the host, and one pair for each other host.
@@ -133,6 +136,7 @@ impl Handler<ResetHost> for TaskManager {
         let answering = wrap_future::<_, Self>(committing).map(
             move |settlement, manager, ctx: &mut Context<Self>| {
                 manager.settled(settlement, ctx)?;
+                manager.tell_of_host(reset);
                 Ok(count)
             },
         );

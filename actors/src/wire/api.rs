@@ -23,6 +23,7 @@
 //! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
 //! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
+//! | `GET /api/v1/events?kinds=` | [`ChangeEvent`]s as they happen, as server-sent events |
 //! | `GET /api/v1/openapi.json` | all of this as an OpenAPI document, made of these types |
 //!
 //! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
@@ -33,6 +34,7 @@
 //! whole milliseconds or microseconds (their names say which), sizes bytes. A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
 
+mod change;
 mod config;
 mod explain;
 mod file;
@@ -43,6 +45,10 @@ mod removal;
 mod status;
 mod task;
 
+pub use change::{
+    Change, ChangeEvent, ChangeKind, HostEvent, InputChange, LeadershipChange, Missed, NAMES_TOLD,
+    PinChange, PlacementChange, RemovalChange, Reset, TaskChange, TaskStep,
+};
 pub use config::{ReloadView, SettingChange};
 pub use explain::ExplainView;
 pub use file::{FileState, FileView};

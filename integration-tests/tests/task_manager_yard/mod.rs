@@ -18,6 +18,7 @@ use reelyard_actors::catalog::{
 use reelyard_actors::cfw_worker::{
     AskFailure, CopyArrived, DiskFigures, HostObserved, Inventory, Refresh,
 };
+use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::heartbeat::{Health, HealthChanged};
@@ -155,6 +156,7 @@ pub struct Yard {
     pub manager: Addr<TaskManager>,
     pub board: TaskBoard,
     pub world: Shared,
+    pub changes: ChangeFeed,
 }
 
 /// What a yard consists of.
@@ -192,6 +194,12 @@ impl Plot {
 
     /// Opens the yard on a journal, whether its node leads or not.
     pub fn open_on(&self, journal: Journal, start: i64) -> Yard {
+        let changes = ChangeFeed::new(&Clock::manual(Millis(start)));
+        self.open_on_telling(journal, start, changes)
+    }
+
+    /// Opens the yard on a journal, and tells of changes on this feed.
+    pub fn open_on_telling(&self, journal: Journal, start: i64, changes: ChangeFeed) -> Yard {
         let clock = Clock::manual(Millis(start));
         let world = Shared::default();
         let told = Arc::new(Mutex::new(None));
@@ -237,9 +245,9 @@ impl Plot {
             Some(badge) => manager.speaking_as(badge.clone()),
             None => manager,
         };
-        let manager = manager.start();
+        let manager = manager.telling_on(changes.clone()).start();
         *told.lock().unwrap() = Some(manager.clone().recipient());
-        Yard { names, clock, journal, manager, board, world }
+        Yard { names, clock, journal, manager, board, world, changes }
     }
 
     /// Opens the yard and has every host seen and up.

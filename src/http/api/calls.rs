@@ -8,8 +8,8 @@ use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
 use super::{
-    config, explain, files, history, host_changes, hosts, openapi, pins, plan, removals, status,
-    tasks, workers,
+    config, events, explain, files, history, host_changes, hosts, openapi, pins, plan, removals,
+    status, tasks, workers,
 };
 
 /// Why a call may be refused that hands a request to an actor.
@@ -64,6 +64,9 @@ pub fn all() -> Vec<Call> {
         Call::of::<history::__path_list, _, _>(history::list),
         Call::of::<plan::__path_show, _, _>(plan::show),
         Call::of::<config::__path_reload, _, _>(config::reload).refused(&["bad-configuration"]),
+        Call::of::<events::__path_follow, _, _>(events::follow)
+            .held()
+            .refused(&["too-many-listeners"]),
         Call::of::<status::__path_show, _, _>(status::show),
         Call::of::<openapi::__path_show, _, _>(openapi::show),
         Call::of::<workers::__path_tasks, _, _>(workers::tasks)

@@ -3,6 +3,7 @@
 
 mod calls;
 mod config;
+mod events;
 mod explain;
 mod files;
 mod history;

@@ -45,6 +45,9 @@ pub async fn node(
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;
+        let feed = &state.actors.changes;
+        sheet.counter("changes_published", "Changes told to listeners", feed.published())?;
+        sheet.gauge("change_listeners", "Who follows the events", feed.listeners())?;
         requests.write(sheet)
     });
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());

@@ -1,0 +1,45 @@
+//! What changed of the inputs, as the feed of changes tells it.
+
+use super::Catalog;
+use super::masters::Masters;
+use super::ranking::Ranking;
+use super::rising::RisingHits;
+use crate::change_feed::ChangeFeed;
+use crate::wire::api::{Change, InputChange};
+
+impl Catalog {
+    /// Tells of changes on `feed` from now on.
+    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+        self.changes = Some(feed);
+        self
+    }
+
+    /// Tells of what changed, if anything did.
+    pub(super) fn tell(&self, changes: impl IntoIterator<Item = InputChange>) {
+        let Some(feed) = &self.changes else { return };
+        for change in changes {
+            feed.publish(self.clock.now(), Change::Input(change));
+        }
+    }
+
+    /// Tells which problems are new, and which of those before are over.
+    pub(super) fn tell_of_problems(&self, before: &[String]) {
+        let now = &self.view.problems;
+        let new = now.iter().filter(|problem| !before.contains(problem));
+        self.tell(new.map(|problem| InputChange::Unusable { problem: problem.clone() }));
+        let over = before.iter().filter(|problem| !now.contains(problem));
+        self.tell(over.map(|problem| InputChange::Usable { problem: problem.clone() }));
+    }
+}
+
+pub(super) fn of_ranking(ranking: &Ranking, bad_rows: u64) -> InputChange {
+    InputChange::Ranking { files: ranking.len() as u64, bad_rows }
+}
+
+pub(super) fn of_masters(masters: &Masters) -> InputChange {
+    InputChange::Masters { files: masters.files.len() }
+}
+
+pub(super) fn of_rising(rising: &RisingHits) -> InputChange {
+    InputChange::Hot { files: rising.hot().len() as u64 }
+}

@@ -1,0 +1,424 @@
+//! What changes, for whoever wants to follow it: a ring of the last changes, in memory.
+//!
+//! Whoever publishes never waits and knows of nobody who listens. A listener has no buffer of its
+//! own: it reads from the ring at its own pace, and one that falls behind it is told that it has
+//! missed something. So the memory is bounded, whoever listens, and a listener that comes back can
+//! go on where it was, for as long as the ring reaches.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::clock::{Clock, Millis};
+use crate::event::PieceId;
+use crate::wire::api::{Change, ChangeEvent, Missed, Reset};
+
+/// How many changes are kept.
+const KEPT: usize = 4096;
+
+/// How many may listen at a time.
+const MOST_LISTENERS: usize = 64;
+
+/// Names one change of one process: `<start>-<number>`. Those of one process grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChangeId {
+    /// When the process began to publish, in Unix milliseconds.
+    pub start: i64,
+    /// Counts from 1.
+    pub number: u64,
+}
+
+impl fmt::Display for ChangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.start, self.number)
+    }
+}
+
+/// A text that names no change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it names no change: <start>-<number> is wanted")]
+pub struct BadChangeId;
+
+impl FromStr for ChangeId {
+    type Err = BadChangeId;
+
+    fn from_str(text: &str) -> Result<Self, BadChangeId> {
+        let (start, number) = text.split_once('-').ok_or(BadChangeId)?;
+        Ok(ChangeId {
+            start: start.parse().map_err(|_| BadChangeId)?,
+            number: number.parse().map_err(|_| BadChangeId)?,
+        })
+    }
+}
+
+/// Too many listen already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} listen to the changes already, and no more may")]
+pub struct TooManyListeners(pub usize);
+
+/// Where changes are published and followed. Cheap to clone; clones share it.
+#[derive(Clone)]
+pub struct ChangeFeed(Arc<Shared>);
+
+struct Shared {
+    start: i64,
+    kept: usize,
+    most_listeners: usize,
+    ring: Mutex<Ring>,
+    /// The number of the newest change.
+    newest: watch::Sender<u64>,
+    listeners: AtomicUsize,
+    /// Up to which entry of the journal was told, for each piece.
+    told_to: Mutex<BTreeMap<PieceId, u64>>,
+}
+
+#[derive(Default)]
+struct Ring {
+    changes: VecDeque<Arc<ChangeEvent>>,
+    /// The number of the newest.
+    newest: u64,
+}
+
+impl Ring {
+    /// The number of the oldest change that is kept, or of the next one when none is.
+    fn oldest(&self) -> u64 {
+        self.newest + 1 - self.changes.len() as u64
+    }
+}
+
+/// Where a listener begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// With what comes next.
+    Now,
+    /// With what came after this change.
+    After(ChangeId),
+    /// After something that this process does not know: it is told that it has missed something.
+    Lost,
+}
+
+impl ChangeFeed {
+    /// A feed of a process that begins to publish now.
+    pub fn new(clock: &Clock) -> Self {
+        ChangeFeed::of_size(clock, KEPT, MOST_LISTENERS)
+    }
+
+    /// A feed that keeps so many changes and takes so many listeners.
+    pub fn of_size(clock: &Clock, kept: usize, most_listeners: usize) -> Self {
+        ChangeFeed(Arc::new(Shared {
+            start: clock.now().0,
+            kept: kept.max(1),
+            most_listeners,
+            ring: Mutex::default(),
+            newest: watch::Sender::new(0),
+            listeners: AtomicUsize::new(0),
+            told_to: Mutex::default(),
+        }))
+    }
+
+    /// Publishes what came of an entry of the journal for a piece. Its owner applies entries again
+    /// that it had applied before, from the log or after it was restarted: those, and what happened
+    /// before this process, are no news.
+    pub fn publish_applied(
+        &self,
+        piece: PieceId,
+        entry: u64,
+        changes: impl IntoIterator<Item = (Millis, Change)>,
+    ) {
+        let mut told_to = self.0.told_to.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = told_to.entry(piece).or_default();
+        if std::mem::replace(told, entry.max(*told)) >= entry {
+            return;
+        }
+        drop(told_to);
+        for (time, change) in changes.into_iter().filter(|(time, _)| time.0 >= self.0.start) {
+            self.publish(time, change);
+        }
+    }
+
+    /// Publishes a change of `time`. Never waits.
+    pub fn publish(&self, time: Millis, change: Change) {
+        let event = Arc::new(ChangeEvent { time, change });
+        let mut ring = self.0.lock();
+        // Dropped unlocked, below.
+        let oldest = (ring.changes.len() >= self.0.kept).then(|| ring.changes.pop_front());
+        ring.changes.push_back(event);
+        ring.newest += 1;
+        let newest = ring.newest;
+        drop(ring);
+        drop(oldest);
+        self.0.newest.send_if_modified(|seen| {
+            // Two that publish at once may come here in either order.
+            let is_newer = *seen < newest;
+            *seen = newest.max(*seen);
+            is_newer
+        });
+    }
+
+    /// How many listen.
+    pub fn listeners(&self) -> usize {
+        self.0.listeners.load(Ordering::Relaxed)
+    }
+
+    /// How many changes were published.
+    pub fn published(&self) -> u64 {
+        self.0.lock().newest
+    }
+
+    /// Begins to listen.
+    pub fn listen(&self, begin: Begin) -> Result<Listener, TooManyListeners> {
+        let most = self.0.most_listeners;
+        let taken = self.0.listeners.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
+            (count < most).then_some(count + 1)
+        });
+        taken.map_err(|_| TooManyListeners(most))?;
+        let newest = self.0.newest.subscribe();
+        let next = self.0.lock().newest + 1;
+        let (next, missed) = match begin {
+            Begin::Now => (next, None),
+            Begin::After(id) if id.start == self.0.start && id.number < next => {
+                (id.number + 1, None)
+            }
+            Begin::After(_) | Begin::Lost => (next, Some(Missed::OtherProcess)),
+        };
+        let begun = matches!(begin, Begin::Now);
+        Ok(Listener { shared: Arc::clone(&self.0), newest, next, missed, has_read: begun })
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        // Nothing that panics happens under the lock.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn id(&self, number: u64) -> ChangeId {
+        ChangeId { start: self.start, number }
+    }
+}
+
+/// A change as a listener hears of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// Whoever listens again after it misses nothing.
+    pub id: ChangeId,
+    /// The change.
+    pub event: Arc<ChangeEvent>,
+}
+
+/// Somebody who listens, until it is dropped.
+pub struct Listener {
+    shared: Arc<Shared>,
+    newest: watch::Receiver<u64>,
+    /// The number of the change to hear next.
+    next: u64,
+    /// What is still to be told of what was missed.
+    missed: Option<Missed>,
+    /// Whether it was within the ring once: what it misses from then on it was too slow for.
+    has_read: bool,
+}
+
+impl Listener {
+    /// What comes next, at least one change and at most so many, as soon as there is any.
+    pub async fn next(&mut self, clock: &Clock, most: usize) -> Vec<Heard> {
+        loop {
+            // Before the ring is looked at, so that nothing that comes meanwhile is slept through.
+            self.newest.mark_unchanged();
+            let heard = self.read(clock, most.max(1));
+            if !heard.is_empty() {
+                return heard;
+            }
+            // The sender lives as long as this.
+            let _ = self.newest.changed().await;
+        }
+    }
+
+    /// Up to where everything was heard.
+    pub fn heard_to(&self) -> ChangeId {
+        self.shared.id(self.next - 1)
+    }
+
+    fn read(&mut self, clock: &Clock, most: usize) -> Vec<Heard> {
+        let ring = self.shared.lock();
+        if self.next < ring.oldest() {
+            let why = if self.has_read { Missed::TooSlow } else { Missed::TooOld };
+            self.missed.get_or_insert(why);
+            self.next = ring.newest + 1;
+        }
+        self.has_read = true;
+        if let Some(why) = self.missed.take() {
+            drop(ring);
+            let event = ChangeEvent { time: clock.now(), change: Change::Reset(Reset { why }) };
+            return vec![Heard { id: self.heard_to(), event: Arc::new(event) }];
+        }
+        let skipped = usize::try_from(self.next - ring.oldest()).unwrap_or(usize::MAX);
+        let changes = ring.changes.iter().skip(skipped).take(most);
+        let heard: Vec<Heard> = changes
+            .zip(self.next..)
+            .map(|(event, number)| Heard { id: self.shared.id(number), event: Arc::clone(event) })
+            .collect();
+        drop(ring);
+        self.next += heard.len() as u64;
+        heard
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.shared.listeners.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::api::{InputChange, LeadershipChange};
+
+    const START: i64 = 1000;
+
+    fn feed(kept: usize) -> (ChangeFeed, Clock) {
+        let clock = Clock::manual(Millis(START));
+        (ChangeFeed::of_size(&clock, kept, 2), clock)
+    }
+
+    fn publish(feed: &ChangeFeed, numbers: std::ops::RangeInclusive<u64>) {
+        for files in numbers {
+            feed.publish(Millis(START), Change::Input(InputChange::Masters { files }));
+        }
+    }
+
+    fn id(number: u64) -> ChangeId {
+        ChangeId { start: START, number }
+    }
+
+    /// What is there to hear now, in numbers; a reset as its reason.
+    fn heard(listener: &mut Listener, clock: &Clock) -> Vec<Result<u64, Missed>> {
+        let heard = listener.read(clock, 100);
+        let told = heard.iter().map(|one| match &one.event.change {
+            Change::Input(InputChange::Masters { files }) => {
+                assert_eq!(one.id, id(*files));
+                Ok(*files)
+            }
+            Change::Reset(reset) => Err(reset.why),
+            other => panic!("{other:?}"),
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_is_written() {
+        assert_eq!(id(7).to_string(), "1000-7");
+        assert_eq!("1000-7".parse(), Ok(id(7)));
+        for bad in ["", "7", "1000-", "-7", "x-7", "1000-x", "1000-7-"] {
+            assert_eq!(bad.parse::<ChangeId>(), Err(BadChangeId), "{bad}");
+        }
+    }
+
+    #[test]
+    fn who_listens_hears_what_comes_and_who_comes_back_what_came_meanwhile() {
+        let (feed, clock) = feed(10);
+        publish(&feed, 1..=3);
+        let mut listener = feed.listen(Begin::Now).unwrap();
+        assert_eq!(heard(&mut listener, &clock), []);
+        assert_eq!(listener.heard_to(), id(3));
+        publish(&feed, 4..=5);
+        assert_eq!(heard(&mut listener, &clock), [Ok(4), Ok(5)]);
+        assert_eq!(listener.heard_to(), id(5));
+        drop(listener);
+        publish(&feed, 6..=7);
+        let mut again = feed.listen(Begin::After(id(5))).unwrap();
+        assert_eq!(heard(&mut again, &clock), [Ok(6), Ok(7)]);
+        assert_eq!(heard(&mut again, &clock), []);
+        let mut from_start = feed.listen(Begin::After(id(0))).unwrap();
+        assert_eq!(heard(&mut from_start, &clock).len(), 7);
+    }
+
+    #[test]
+    fn what_was_missed_is_told_once_and_then_what_comes() {
+        let (feed, clock) = feed(3);
+        publish(&feed, 1..=5);
+        let mut of_other = feed.listen(Begin::After(ChangeId { start: 1, number: 4 })).unwrap();
+        assert_eq!(heard(&mut of_other, &clock), [Err(Missed::OtherProcess)]);
+        let mut too_old = feed.listen(Begin::After(id(1))).unwrap();
+        assert_eq!(heard(&mut too_old, &clock), [Err(Missed::TooOld)]);
+        assert_eq!(too_old.heard_to(), id(5));
+        drop(of_other);
+        let mut just = feed.listen(Begin::After(id(2))).unwrap();
+        assert_eq!(heard(&mut just, &clock), [Ok(3), Ok(4), Ok(5)]);
+        publish(&feed, 6..=20);
+        assert_eq!(heard(&mut just, &clock), [Err(Missed::TooSlow)]);
+        publish(&feed, 21..=21);
+        assert_eq!(heard(&mut just, &clock), [Ok(21)]);
+        drop((just, too_old));
+        for unknown in [Begin::Lost, Begin::After(id(22))] {
+            let mut lost = feed.listen(unknown).unwrap();
+            assert_eq!(heard(&mut lost, &clock), [Err(Missed::OtherProcess)], "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_told_once_and_what_was_before_the_process_never() {
+        let (feed, clock) = feed(10);
+        let mut listener = feed.listen(Begin::Now).unwrap();
+        let masters = |time, files| [(Millis(time), Change::Input(InputChange::Masters { files }))];
+        feed.publish_applied(PieceId::Tasks, 5, masters(START - 1, 9));
+        feed.publish_applied(PieceId::Tasks, 6, masters(START, 1));
+        feed.publish_applied(PieceId::Tasks, 6, masters(START, 9));
+        feed.publish_applied(PieceId::Tasks, 5, masters(START, 9));
+        feed.publish_applied(PieceId::Probe, 6, masters(START, 2));
+        assert_eq!(heard(&mut listener, &clock), [Ok(1), Ok(2)]);
+    }
+
+    #[test]
+    fn memory_is_bounded_whoever_listens() {
+        let (feed, _) = feed(3);
+        let _idle = feed.listen(Begin::Now).unwrap();
+        publish(&feed, 1..=1000);
+        assert_eq!(feed.0.lock().changes.len(), 3);
+        assert_eq!(feed.published(), 1000);
+    }
+
+    #[test]
+    fn only_so_many_may_listen() {
+        let (feed, _) = feed(3);
+        let first = feed.listen(Begin::Now).unwrap();
+        let _second = feed.listen(Begin::Now).unwrap();
+        assert_eq!(feed.listen(Begin::Now).err(), Some(TooManyListeners(2)));
+        drop(first);
+        assert_eq!(feed.listeners(), 1);
+        feed.listen(Begin::Now).unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn nothing_is_slept_through() {
+        const CHANGES: u64 = 20_000;
+        let clock = Clock::manual(Millis(START));
+        let feed = ChangeFeed::of_size(&clock, 100_000, 2);
+        let mut listener = feed.listen(Begin::Now).unwrap();
+        let publishers: Vec<_> = (0..2)
+            .map(|_| {
+                let feed = feed.clone();
+                tokio::task::spawn_blocking(move || {
+                    let change = LeadershipChange { leader: None, epoch: None };
+                    for _ in 0..CHANGES / 2 {
+                        feed.publish(Millis(0), Change::Leadership(change.clone()));
+                    }
+                })
+            })
+            .collect();
+        let mut last = 0;
+        while last < CHANGES {
+            for heard in listener.next(&clock, 7).await {
+                assert_eq!(heard.id, id(last + 1));
+                last += 1;
+            }
+        }
+        for publisher in publishers {
+            publisher.await.unwrap();
+        }
+    }
+}

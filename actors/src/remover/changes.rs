@@ -1,0 +1,39 @@
+//! What an applied event changes, as the feed of changes tells it.
+
+use super::{RemovalBook, RemovalEvent, RemovalOutcome, Remover};
+use crate::journal::{AppliedEvent, Piece};
+use crate::wire::api::{Change, PinChange, RemovalChange};
+
+impl Remover {
+    /// Tells of what the last entry changed.
+    pub(super) fn tell_of_changes(&self, events: &[AppliedEvent<RemovalBook>]) {
+        let Some(feed) = &self.changes else { return };
+        let applied = events.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));
+        let changes = applied.filter_map(|applied| Some((applied.at, change_of(&applied.event)?)));
+        feed.publish_applied(RemovalBook::ID, self.seat.applied(), changes);
+    }
+}
+
+fn change_of(event: &RemovalEvent) -> Option<Change> {
+    let pin = |name: &crate::names::FileName, pinned, asked_by| {
+        Change::Pin(PinChange { file: name.shown(), pinned, asked_by })
+    };
+    Some(match event {
+        RemovalEvent::Intended(intent) => Change::Removal(RemovalChange::Intended {
+            host: intent.host,
+            file: intent.name.shown(),
+            why: intent.reason.words(),
+            reason: intent.reason.clone(),
+            keeper: intent.keeper,
+            asked_by: intent.asked_by.clone(),
+        }),
+        RemovalEvent::Ended { host, name, ending } => Change::Removal(RemovalChange::Ended {
+            host: *host,
+            file: name.shown(),
+            ending: ending.clone(),
+        }),
+        RemovalEvent::Pinned { name, asked_by } => pin(name, true, Some(asked_by.clone())),
+        RemovalEvent::Unpinned { name } => pin(name, false, None),
+        RemovalEvent::Forgot { .. } => return None,
+    })
+}

@@ -1,0 +1,174 @@
+//! What an applied event changes, as the feed of changes tells it.
+
+use super::event::TaskEvent;
+use super::messages::{Task, TaskState};
+use super::state::TaskBook;
+use super::{TaskManager, TaskOutcome};
+use crate::clock::Millis;
+use crate::host::HostAddr;
+use crate::journal::{AppliedEvent, Piece};
+use crate::wire::api::{Change, HostEvent, PlacementChange, TaskChange, TaskStep, TaskView};
+use crate::wire::worker::TaskId;
+
+impl TaskManager {
+    /// Tells of what the last entry changed.
+    pub(super) fn tell_of_changes(&self, events: &[AppliedEvent<TaskBook>]) {
+        let Some(feed) = &self.changes else { return };
+        let applied = events.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
+        let changes = applied.flat_map(|applied| {
+            let changes = changes_of(applied.at, &applied.event, self.seat.piece());
+            changes.into_iter().map(|change| (applied.at, change))
+        });
+        feed.publish_applied(TaskBook::ID, self.seat.applied(), changes);
+    }
+}
+
+impl TaskManager {
+    /// Tells of a host what stands in no event.
+    pub(super) fn tell_of_host(&self, event: HostEvent) {
+        if let Some(feed) = &self.changes {
+            feed.publish(self.clock.now(), Change::Host(event));
+        }
+    }
+}
+
+/// What `event`, applied at `at`, changed. `book` has applied it, and perhaps what came with it.
+fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<Change> {
+    let host_event = |event| vec![Change::Host(event)];
+    match event {
+        TaskEvent::Created(task) => vec![step(TaskStep::Created, &task.clone().into_task(at))],
+        TaskEvent::Began { id } => began(*id, at, book),
+        TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
+            let Some(task) = book.task(*id) else { return Vec::new() };
+            let placed = placed(task.destination, std::slice::from_ref(&task.name), &[]);
+            vec![step(TaskStep::Ended, task), placed]
+        }
+        TaskEvent::Ended { id, .. } => {
+            book.task(*id).map(|task| step(TaskStep::Ended, task)).into_iter().collect()
+        }
+        TaskEvent::Placed { host, name } => vec![placed(*host, std::slice::from_ref(name), &[])],
+        TaskEvent::InventoryDiffered { host, added, removed, .. } => {
+            let differs = !added.is_empty() || !removed.is_empty();
+            differs.then(|| placed(*host, added, removed)).into_iter().collect()
+        }
+        TaskEvent::HostsConfigured { hosts } => {
+            host_event(HostEvent::Configured { hosts: hosts.len() as u64 })
+        }
+        TaskEvent::HostModeSet { host, mode, asked_by } => {
+            host_event(HostEvent::Mode { host: *host, mode: *mode, asked_by: asked_by.clone() })
+        }
+        TaskEvent::HostAdded { host, role, asked_by } => {
+            host_event(HostEvent::Added { host: *host, role: *role, asked_by: asked_by.clone() })
+        }
+        TaskEvent::HostRemoved { host, asked_by } => {
+            host_event(HostEvent::Removed { host: *host, asked_by: asked_by.clone() })
+        }
+        TaskEvent::HostLost { host } => host_event(HostEvent::Lost { host: *host }),
+        TaskEvent::HostHeard { host } => host_event(HostEvent::Heard { host: *host }),
+        // That it is silent its health tells; the others change nothing that is shown.
+        TaskEvent::HostSilent { .. }
+        | TaskEvent::Claimed { .. }
+        | TaskEvent::ClusterNamed { .. }
+        | TaskEvent::Forgot { .. }
+        | TaskEvent::HistoryForgotten { .. } => Vec::new(),
+    }
+}
+
+/// A task that has begun, as it was then: it may have ended since.
+fn began(id: TaskId, at: Millis, book: &TaskBook) -> Vec<Change> {
+    let Some(task) = book.task(id) else { return Vec::new() };
+    let then = Task {
+        state: TaskState::Working,
+        changed: at,
+        reason: None,
+        blame: None,
+        hash: None,
+        ..Task::clone(task)
+    };
+    vec![step(TaskStep::Began, &then)]
+}
+
+fn step(step: TaskStep, task: &Task) -> Change {
+    Change::Task(TaskChange { step, task: TaskView::of(task, None, task.copy_speed) })
+}
+
+fn placed(
+    host: HostAddr,
+    came: &[crate::names::FileName],
+    gone: &[crate::names::FileName],
+) -> Change {
+    Change::Placement(PlacementChange::new(host, came, gone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::HostRole;
+    use crate::task_manager::event::{Ending, GivenUp};
+    use crate::task_manager::samples::{host, name, new_task};
+    use crate::wire::worker::{Blame, ContentHash};
+
+    fn book() -> TaskBook {
+        let mut book = TaskBook::default();
+        let hosts = vec![(host(1), HostRole::Source), (host(21), HostRole::Destination)];
+        book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts }).unwrap();
+        book
+    }
+
+    /// The changes of these events, applied together, each in a few words.
+    fn told(events: &[TaskEvent]) -> Vec<String> {
+        let mut book = book();
+        for event in events {
+            book.apply(Millis(7), event).unwrap();
+        }
+        let changes = events.iter().flat_map(|event| changes_of(Millis(7), event, &book));
+        let words = changes.map(|change| match change {
+            Change::Task(TaskChange { step, task }) => {
+                assert_eq!(task.changed, Millis(7));
+                format!("{step:?} {:?} {:?} {:?}", task.state, task.blame, task.reason)
+            }
+            Change::Placement(change) => {
+                format!("{} +{} -{}", change.host, change.gained, change.lost)
+            }
+            Change::Host(event) => format!("{event:?}"),
+            other => panic!("{other:?}"),
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn a_copy_is_told_step_by_step_also_where_all_come_at_once() {
+        let id = TaskId(1);
+        let done = TaskEvent::Completed { id, size: Some(5), hash: Some(ContentHash([1; 32])) };
+        let steps = [TaskEvent::Created(new_task(1, "a.mpg")), TaskEvent::Began { id }, done];
+        let expected = [
+            "Created Ready None None".to_owned(),
+            "Began Working None None".to_owned(),
+            "Ended Done None None".to_owned(),
+            format!("{} +1 -0", host(21)),
+        ];
+        assert_eq!(told(&steps), expected);
+    }
+
+    #[test]
+    fn a_failure_is_told_with_its_reason() {
+        let ending =
+            Ending { how: GivenUp::Failed, reason: "broke".into(), blame: Some(Blame::Source) };
+        let failed = TaskEvent::Ended { id: TaskId(1), ending, back_off: None };
+        let told = told(&[TaskEvent::Created(new_task(1, "a.mpg")), failed]);
+        assert_eq!(told[1], "Ended Failed Some(Source) Some(\"broke\")");
+    }
+
+    #[test]
+    fn a_list_that_only_confirms_is_no_change() {
+        let differed = |added: Vec<_>| TaskEvent::InventoryDiffered {
+            host: host(21),
+            added,
+            removed: Vec::new(),
+            complete: true,
+        };
+        assert_eq!(told(&[differed(Vec::new())]), [""; 0]);
+        let expected = format!("{} +1 -0", host(21));
+        assert_eq!(told(&[differed(vec![name("a.mpg")])]), [expected]);
+    }
+}

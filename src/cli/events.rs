@@ -1,0 +1,232 @@
+//! `reelyard events`
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use clap::Args;
+use reelyard_actors::change_feed::ChangeId;
+use reelyard_actors::names::ShownName;
+use reelyard_actors::wire::api::{
+    Change, ChangeEvent, ChangeKind, HostEvent, InputChange, Missed, PinChange, PlacementChange,
+    RemovalChange, TaskChange, TaskStep,
+};
+use serde_json::{Value, json};
+
+use super::client::{Client, NodeArgs};
+use super::event_stream::Event;
+use super::failure::Failure;
+use super::output::{name, plain};
+use super::word;
+
+/// How long a node that is gone is left alone: doubled from the first to the last.
+const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
+
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Only changes of these kinds: task, placement, host, input, leadership, stranger, removal, pin
+    #[arg(long, value_delimiter = ',', value_parser = word::read::<ChangeKind>)]
+    kinds: Vec<ChangeKind>,
+    /// Begin after the event of this id, as --json prints it
+    #[arg(long, value_name = "ID")]
+    after: Option<ChangeId>,
+}
+
+/// Prints changes as they happen, until it is ended. A node that is gone is tried again.
+pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let client = Client::new(&args.node)?;
+    let kinds: Vec<&str> = args.kinds.iter().map(|kind| kind.word()).collect();
+    let (kinds, json) = (kinds.join(","), args.node.json);
+    let query = [("kinds", kinds.as_str())];
+    let query = if kinds.is_empty() { &[][..] } else { &query };
+    let mut last = args.after.map(|id| id.to_string()).unwrap_or_default();
+    let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
+    loop {
+        let mut begun = false;
+        let told = client.follow(query, &mut last, |heard| {
+            begun = true;
+            heard.map_or(Ok(()), |event| Ok(print(&event, json, out)?))
+        });
+        let Err(failure) = told;
+        connected |= begun;
+        match failure {
+            failure @ (Failure::Unreachable { .. } | Failure::Node { .. }) if connected => {
+                if begun {
+                    pause = RETRY_AFTER[0];
+                    writeln!(io::stderr(), "reelyard: {failure}; trying again")?;
+                }
+            }
+            failure => return Err(failure),
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(RETRY_AFTER[1]);
+    }
+}
+
+/// Prints an event at once.
+fn print(event: &Event, json: bool, out: &mut dyn Write) -> io::Result<()> {
+    if json {
+        let data = serde_json::from_str(&event.data).unwrap_or(Value::Null);
+        let line = json!({ "id": event.id, "event": event.kind, "data": data });
+        writeln!(out, "{line}")?;
+    } else {
+        match serde_json::from_str::<ChangeEvent>(&event.data) {
+            Ok(ChangeEvent { time, change }) => writeln!(out, "{time} {}", words(&change))?,
+            // A newer node tells of more kinds.
+            Err(_) => writeln!(out, "{} {}", plain(&event.kind), plain(&event.data))?,
+        }
+    }
+    out.flush()
+}
+
+/// A change in one line.
+fn words(change: &Change) -> String {
+    match change {
+        Change::Task(change) => of_task(change),
+        Change::Placement(change) => of_placement(change),
+        Change::Host(event) => of_host(event),
+        Change::Input(change) => of_input(change),
+        Change::Leadership(change) => match (change.leader, change.epoch) {
+            (Some(node), Some(epoch)) => format!("node {node} leads and decides, epoch {epoch}"),
+            (Some(node), None) => format!("node {node} leads"),
+            (None, _) => "nobody leads".to_owned(),
+        },
+        Change::Stranger(stranger) => {
+            let how_sure = if stranger.sure { "manages" } else { "may manage" };
+            let host = stranger.host.map(|host| format!("{host}: ")).unwrap_or_default();
+            format!("somebody else {how_sure} this yard too: {host}{}", plain(&stranger.what))
+        }
+        Change::Removal(change) => of_removal(change),
+        Change::Pin(PinChange { file, pinned, asked_by }) => {
+            let by = asked_by.as_deref().map(|by| format!(" by {}", plain(by))).unwrap_or_default();
+            format!("{} is {}{by}", name(file), if *pinned { "pinned" } else { "unpinned" })
+        }
+        Change::Reset(reset) => {
+            let why = match reset.why {
+                Missed::OtherProcess => "the node was started anew, or is another one",
+                Missed::TooOld => "it is too long ago",
+                Missed::TooSlow => "more happened than was taken",
+            };
+            format!("changes were missed: {why}")
+        }
+    }
+}
+
+fn of_task(TaskChange { step, task }: &TaskChange) -> String {
+    let step = match step {
+        TaskStep::Created => "planned".to_owned(),
+        TaskStep::Began => "begun".to_owned(),
+        TaskStep::Ended => word::of(task.state),
+    };
+    let blame = task.blame.map(|blame| format!(", blamed: {}", word::of(blame)));
+    let why = task.reason.as_deref().map(|reason| format!(": {}", plain(reason)));
+    format!(
+        "copy {step}: {} from {} to {}, task {}{}{}",
+        name(&task.name),
+        task.source,
+        task.destination,
+        task.id,
+        blame.unwrap_or_default(),
+        why.unwrap_or_default()
+    )
+}
+
+fn of_placement(change: &PlacementChange) -> String {
+    let list = |files: u64, first: &[ShownName]| {
+        let names: Vec<String> = first.iter().map(name).collect();
+        let more = if files > names.len() as u64 { ", ..." } else { "" };
+        format!("{files} files ({}{more})", names.join(", "))
+    };
+    let gained =
+        (change.gained > 0).then(|| format!("holds {} more", list(change.gained, &change.came)));
+    let lost =
+        (change.lost > 0).then(|| format!("no longer holds {}", list(change.lost, &change.gone)));
+    let parts: Vec<String> = gained.into_iter().chain(lost).collect();
+    format!("{} {}", change.host, parts.join(" and "))
+}
+
+fn of_host(event: &HostEvent) -> String {
+    match event {
+        HostEvent::Configured { hosts } => format!("the configuration names {hosts} hosts"),
+        HostEvent::Health { host, from, to } => {
+            format!("{host} is {}, was {}", word::of(to), word::of(from))
+        }
+        HostEvent::Reset { host, asked_by, back_offs } => {
+            let by = plain(asked_by);
+            format!("{host} is trusted again by {by}; back-offs forgotten: {back_offs}")
+        }
+        HostEvent::Mode { host, mode, asked_by } => {
+            format!("{host} is {mode} now, by {}", plain(asked_by))
+        }
+        HostEvent::Added { host, role, asked_by } => {
+            format!("{host} is a host of the yard ({}), by {}", word::of(role), plain(asked_by))
+        }
+        HostEvent::Removed { host, asked_by } => {
+            format!("{host} is no host of the yard any more, by {}", plain(asked_by))
+        }
+        HostEvent::Lost { host } => format!("{host} was silent for so long that it counts as lost"),
+        HostEvent::Heard { host } => format!("{host} is heard of again"),
+    }
+}
+
+fn of_input(change: &InputChange) -> String {
+    match change {
+        InputChange::Ranking { files, bad_rows: 0 } => {
+            format!("the ranking was read: {files} files")
+        }
+        InputChange::Ranking { files, bad_rows } => {
+            format!("the ranking was read: {files} files, {bad_rows} bad rows")
+        }
+        InputChange::Masters { files } => format!("there are {files} masters"),
+        InputChange::Hot { files } => format!("{files} files are hot"),
+        InputChange::Unusable { problem } => {
+            format!("an input cannot be used, its last good state stays in use: {}", plain(problem))
+        }
+        InputChange::Usable { problem } => {
+            format!("an input can be used again: it {}", plain(problem))
+        }
+    }
+}
+
+fn of_removal(change: &RemovalChange) -> String {
+    match change {
+        RemovalChange::Intended { host, file, why, keeper, asked_by, .. } => {
+            let kept = keeper.map(|keeper| format!("; the copy on {keeper} stays"));
+            let (file, why, by) = (name(file), plain(why), plain(asked_by));
+            format!("{file} goes from {host}, by {by}: {why}{}", kept.unwrap_or_default())
+        }
+        RemovalChange::Ended { host, file, ending } => {
+            format!("{} on {host}: {}", name(file), plain(&ending.words()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_actors::heartbeat::Health;
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_one_line_that_steers_no_terminal() {
+        let shown = |text: &str| ShownName { name: text.to_owned(), percent_encoded: false };
+        let host = "10.0.0.21:8888".parse().unwrap();
+        let placement = PlacementChange {
+            host,
+            gained: 12,
+            lost: 0,
+            came: vec![shown("a\n.mpg")],
+            gone: vec![],
+        };
+        assert_eq!(
+            words(&Change::Placement(placement)),
+            "10.0.0.21:8888 holds 12 files (a\\n.mpg, ...) more"
+        );
+        let health = HostEvent::Health { host, from: Health::Up, to: Health::Down };
+        assert_eq!(words(&Change::Host(health)), "10.0.0.21:8888 is down, was up");
+        let problem = "x\u{1b}[31m".to_owned();
+        let input = words(&Change::Input(InputChange::Unusable { problem }));
+        assert!(!input.contains('\u{1b}'), "{input}");
+    }
+}
