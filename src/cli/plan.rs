@@ -11,6 +11,7 @@ use super::client::{Client, NodeArgs};
 use super::explain;
 use super::failure::Failure;
 use super::output::{self, maybe, name, number, plain, size};
+use super::removals;
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
@@ -45,6 +46,10 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "nothing can be planned: {}", plain(blocked))?;
     }
     print_planned(&plan.planned, out)?;
+    if !plan.removals.is_empty() {
+        writeln!(out, "copies that are to go:")?;
+        removals::print_copies(&plan.removals, out)?;
+    }
     writeln!(out, "waiting for a source or a destination: {} files", plan.waiting)?;
     print_skipped(&plan.skipped, out)?;
     print_back_offs(&plan.back_offs, out)?;

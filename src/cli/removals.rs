@@ -73,7 +73,8 @@ fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-fn print_copies(copies: &[RemovalView], out: &mut dyn Write) -> io::Result<()> {
+/// Prints copies that go, with who keeps one and why.
+pub(super) fn print_copies(copies: &[RemovalView], out: &mut dyn Write) -> io::Result<()> {
     let mut table = output::table(&["FILE", "ON", "SIZE", "STAYS ON", "WHY"]);
     for copy in copies {
         let why = match copy.spared {

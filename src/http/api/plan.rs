@@ -31,6 +31,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
         at: round.map(|round| round.at),
         took_us: round.map(|round| round.took_us),
         planned: open.into_iter().map(|task| planned(task)).collect(),
+        removals: super::removals::planned(&state),
         skipped: skipped(&state, &standing),
         back_offs: view.left_alone().map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),

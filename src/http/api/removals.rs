@@ -1,7 +1,7 @@
 //! `/api/v1/removals`: the copies that go, and why others stay.
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::remover::{Decided, OpenRemoval, RemoveNow};
+use reelyard_actors::remover::{Decided, OpenRemoval, RemovalMode, RemoveNow};
 use reelyard_actors::wire::api::{RemovalView, RemovalsView};
 
 use super::NoQuery;
@@ -49,6 +49,16 @@ pub async fn look_now(
 ) -> Result<HttpResponse, Refusal> {
     state.actors.remover.ask(RemoveNow).await??;
     Ok(HttpResponse::Accepted().finish())
+}
+
+/// The copies that go, and those that would but for a dry run.
+pub(super) fn planned(state: &NodeState) -> Vec<RemovalView> {
+    let view = state.actors.remover_board.view();
+    let open = view.open.values().map(going);
+    let last = view.last.iter().flat_map(|round| &round.decided);
+    // In force what was decided is in the list of those that go, or has ended already.
+    let would = last.filter(|one| view.mode == RemovalMode::DryRun && one.spared.is_none());
+    open.chain(would.map(decided)).collect()
 }
 
 fn going(OpenRemoval { intent, at }: &OpenRemoval) -> RemovalView {

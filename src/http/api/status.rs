@@ -53,6 +53,7 @@ fn actors(state: &NodeState) -> BTreeMap<String, ActorView> {
     add(actors.heartbeat.status(), serde_json::to_value(&**actors.heartbeat_view.load()));
     // The tasks themselves have their own list.
     add(actors.task_manager.status(), serde_json::to_value(actors.task_board.view().counters));
+    add(actors.remover.status(), serde_json::to_value(actors.remover_board.view().counters));
     for host in actors.hosts.present().values() {
         add(host.worker.status(), serde_json::to_value(&**host.view.load()));
     }

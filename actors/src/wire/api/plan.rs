@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::host::BackOffView;
+use super::removal::RemovalView;
 use super::task::id_in_text;
 use crate::clock::Millis;
 use crate::host::HostAddr;
@@ -20,6 +21,8 @@ pub struct PlanView {
     pub took_us: Option<u64>,
     /// The copies that are planned or under way, best first.
     pub planned: Vec<PlannedCopy>,
+    /// The copies that are to go; in a dry run those that would.
+    pub removals: Vec<RemovalView>,
     /// How many files it passed over, by reason.
     pub skipped: Vec<Skipped>,
     /// Who is left alone after failures.
