@@ -368,8 +368,12 @@ impl World {
             }
             Happening::Listed(index) => self.list(host(index)),
             Happening::Round(deletions) => {
-                let before: Vec<bool> =
-                    (0..FILES).map(|file| !self.holders(file).is_empty()).collect();
+                // A copy whose deletion is still on its way is as good as gone.
+                let is_sure = |world: &World, file| {
+                    let mut holders = world.holders(file).into_iter();
+                    holders.any(|addr| !world.late.contains(&(addr, file)))
+                };
+                let before: Vec<bool> = (0..FILES).map(|file| is_sure(self, file)).collect();
                 self.round(&deletions);
                 for file in 0..FILES {
                     let had = before[file as usize] && self.traits[file as usize].has_master;
