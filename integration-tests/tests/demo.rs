@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::Result;
 use reelyard_integration_tests::binary;
+use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::yard::wait_for;
 
 /// The demo, small and quick, with its files below `dir`.
@@ -50,6 +51,25 @@ fn once_places_and_verifies_everything_and_leaves_nothing() -> Result<()> {
     assert!(out.contains("killing source") && out.contains("again"), "{out}");
     assert!(out.contains("left alone"), "the advertisement: {out}");
     assert!(is_empty(dir.path())?);
+    Ok(())
+}
+
+/// A machine whose disk is fuller than any destination may ever be still shows everything.
+#[test]
+fn a_disk_that_is_nearly_full_is_no_hindrance() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let place = dir.path().join("disk");
+    std::fs::create_dir(&place)?;
+    let _disk = SmallDisk::mount(&place, 400);
+    let other = std::fs::File::create(place.join("of another program"))?;
+    rustix::fs::fallocate(&other, rustix::fs::FallocateFlags::empty(), 0, 290 << 20)?;
+    let yard = place.join("yard");
+    std::fs::create_dir(&yard)?;
+
+    let ended = demo(&yard, &["--once"]).output()?;
+    let out = String::from_utf8(ended.stdout)?;
+    assert!(ended.status.success(), "{out}\n{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(out.contains("placed and verified  9 of 9 files"), "{out}");
     Ok(())
 }
 

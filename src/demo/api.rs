@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_actors::wire::api::{Page, StatusView, TaskView};
+use reelyard_actors::names::FileName;
+use reelyard_actors::wire::api::{ExplainView, Page, StatusView, TaskView};
 use serde::de::DeserializeOwned;
 
 /// Asks the yard's node.
@@ -42,6 +43,11 @@ impl Api {
     /// How the node is.
     pub async fn status(&self) -> Result<StatusView> {
         self.get("/api/v1/status").await
+    }
+
+    /// Why a file is not where it should be.
+    pub async fn explain(&self, file: &FileName) -> Result<ExplainView> {
+        self.get(&format!("/api/v1/files/{}/explain", file.to_percent())).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {

@@ -322,6 +322,7 @@ impl Show {
             }
             if Instant::now() >= self.deadline {
                 self.progress.say("giving up: not every file was placed in time");
+                self.say_why(&tasks, api).await;
                 return Ok(tasks);
             }
             sleep(LOOK).await;
@@ -330,6 +331,22 @@ impl Show {
             replay.await??;
         }
         api.tasks().await
+    }
+
+    /// Says of the first files that were not placed what the node says of them.
+    async fn say_why(&self, tasks: &[TaskView], api: &Api) {
+        let placed = |master: &&Master| {
+            let name = master.name.shown();
+            tasks.iter().any(|task| task.state == TaskState::Done && task.name == name)
+        };
+        let missing = self.script.masters.iter().filter(|m| !m.ignored && !placed(m));
+        for master in missing.take(3) {
+            let why = match api.explain(&master.name).await {
+                Ok(told) => told.why,
+                Err(error) => format!("{error:#}"),
+            };
+            self.progress.say(&format!("{}: {why}", master.name.shown().name));
+        }
     }
 
     /// Goes on to the next act when its time has come. `placed` is the part of the files that is.

@@ -15,6 +15,10 @@ use super::process::Process;
 /// destination could serve.
 pub const WATCHED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
+/// The demo shares its disk with whatever else is on this machine: however full that is, a copy
+/// that still fits is made.
+const WHOLE_DISK: &str = "100";
+
 /// What the yard is built from.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -146,6 +150,8 @@ impl Ground {
             ("task.copy_speed", plan.copy_speed.0.to_string()),
             ("task.back_off_base", "500ms".to_owned()),
             ("task.back_off_cap", "2s".to_owned()),
+            ("storage.limit_percent", WHOLE_DISK.to_owned()),
+            ("storage.low_water_percent", WHOLE_DISK.to_owned()),
         ];
         Process::start("node", "node", &settings, token, &path.join("logs"))
     }
@@ -194,6 +200,7 @@ fn start_worker(
         settings.push(("source_dirs", format!("[{}]", toml_text(&dir))));
     } else {
         settings.push(("base_dir", toml_text(&dir)));
+        settings.push(("storage.limit_percent", WHOLE_DISK.to_owned()));
     }
     let process = Process::start(&name, "worker", &settings, token, &path.join("logs"))?;
     Ok(Host { addr: HostAddr::from(addr), dir, process })
