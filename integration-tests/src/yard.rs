@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +15,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::binary;
+use crate::catalog_input::{append, event_log_name, selection};
 use crate::waiting::PATIENCE;
+
+/// Stands for the centre in event logs: a hit there is one that no destination could serve.
+const WATCHED: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
 
 /// A running role of the binary, killed when dropped.
 pub struct Role {
@@ -187,6 +191,26 @@ impl Ground {
             std::fs::write(history, "historyheader:1\n")?;
         }
         Ok(())
+    }
+
+    /// The settings by which a node watches the event log that [`Ground::hit`] writes.
+    pub fn watching(&self) -> [(&'static str, String); 3] {
+        [
+            ("event_log.dir", format!("\"{}\"", self.path("event-log").display())),
+            ("event_log.watch_address", format!("\"{WATCHED}\"")),
+            ("event_log.time_zone", "\"UTC\"".to_owned()),
+        ]
+    }
+
+    /// Clients asked for a file so often just now, and no destination had it.
+    pub fn hit(&self, name: &[u8], times: usize) -> Result<()> {
+        let now = jiff::Timestamp::now();
+        let day = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+        let (year, month, day) =
+            (u16::try_from(day.year())?, u8::try_from(day.month())?, u8::try_from(day.day())?);
+        let rows = selection(name, now.as_second(), IpAddr::V4(WATCHED)).repeat(times);
+        let log = self.path("event-log").join(event_log_name(year, month, day));
+        Ok(append(&log, &rows)?)
     }
 
     /// The source of that number.

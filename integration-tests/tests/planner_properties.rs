@@ -11,7 +11,8 @@ use planner_case::{Case, NOW, case};
 use proptest::prelude::*;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::Piece;
-use reelyard_actors::task_manager::plan::{Skip, Waiting};
+use reelyard_actors::names::FileName;
+use reelyard_actors::task_manager::plan::{Round, Skip, Waiting};
 use reelyard_actors::task_manager::{NewTask, TaskEvent};
 
 fn number_of(case: &Case, task: &NewTask) -> usize {
@@ -222,4 +223,50 @@ fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
     assert!(world.round_at(later).tasks.is_empty(), "it is as large as before");
     world.look(&case, 7, 500, later);
     assert_eq!(world.round_at(later).tasks.remove(0).name, case.name(7));
+}
+
+#[test]
+fn a_hot_file_that_fits_nowhere_is_named_however_busy_the_sources_are() {
+    let mut case = Case::plain(1, 2, 4, false);
+    for file in [1, 2, 3] {
+        case.files[file].hits = 10 - file as u32;
+        case.files[file].size = 100;
+    }
+    case.files[0].under_way = Some((0, 0, true));
+    case.destinations[0].room = Some(60);
+    case.destinations[1].room = Some(50);
+    let mut world = World::of(&case);
+    let named = |world: &mut World| -> Vec<(u64, u32)> {
+        let wants = world.round().wants_room;
+        wants.iter().map(|wish| (wish.size, wish.hits)).collect()
+    };
+    assert_eq!(named(&mut world), [(100, 9), (100, 8), (100, 7)], "hottest first");
+    // A destination that is away just now, and has room, is waited for.
+    case.destinations[1].up = false;
+    case.destinations[1].room = Some(100);
+    world.see(case.destination(1), &case.destinations[1], None);
+    assert_eq!(named(&mut world), []);
+}
+
+#[test]
+fn room_that_was_made_for_a_file_is_kept_for_it() {
+    let mut case = Case::plain(2, 1, 3, false);
+    case.files[1].hits = 9;
+    case.files[2].hits = 5;
+    for (file, size) in [(0, 10), (1, 60), (2, 80)] {
+        case.files[file].size = size;
+    }
+    // The hottest fits by itself; the room is for the other one.
+    case.destinations[0].room = Some(100);
+    let mut world = World::of(&case);
+    let until = NOW.after(Duration::from_secs(60));
+    world.room_made(case.destination(0), &case.name(2), 80, until);
+    let round = world.round();
+    let planned = |round: &Round| -> Vec<FileName> {
+        round.tasks.iter().map(|task| task.name.clone()).collect()
+    };
+    assert_eq!(planned(&round), [case.name(2), case.name(0)], "what is left over is anybody's");
+    assert_eq!(round.wants_room.iter().map(|wish| wish.size).collect::<Vec<_>>(), [60]);
+    let round = world.round_at(until);
+    assert_eq!(planned(&round)[0], case.name(1), "but not for ever");
 }

@@ -17,15 +17,20 @@ use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::remover::{
-    Confirmation, Desk, Intent, Proposal, RemovalBook, RemovalEvent, RemovalOutcome,
-    RemoverSettings, Standing, Standpoint,
+    Confirmation, Desk, Intent, Proposal, Reason, RemovalBook, RemovalEvent, RemovalOutcome,
+    RemoverSettings, RoomWanted, Standing, Standpoint,
 };
+use reelyard_actors::task_manager::plan::WantsRoom;
 
 const FILES: u32 = 14;
 const HOSTS: u8 = 5;
 /// Every file's size, so that a disk's figures follow from what it holds.
 const SIZE: u64 = 10;
 const CAPACITY: u64 = 100;
+/// Hits from which on room is made.
+const MUCH_HOTTER: u32 = 4;
+/// The share of a disk that may go for one file, in percent and in bytes.
+const SHARE: u32 = 20;
 
 /// One file, drawn once.
 #[derive(Clone, Debug)]
@@ -57,6 +62,8 @@ enum Happening {
     /// A copy vanishes, and its host does not tell.
     Lost(u8, u32),
     Listed(u8),
+    /// A hot file that fits nowhere: which, its size, and its hits; none any more without hits.
+    Wanted(u32, u64, u32),
     /// A round; the next deletions go as these say.
     Round(Vec<Deletion>),
     Wait(u64),
@@ -123,6 +130,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         2 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| Happening::Copied(host, file)),
         1 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| Happening::Lost(host, file)),
         3 => (0..HOSTS).prop_map(Happening::Listed),
+        2 => (0..FILES, 5..60_u64, 0..9_u32)
+            .prop_map(|(file, size, hits)| Happening::Wanted(file, size, hits)),
         6 => prop::collection::vec(deletion, 1..6).prop_map(Happening::Round),
         1 => (1..30_u64).prop_map(Happening::Wait),
     ]
@@ -158,6 +167,8 @@ impl World {
             low_water_percent: 60,
             doubt: Duration::from_secs(600),
             old_host_quiet: Duration::ZERO,
+            make_room_hits: MUCH_HOTTER,
+            make_room_percent: SHARE,
             ..RemoverSettings::default()
         };
         let mut desk = Desk::new(settings);
@@ -295,6 +306,7 @@ impl World {
         let in_flight = InFlight::default();
         let standpoint = Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
         let (events, _) = self.desk.confirm(proposal.removals, &seen, standpoint);
+        self.check_rooms(&events);
         let mut ways = deletions.iter().cycle();
         for event in &events {
             self.apply(event.clone());
@@ -305,6 +317,31 @@ impl World {
             self.delete(intent, *ways.next().unwrap());
         }
         events.len()
+    }
+
+    /// The planner has no room for a file, or wants none any more.
+    fn want(&mut self, file: u32, size: u64, hits: u32) {
+        let wish = WantsRoom { file: self.ids[file as usize], size, hits, grade: 1 };
+        let room = |drawn: &Drawn| 80_u64.saturating_sub(World::used(drawn));
+        let rooms = self.hosts.iter().map(|(addr, (drawn, _))| (*addr, room(drawn))).collect();
+        let files = if hits > 0 { vec![wish] } else { Vec::new() };
+        self.desk.set_room_wanted(RoomWanted { files, rooms });
+    }
+
+    /// What goes for one file goes from one host, is no more than the share, and is for one that is
+    /// much hotter.
+    fn check_rooms(&self, events: &[RemovalEvent]) {
+        let mut goes: BTreeMap<&FileName, BTreeMap<HostAddr, u64>> = BTreeMap::new();
+        for event in events {
+            let RemovalEvent::Intended(intent) = event else { unreachable!() };
+            if let Reason::MakesRoom { better, better_hits, .. } = &intent.reason {
+                assert!(*better_hits >= MUCH_HOTTER && intent.keeper.is_none());
+                *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
+            }
+        }
+        for (better, hosts) in goes {
+            assert!(hosts.len() == 1 && hosts.values().all(|bytes| *bytes <= 20), "{better}");
+        }
     }
 
     fn check(&mut self, intent: &Intent) {
@@ -367,6 +404,7 @@ impl World {
                 self.hosts.get_mut(&host(index)).unwrap().0.files.remove(&file);
             }
             Happening::Listed(index) => self.list(host(index)),
+            Happening::Wanted(file, size, hits) => self.want(file, size, hits),
             Happening::Round(deletions) => {
                 // A copy whose deletion is still on its way is as good as gone.
                 let is_sure = |world: &World, file| {
@@ -418,6 +456,7 @@ proptest! {
         for happening in happenings {
             world.happens(happening);
         }
+        world.want(0, 0, 0);
         for index in 0..HOSTS {
             world.set_up(index, true);
         }

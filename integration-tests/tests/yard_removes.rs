@@ -179,6 +179,68 @@ fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Re
 }
 
 #[test]
+fn room_is_made_for_a_file_that_is_much_hotter_and_for_no_other() -> Result<()> {
+    const MIB: usize = 1 << 20;
+    let ground = Ground::new(1, 1)?;
+    std::fs::create_dir_all(ground.copies(0))?;
+    let disk = SmallDisk::mount(&ground.copies(0), 64);
+    let names: Vec<String> = (0..12).map(|i| format!("f{i:02}.mpg")).collect();
+    let mut masters = Vec::new();
+    for name in &names {
+        masters.push(ground.master(name.as_bytes(), 4 * MIB)?);
+    }
+    let rising = ground.master(b"rising.mpg", 10 * MIB)?;
+    ground.master(b"luke-warm.mpg", 10 * MIB)?;
+    let mut graded: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+    graded.extend([b"rising.mpg".as_slice(), b"luke-warm.mpg"]);
+    ground.grade(&graded)?;
+    let source = ground.start_source(0, &[])?;
+    let destination = ground.start_destination(0, &[])?;
+    let mut settings = QUICK.to_vec();
+    settings.extend([
+        ("storage.limit_percent", "65"),
+        ("storage.low_water_percent", "60"),
+        ("storage.spare_copied_within", "\"1ms\""),
+        ("remover.make_room_percent", "20"),
+    ]);
+    let watching = ground.watching();
+    settings.extend(watching.iter().map(|(key, value)| (*key, value.as_str())));
+    let node = ground.start_node(&settings)?;
+    let roles = [&node, &source, &destination];
+    let held = || -> Vec<bool> {
+        let there = |(name, bytes): (&String, &Vec<u8>)| holds(&ground.copies(0).join(name), bytes);
+        names.iter().zip(&masters).map(there).collect()
+    };
+    let first = |n: usize| -> Vec<bool> { (0..names.len()).map(|i| i < n).collect() };
+    // Nine fit below the low-water mark of 38.4 MiB, and up to the limit of 41.6 MiB none of 10.
+    wait_for("it is filled up to the mark, best first", &roles, || {
+        (held() == first(9)).then_some(())
+    })?;
+    ground.hit(b"luke-warm.mpg", 3)?;
+    ground.hit(b"rising.mpg", 6)?;
+    wait_for("the hotter one came", &roles, || {
+        holds(&ground.copies(0).join("rising.mpg"), &rising).then_some(())
+    })?;
+    everything_is_looked_at(&ground, &roles)?;
+    assert_eq!(held(), first(7), "two of 4 MiB were short of 10 MiB, and no more went");
+    assert!(!ground.copies(0).join("luke-warm.mpg").exists());
+    let told = ground.get("/api/v1/removals").context("removals")?;
+    let seeks = told["rooms"].as_array().context("rooms")?.clone();
+    let why = |seeks: &[Value]| seeks.first().map(|file| file["why"].to_string());
+    assert!(why(&seeks).is_some_and(|why| why.contains("not hot enough")), "{told}");
+    let lines = ground.get("/api/v1/history?what=removal").context("history")?;
+    let lines = lines["items"].as_array().context("lines")?;
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let better = |line: &Value| {
+        line["reason"]["makes_room"]["better"]["name"].as_str() == Some("rising.mpg")
+    };
+    assert!(lines.iter().all(better), "{lines:?}");
+    drop(destination);
+    drop(disk);
+    Ok(())
+}
+
+#[test]
 fn a_host_that_is_drained_is_emptied_once_others_hold_its_files() -> Result<()> {
     let ground = Ground::new(1, 2)?;
     let mut masters = Vec::new();

@@ -46,6 +46,7 @@ pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), Failure> {
         print_copies(&view.decided, out)?;
     }
     print_reliefs(&view, out)?;
+    print_rooms(&view, out)?;
     Ok(print_spared(&view, out)?)
 }
 
@@ -101,6 +102,19 @@ fn print_reliefs(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
         )
     };
     view.reliefs.iter().try_for_each(|relief| writeln!(out, "{}", line(relief)))
+}
+
+fn print_rooms(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
+    if view.rooms.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "hot files that fit nowhere:")?;
+    let mut table = output::table(&["FILE", "SIZE", "HITS", "WHAT IS DONE"]);
+    for room in &view.rooms {
+        let done = Cell::new(plain(&room.why));
+        table.add_row([Cell::new(name(&room.name)), size(room.size), number(room.hits), done]);
+    }
+    output::print(&table, out)
 }
 
 fn print_spared(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {

@@ -268,6 +268,12 @@ settings! {
         /// Which of too many copies stay: "room", those on the hosts with the most free room, or
         /// "cfm", those whose host's address as text comes first.
         keep: KeptBy = Default "room",
+        /// From how many rising hits on room is made for a file that fits on no destination: cold
+        /// files go from the one where the least has to go. Twice event_log.hit_base when it is not
+        /// set, so that what comes is at least twice as hot as what goes.
+        make_room_hits: Option<NonZeroU32> = Optional "6",
+        /// How much of a destination's disk is given up for one such file, in percent; 0 for none.
+        make_room_percent: Percent = Default "10",
     }
 }
 

@@ -129,6 +129,15 @@ fn copies(config: &NodeConfig) -> CopiesWanted {
     CopiesWanted { by_grade_info: config.copies.by_grade_info, most: config.copies.most.get() }
 }
 
+/// From how many hits on room is made when nobody says: whatever is not hot has fewer than half.
+const TIMES_HOT: u32 = 2;
+
+/// From how many rising hits on room is made for a file.
+fn make_room_hits(config: &NodeConfig) -> u32 {
+    let set = config.remover.make_room_hits.as_ref().map(|hits| hits.get());
+    set.unwrap_or(config.event_log.hit_base.get().saturating_mul(TIMES_HOT))
+}
+
 /// How copies are removed.
 pub fn remover(config: &NodeConfig) -> RemoverSettings {
     RemoverSettings {
@@ -141,6 +150,8 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
         low_water_percent: low_water_percent(config),
         copies: copies(config),
         spare_copied_within: config.storage.spare_copied_within,
+        make_room_hits: make_room_hits(config),
+        make_room_percent: config.remover.make_room_percent.get(),
         old_host_quiet: config.journal.election_max + OLD_CALLS_LAST,
         ..RemoverSettings::default()
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::event::{Ending, RemovalEvent, RemovalOutcome};
 use super::holders::{Holders, Standing};
+use super::make_room::RoomWanted;
 use super::reason::Spared;
 use super::round::{Confirmation, Proposal, Removal};
 use super::settings::RemoverSettings;
@@ -23,6 +24,9 @@ use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, InFlight};
 use crate::names::{FileId, FileName, NameTable};
 use crate::task_manager::plan::NameTraits;
+
+/// How many sizes are kept. What is forgotten is looked at again.
+const MOST_SIZES: usize = 1 << 16;
 
 /// Where things stand with the piece when something is decided.
 #[derive(Clone, Copy)]
@@ -42,6 +46,9 @@ pub struct Desk {
     holders: Holders,
     inputs: Inputs,
     traits: NameTraits,
+    room_wanted: RoomWanted,
+    /// The files that room was looked for in the last round.
+    room_sought: HashSet<FileId>,
     fresh: HashSet<Copy>,
     relieving: BTreeSet<HostAddr>,
     looked_to: Option<FileId>,
@@ -98,6 +105,13 @@ impl Desk {
         self.fresh = fresh;
     }
 
+    /// The planner has no room for these. Answers whether a file is among them that no round has
+    /// looked for room for.
+    pub fn set_room_wanted(&mut self, wanted: RoomWanted) -> bool {
+        self.room_wanted = wanted;
+        self.room_wanted.files.iter().any(|wish| !self.room_sought.contains(&wish.file))
+    }
+
     /// Takes a new ranking.
     pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
         self.inputs.ranking = Some(ranking);
@@ -111,6 +125,14 @@ impl Desk {
     /// Takes a new listing of the masters.
     pub fn set_masters(&mut self, masters: Arc<Masters>) {
         self.inputs.masters = Some(masters);
+    }
+
+    /// Takes sizes of masters that were looked at.
+    pub fn learn_sizes(&mut self, seen: impl IntoIterator<Item = (FileId, u64)>) {
+        if self.inputs.sizes.len() > MOST_SIZES {
+            self.inputs.sizes.clear();
+        }
+        self.inputs.sizes.extend(seen);
     }
 
     /// Takes a change of a host's health.
@@ -136,6 +158,7 @@ impl Desk {
             in_flight,
             holders: &self.holders,
             inputs: &self.inputs,
+            room_wanted: &self.room_wanted,
             fresh: &self.fresh,
             settings: &self.settings,
             now,
@@ -151,6 +174,7 @@ impl Desk {
         let proposal = self.survey(standpoint).propose(relieving, self.looked_to);
         self.relieving.clone_from(&proposal.relieving);
         self.looked_to = proposal.looked_to;
+        self.room_sought = self.room_wanted.files.iter().map(|wish| wish.file).collect();
         proposal
     }
 

@@ -7,6 +7,7 @@ mod duplicates;
 mod event;
 mod explain;
 mod holders;
+mod make_room;
 mod messages;
 mod observations;
 mod orders;
@@ -32,6 +33,7 @@ pub use desk::{Desk, Standpoint};
 pub use duplicates::Stock;
 pub use event::{Ending, Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
 pub use holders::{Holder, Holders, Standing};
+pub use make_room::{RoomMade, RoomSought, RoomVerdict, RoomWanted};
 pub use messages::*;
 pub use over_limit::Relief;
 pub use reason::{KeptBy, Reason, Spared};
@@ -136,6 +138,7 @@ impl Remover {
             epoch: self.seat.epoch(),
             mode: self.desk.settings().mode,
             open: book.open().clone(),
+            rooms_made: book.rooms_made(self.desk.settings(), self.clock.now()),
             pins: book.pins().clone(),
             history: book.history().clone(),
             last: self.last.clone(),

@@ -104,7 +104,7 @@ impl Survey<'_> {
     }
 
     /// The files on a host that may be touched, worst first: those without a grade, then by grade.
-    fn worst_first(&self, host: &Holder) -> Vec<FileId> {
+    pub(super) fn worst_first(&self, host: &Holder) -> Vec<FileId> {
         let (Some(listed), Some(masters)) = (host.files(), &self.inputs.masters) else {
             return Vec::new();
         };

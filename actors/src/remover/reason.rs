@@ -38,6 +38,8 @@ pub enum Reason {
     MakesRoom {
         /// For which file.
         better: FileName,
+        /// That file's size in bytes.
+        better_size: u64,
         /// That file's rank; none without a grade.
         #[schema(required)]
         better_grade: Option<u32>,
@@ -68,7 +70,7 @@ impl Reason {
                  worst file there ({})",
                 graded(grade)
             ),
-            Reason::MakesRoom { better, better_grade, better_hits, grade } => format!(
+            Reason::MakesRoom { better, better_grade, better_hits, grade, .. } => format!(
                 "it makes room for {better} ({}, {better_hits} rising hits) and has {}",
                 graded(better_grade),
                 graded(grade)
@@ -140,6 +142,10 @@ pub enum Spared {
     Enough,
     /// It is at work: a removal is under way.
     UnderWay,
+    /// It was to make room for a file that is hot or without room no longer.
+    NotNeeded,
+    /// It was to make room together with others, of which one stays: that would not be enough.
+    InVain,
 }
 
 impl Spared {
@@ -159,6 +165,8 @@ impl Spared {
             Spared::InDoubt => "whether an earlier removal was carried out is not known yet",
             Spared::Enough => "enough goes already",
             Spared::UnderWay => "a removal of it is under way",
+            Spared::NotNeeded => "the room that it was to make is needed no longer",
+            Spared::InVain => "what else was to go with it stays: that would not make room enough",
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::event::{Intent, RemovalEvent};
+use super::make_room::RoomSought;
 use super::over_limit::Relief;
 use super::reason::{Reason, Spared};
 use super::settings::RemoverSettings;
@@ -14,6 +15,9 @@ use crate::names::FileId;
 
 /// Who commits what the Remover decides by itself.
 pub const MYSELF: &str = "remover";
+
+/// How many files' sizes are looked up after one round.
+const MOST_SIZED: usize = 64;
 
 /// A copy that is to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +55,10 @@ pub struct Proposal {
     pub spared: BTreeMap<Spared, u64>,
     /// Disks over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
+    /// Hot files that fit nowhere, and what is done about each.
+    pub rooms: Vec<RoomSought>,
+    /// Files whose sizes have to be known before more can be proposed.
+    pub to_size: BTreeSet<FileId>,
     /// Hosts that are being brought down to their low-water marks.
     pub relieving: BTreeSet<HostAddr>,
     /// The last file that was looked at for too many copies.
@@ -70,6 +78,13 @@ impl Proposal {
         *count += 1;
         *bytes = bytes.saturating_add(removal.size.unwrap_or(0));
         self.removals.push(removal);
+    }
+
+    /// Has the size of a file looked up, unless that is done of enough files.
+    pub fn wants_size(&mut self, file: FileId) {
+        if self.to_size.len() < MOST_SIZED {
+            self.to_size.insert(file);
+        }
     }
 
     /// So many stay.
@@ -92,9 +107,10 @@ impl Proposal {
         self.removals.iter().filter_map(|removal| removal.keeper).collect()
     }
 
-    /// The files whose masters are to be looked at before anything goes.
+    /// The files whose masters are to be looked at, before anything goes or to know their sizes.
     pub fn masters(&self) -> Vec<FileId> {
-        let files: BTreeSet<FileId> = self.removals.iter().map(|removal| removal.file).collect();
+        let mut files = self.to_size.clone();
+        files.extend(self.removals.iter().map(|removal| removal.file));
         files.into_iter().collect()
     }
 }
@@ -123,6 +139,7 @@ impl Survey<'_> {
         } else {
             self.propose_duplicates(after, &mut proposal);
             self.propose_relief(&mut proposal);
+            self.propose_room(&mut proposal);
         }
         proposal
     }
@@ -134,9 +151,16 @@ impl Survey<'_> {
         seen: &Confirmation,
     ) -> (Vec<RemovalEvent>, Vec<(Removal, Spared)>) {
         let mut under_way = self.under_way();
+        let vain =
+            self.in_vain(&removals, |removal| self.objection(removal, seen, &under_way).is_some());
+        let is_in_vain = |removal: &Removal| match &removal.reason {
+            Reason::MakesRoom { better, .. } => vain.contains(better).then_some(Spared::InVain),
+            _ => None,
+        };
         let (mut events, mut spared) = (Vec::new(), Vec::new());
         for removal in removals {
-            match self.objection(&removal, seen, &under_way) {
+            let objection = self.objection(&removal, seen, &under_way);
+            match objection.or_else(|| is_in_vain(&removal)) {
                 Some(why) => spared.push((removal, why)),
                 None => {
                     under_way.add(removal.host, removal.file, removal.keeper);
@@ -151,6 +175,19 @@ impl Survey<'_> {
         let Removal { host, file, size, reason, keeper } = removal;
         let (name, asked_by) = (self.name(file), MYSELF.to_owned());
         Intent { host, name, size, reason, keeper, asked_by }
+    }
+
+    /// Why a copy that was to go for the sake of its disk stays after all; none if it goes.
+    fn still_wanted_away(&self, removal: &Removal) -> Option<Spared> {
+        let needed = match &removal.reason {
+            Reason::MakesRoom { better, .. } => self.room_wanted.is_for(self.book.file(better)),
+            _ => true,
+        };
+        if self.inputs.hot.contains(removal.file.0) {
+            Some(Spared::Hot)
+        } else {
+            (!needed).then_some(Spared::NotNeeded)
+        }
     }
 
     /// Why a copy that was to go stays after all; none if it goes.
@@ -184,7 +221,7 @@ impl Survey<'_> {
             return Some(why);
         }
         let Some(keeper) = removal.keeper else {
-            return self.inputs.hot.contains(file.0).then_some(Spared::Hot);
+            return self.still_wanted_away(removal);
         };
         let is_fresh =
             self.holders.get(keeper).is_some_and(|host| host.was_listed_since(seen.asked_at));

@@ -50,6 +50,12 @@ pub struct RemoverSettings {
     pub copies: CopiesWanted,
     /// How long a copy is safe from making room after it arrived.
     pub spare_copied_within: Duration,
+    /// Room is made for a file that fits nowhere from so many rising hits on.
+    pub make_room_hits: u32,
+    /// How much of a disk is given up for one such file, in percent; 0 for nothing.
+    pub make_room_percent: u32,
+    /// How long room that was made is kept for its file.
+    pub keep_room_for: Duration,
     /// How many copies one round removes from one host at most.
     pub most_per_host: usize,
     /// How many files with too many copies one round looks at, at most.
@@ -74,6 +80,9 @@ impl Default for RemoverSettings {
             low_water_percent: 85,
             copies: CopiesWanted::default(),
             spare_copied_within: Duration::from_secs(10 * 60),
+            make_room_hits: 6,
+            make_room_percent: 10,
+            keep_room_for: Duration::from_secs(60 * 60),
             most_per_host: 64,
             most_duplicates: 1024,
             old_host_quiet: Duration::from_secs(10),

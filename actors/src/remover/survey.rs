@@ -1,12 +1,13 @@
 //! Everything that a decision on copies may look at. Pure.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
 use super::event::{Intent, RemovalEvent};
 use super::holders::{Holder, Holders, Standing};
+use super::make_room::RoomWanted;
 use super::reason::Spared;
 use super::settings::RemoverSettings;
 use super::state::{Copy, RemovalBook};
@@ -24,6 +25,8 @@ pub struct Inputs {
     pub ranking: Option<Arc<Ranking>>,
     /// The listing of the masters; none before the first.
     pub masters: Option<Arc<Masters>>,
+    /// Sizes of masters that were looked at.
+    pub sizes: HashMap<FileId, u64>,
     /// Hot files.
     pub hot: RoaringBitmap,
     /// Files whose names begin with an ignored prefix.
@@ -41,6 +44,8 @@ pub struct Survey<'a> {
     pub holders: &'a Holders,
     /// The inputs.
     pub inputs: &'a Inputs,
+    /// What the planner has no room for.
+    pub room_wanted: &'a RoomWanted,
     /// Copies that arrived lately.
     pub fresh: &'a HashSet<Copy>,
     /// The settings.
@@ -53,7 +58,7 @@ pub struct Survey<'a> {
 
 impl<'a> Survey<'a> {
     /// The removals that are decided and not yet applied.
-    fn setting_out(&self) -> impl Iterator<Item = &'a Intent> {
+    pub(super) fn setting_out(&self) -> impl Iterator<Item = &'a Intent> {
         self.in_flight.events().filter_map(|event| match event {
             RemovalEvent::Intended(intent) => Some(intent),
             _ => None,
@@ -89,9 +94,10 @@ impl<'a> Survey<'a> {
         self.inputs.ranking.as_ref()?.rank(file)
     }
 
-    /// Its size, as hitcount.history tells it.
+    /// Its size, as a look at its master or hitcount.history tells it.
     pub fn size(&self, file: FileId) -> Option<u64> {
-        self.inputs.ranking.as_ref()?.size(file)
+        let looked_at = self.inputs.sizes.get(&file).copied();
+        looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file))
     }
 
     /// Why no copy of this file is ever touched; none if one may be.

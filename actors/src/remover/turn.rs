@@ -9,17 +9,17 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use futures::future::join_all;
 
 use super::round::MYSELF;
-use super::views::Decided;
+use super::views::{Decided, FileSeeksRoom};
 use super::{
     Confirmation, Copy, Proposal, RemovalBook, RemovalEvent, RemovalMode, RemovalRound, Remover,
-    Standing,
+    RoomWanted, Standing,
 };
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{Asked, CommitError, Outcomes, Seat, Settlement};
-use crate::names::FileId;
+use crate::names::{FileId, NameTable};
 use crate::task_manager::TaskState;
 
 /// How long changes are gathered before a turn.
@@ -88,7 +88,8 @@ impl Remover {
         self.wake = Some((at, timer));
     }
 
-    /// Takes over from the TaskManager's view which destinations there are and what arrived lately.
+    /// Takes over from the TaskManager's view which destinations there are, what arrived lately, and
+    /// what there is no room for.
     pub(super) fn take_yard(&mut self) {
         let view = self.collaborators.tasks.view();
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
@@ -102,6 +103,12 @@ impl Remover {
             .map(|copy| (copy.destination, copy.file));
         let fresh: HashSet<Copy> = arrived.collect();
         self.desk.set_yard(yard, fresh);
+        let rooms = view.hosts.iter().filter_map(|host| Some((host.host, host.room?)));
+        let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
+        if self.desk.set_room_wanted(wanted) {
+            // A file that got hot waits for room: that is looked at now.
+            self.next_round = self.next_round.map(|planned| planned.min(self.clock.now()));
+        }
     }
 
     /// Looks at all copies, and has what is to go confirmed.
@@ -115,8 +122,8 @@ impl Remover {
         let (desk, standpoint) = self.at(now);
         let proposal = desk.propose(standpoint);
         let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        if proposal.removals.is_empty() {
-            self.last = Some(noted(now, took_us, &proposal));
+        if proposal.masters().is_empty() {
+            self.last = Some(noted(now, took_us, &proposal, self.seat.piece().names()));
         } else {
             self.have_confirmed(now, took_us, proposal, ctx);
         }
@@ -148,14 +155,25 @@ impl Remover {
         ctx.spawn(asking.into_actor(self).map(move |looks, remover, ctx| {
             remover.confirming = false;
             let mut seen = Confirmation { asked_at: now, ..Confirmation::default() };
+            let mut sizes = Vec::new();
             for (file, look) in looks {
                 match look {
-                    MasterLook::Found { .. } => seen.masters.insert(file),
+                    MasterLook::Found { size, .. } => {
+                        sizes.push((file, size));
+                        seen.masters.insert(file)
+                    }
                     MasterLook::Absent => seen.absent.insert(file),
                     MasterLook::Unknown => false,
                 };
             }
+            let sized = proposal.to_size.iter().any(|file| seen.masters.contains(file));
+            remover.desk.learn_sizes(sizes);
             remover.decide(now, took_us, proposal, &seen, ctx);
+            if sized {
+                // What waited for these sizes is proposed now.
+                remover.next_round = Some(remover.clock.now());
+                remover.soon(ctx);
+            }
             remover.show();
         }));
     }
@@ -179,9 +197,9 @@ impl Remover {
         for (_, why) in &spared {
             proposal.spare(*why, 1);
         }
-        let mut round = noted(at, took_us, &proposal);
-        let going = events.iter().filter_map(Decided::of);
         let names = self.seat.piece().names();
+        let mut round = noted(at, took_us, &proposal, names);
+        let going = events.iter().filter_map(Decided::of);
         let staying = spared.into_iter().map(|(removal, why)| Decided {
             host: removal.host,
             file: names.name(removal.file),
@@ -267,13 +285,20 @@ impl Remover {
 }
 
 /// A round as it is shown, what it decided still left out.
-fn noted(at: Millis, took_us: u64, proposal: &Proposal) -> RemovalRound {
+fn noted(at: Millis, took_us: u64, proposal: &Proposal, names: &NameTable) -> RemovalRound {
+    let rooms = proposal.rooms.iter().map(|sought| FileSeeksRoom {
+        file: names.name(sought.wish.file),
+        size: sought.wish.size,
+        hits: sought.wish.hits,
+        verdict: sought.verdict.clone(),
+    });
     RemovalRound {
         at,
         took_us,
         decided: Vec::new(),
         spared: proposal.spared.clone(),
         reliefs: proposal.reliefs.clone(),
+        rooms: rooms.collect(),
         waits: proposal.waits,
     }
 }

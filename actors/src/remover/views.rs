@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
 use super::event::Ending;
+use super::make_room::{RoomMade, RoomVerdict};
 use super::over_limit::Relief;
 use super::reason::{Reason, Spared};
 use super::round::RemoverWaits;
@@ -47,6 +48,8 @@ pub struct RemoverView {
     pub mode: RemovalMode,
     /// The copies that are to go.
     pub open: Arc<BTreeMap<Copy, OpenRemoval>>,
+    /// Where room is being made or was made lately, and for which file.
+    pub rooms_made: BTreeMap<HostAddr, RoomMade>,
     /// What is pinned.
     pub pins: Arc<BTreeMap<FileId, Pin>>,
     /// What became of the removals.
@@ -81,6 +84,8 @@ pub struct RemovalRound {
     pub spared: BTreeMap<Spared, u64>,
     /// Disks over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
+    /// Hot files that fit nowhere.
+    pub rooms: Vec<FileSeeksRoom>,
     /// Why nothing was decided at all.
     pub waits: Option<RemoverWaits>,
 }
@@ -100,6 +105,19 @@ pub struct Decided {
     pub keeper: Option<HostAddr>,
     /// Why it stays after all; none when it goes, or would go but for a dry run.
     pub spared: Option<Spared>,
+}
+
+/// A hot file that fits nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileSeeksRoom {
+    /// The file.
+    pub file: FileName,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its rising hits.
+    pub hits: u32,
+    /// What is done about it.
+    pub verdict: RoomVerdict,
 }
 
 /// What was counted since the process started.

@@ -159,6 +159,7 @@ impl Dispatcher {
 
     /// Takes what the Remover shows.
     pub fn set_removals(&mut self, removals: Arc<RemoverView>) {
+        self.hosts.set_rooms_made(removals.rooms_made.clone());
         self.removals = removals;
     }
 

@@ -12,6 +12,7 @@ use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
 use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::FileId;
+use crate::remover::RoomMade;
 
 /// One host as last seen.
 #[derive(Clone, Debug)]
@@ -55,6 +56,8 @@ pub struct Landed {
 pub struct HostTable {
     hosts: BTreeMap<HostAddr, HostState>,
     configured: BTreeMap<HostAddr, HostRole>,
+    /// Where the Remover made room, and for which files.
+    rooms_made: BTreeMap<HostAddr, RoomMade>,
 }
 
 impl HostState {
@@ -122,6 +125,16 @@ impl HostTable {
     /// Takes a new configuration: it comes into force once it is on record.
     pub fn configure(&mut self, settings: &[HostSetting]) {
         self.configured = settings.iter().map(|host| (host.addr, host.role)).collect();
+    }
+
+    /// Takes where the Remover made room.
+    pub fn set_rooms_made(&mut self, rooms: BTreeMap<HostAddr, RoomMade>) {
+        self.rooms_made = rooms;
+    }
+
+    /// Where the Remover made room, and for which files.
+    pub fn rooms_made(&self) -> &BTreeMap<HostAddr, RoomMade> {
+        &self.rooms_made
     }
 
     /// The hosts as configured here.

@@ -99,8 +99,10 @@ impl Dispatcher {
                 .map(|&(file, why)| SkippedFile { file: names.name(file), why })
                 .collect(),
         });
-        let passed_over = self.planner.passed_over();
-        PlanView { graded, wanted, too_big, passed_over, last }
+        let wants_room = self.last_round.as_ref().map(|last| last.round.wants_room.clone());
+        let (wants_room, passed_over) =
+            (wants_room.unwrap_or_default(), self.planner.passed_over());
+        PlanView { graded, wanted, too_big, passed_over, wants_room, last }
     }
 }
 

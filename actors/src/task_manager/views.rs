@@ -12,7 +12,7 @@ use super::back_off::Blamed;
 use super::copy_history::CopyRecord;
 use super::host_record::HostRecord;
 use super::messages::Task;
-use super::plan::{Part, PassedOver, Skip, Unusable, Waiting};
+use super::plan::{Part, PassedOver, Skip, Unusable, Waiting, WantsRoom};
 use super::roll::RollBoard;
 use super::signs::Sign;
 use super::state::Tasks;
@@ -160,6 +160,9 @@ pub struct PlanView {
     /// Which files no round takes up, and why.
     #[serde(skip)]
     pub passed_over: PassedOver,
+    /// The hottest files that fit nowhere.
+    #[serde(skip)]
+    pub wants_room: Vec<WantsRoom>,
     /// The last round; none before the first one of this leader.
     pub last: Option<RoundView>,
 }

@@ -58,7 +58,9 @@ pub use host::{
 };
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
-pub use removal::{Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView};
+pub use removal::{
+    Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
+};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub(crate) use task::optional_id_in_text;
 pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};

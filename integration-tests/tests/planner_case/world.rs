@@ -14,6 +14,7 @@ use reelyard_actors::heartbeat::{Health, HealthChanged};
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::journal::{InFlight, Piece};
 use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::remover::RoomMade;
 use reelyard_actors::task_manager::plan::{Planner, Round, Yard};
 use reelyard_actors::task_manager::{
     BackingOff, Blamed, Ending, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskEvent,
@@ -102,6 +103,12 @@ impl World {
             disk,
             at: NOW,
         });
+    }
+
+    /// The Remover made room for a file on a host.
+    pub fn room_made(&mut self, addr: HostAddr, name: &FileName, size: u64, until: Millis) {
+        let room = RoomMade { file: self.names.intern(name), size, until };
+        self.hosts.set_rooms_made([(addr, room)].into());
     }
 
     fn with_tasks(mut self, case: &Case) -> Self {

@@ -1,8 +1,8 @@
 //! `/api/v1/removals`: the copies that go, and why others stay.
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::remover::{Decided, OpenRemoval, RemovalMode, RemoveNow};
-use reelyard_actors::wire::api::{RemovalView, RemovalsView};
+use reelyard_actors::remover::{Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow};
+use reelyard_actors::wire::api::{RemovalView, RemovalsView, RoomSoughtView};
 
 use super::NoQuery;
 use crate::http::node::NodeState;
@@ -29,6 +29,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
         decided: last.decided.iter().map(decided).collect(),
         spared: last.spared,
         reliefs: last.reliefs,
+        rooms: last.rooms.iter().map(seeks_room).collect(),
         waits: last.waits,
         counters: view.counters,
     })
@@ -59,6 +60,16 @@ pub(super) fn planned(state: &NodeState) -> Vec<RemovalView> {
     // In force what was decided is in the list of those that go, or has ended already.
     let would = last.filter(|one| view.mode == RemovalMode::DryRun && one.spared.is_none());
     open.chain(would.map(decided)).collect()
+}
+
+fn seeks_room(sought: &FileSeeksRoom) -> RoomSoughtView {
+    RoomSoughtView {
+        name: sought.file.shown(),
+        size: sought.size,
+        hits: sought.hits,
+        why: sought.verdict.words(),
+        verdict: sought.verdict.clone(),
+    }
 }
 
 fn going(OpenRemoval { intent, at }: &OpenRemoval) -> RemovalView {

@@ -20,7 +20,8 @@ impl Planner {
     pub fn explain(&mut self, name: &FileName, yard: &Yard<'_>) -> Explanation {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);
-        let pairing = Pairing::new(yard, &occupied.held_pairs);
+        let mut pairing = Pairing::new(yard, &occupied.held_pairs);
+        self.keep_rooms(yard, &occupied, &mut pairing);
         self.candidates.unpark(&pairing.rooms());
         let file = yard.book.names().find(name.as_bytes());
         let subject = Subject {
@@ -102,7 +103,8 @@ impl Subject<'_> {
         }
         let (grade, hits) = (planner.candidates.grade(file), planner.candidates.hits(file));
         let candidate = Candidate { file, grade, hits };
-        match planner.pair(candidate, &master, self.pairing, self.yard, &self.occupied) {
+        let wish = planner.wish(candidate, &master, self.yard);
+        match self.pairing.choose(&wish, &self.occupied.held_pairs) {
             Ok(_) => Verdict::Goes,
             Err(Skip::NoPair) if self.only_waits() => Verdict::WaitsForTurn,
             Err(skip) => Verdict::Skipped(skip),
@@ -138,7 +140,7 @@ impl Subject<'_> {
     /// How much room it has there.
     fn room(&self, to: &Destination) -> u64 {
         let hits = self.file.map_or(0, |file| self.planner.candidates.hits(file));
-        to.room_for(hits > 0)
+        to.room_for(self.file, hits > 0)
     }
 
     fn on_its_way(&self, host: HostAddr) -> u64 {

@@ -13,6 +13,7 @@ mod parking;
 mod passed_over;
 mod ring;
 mod skip;
+mod wants_room;
 mod yard;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ pub use pairing::{Pairing, Part, Wish};
 use parking::Lot;
 pub use passed_over::PassedOver;
 pub use skip::{Skip, Unusable, Waiting};
+pub use wants_room::WantsRoom;
 pub use yard::Yard;
 
 use super::event::NewTask;
@@ -76,6 +78,8 @@ pub struct Round {
     pub skipped: BTreeMap<Skip, u64>,
     /// The best of them.
     pub examples: Vec<(FileId, Skip)>,
+    /// The hottest files that fit nowhere.
+    pub wants_room: Vec<WantsRoom>,
     /// What more copies wait for.
     pub waiting: Option<Waiting>,
     /// How each host took part.
@@ -183,6 +187,7 @@ impl Planner {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);
         let mut pairing = Pairing::new(yard, &occupied.held_pairs);
+        self.keep_rooms(yard, &occupied, &mut pairing);
         self.candidates.unpark(&pairing.rooms());
         let mut round = Round { waiting: self.waits(yard, &pairing), ..Round::default() };
         if matches!(round.waiting, None | Some(Waiting::Source)) {
@@ -192,6 +197,21 @@ impl Planner {
         round.parts = pairing.parts().clone();
         self.count_parked(&mut round);
         round
+    }
+
+    /// Keeps the room that was made for a file from others, until the file is placed, on its way, or
+    /// hot no longer.
+    fn keep_rooms(&self, yard: &Yard<'_>, occupied: &Occupied, pairing: &mut Pairing) {
+        for (addr, room) in yard.hosts.rooms_made() {
+            let file = room.file;
+            let is_awaited = yard.now < room.until
+                && self.candidates.hits(file) > 0
+                && !self.candidates.is_placed(file)
+                && !occupied.files.contains(&file);
+            if is_awaited {
+                pairing.keep_room(*addr, room, &occupied.held_pairs);
+            }
+        }
     }
 
     /// What is set aside was not looked at, and counts all the same.
@@ -275,42 +295,44 @@ impl Planner {
                     continue;
                 }
                 Some(Err(skip)) => skip,
-                Some(Ok(_)) if !turns_left => continue,
-                Some(Ok(master)) => match self.pair(candidate, &master, pairing, yard, occupied) {
-                    Ok(pair) => {
-                        pairing.take(pair, master.size, &occupied.held_pairs);
-                        let id = TaskId(next_id);
-                        next_id += 1;
-                        let speed = yard.rate_for(&round.tasks, pair);
-                        round.tasks.push(new_task(yard, id, candidate, &master, pair, speed));
+                Some(Ok(_)) if !turns_left && candidate.hits == 0 => continue,
+                Some(Ok(master)) => {
+                    let wish = self.wish(candidate, &master, yard);
+                    round.note_want_of_room(candidate, &wish, pairing);
+                    if !turns_left {
                         continue;
                     }
-                    Err(skip) => {
-                        if matches!(skip, Skip::NoPair | Skip::NameNotCarried) {
-                            if no_pairs_left == 0 {
-                                round.waiting = Some(Waiting::Looks(round.to_look_up.len()));
-                                break;
+                    match pairing.choose(&wish, &occupied.held_pairs) {
+                        Ok(pair) => {
+                            pairing.take(pair, &wish, &occupied.held_pairs);
+                            let id = TaskId(next_id);
+                            next_id += 1;
+                            let speed = yard.rate_for(&round.tasks, pair);
+                            round.tasks.push(new_task(yard, id, candidate, &master, pair, speed));
+                            continue;
+                        }
+                        Err(skip) => {
+                            if matches!(skip, Skip::NoPair | Skip::NameNotCarried) {
+                                if no_pairs_left == 0 {
+                                    round.waiting = Some(Waiting::Looks(round.to_look_up.len()));
+                                    break;
+                                }
+                                no_pairs_left -= 1;
+                                self.no_pairs.spend(1);
                             }
-                            no_pairs_left -= 1;
-                            self.no_pairs.spend(1);
+                            // What only this round leaves no room for goes on with the next.
+                            let stays_so = skip != Skip::NoRoom || master.size > room_now;
+                            if stays_so && candidate.hits == 0 {
+                                aside.push((candidate.file, master, skip));
+                            }
+                            skip
                         }
-                        // What only this round leaves no room for goes on with the next.
-                        let stays_so = skip != Skip::NoRoom || master.size > room_now;
-                        if stays_so && candidate.hits == 0 {
-                            aside.push((candidate.file, master, skip));
-                        }
-                        skip
                     }
-                },
+                }
             };
             round.skip(candidate.file, skip);
         }
-        for (file, master, why) in aside {
-            let carried = self.candidates.traits().old_hosts_carry(file);
-            if let Some(lot) = Lot::of(why, carried) {
-                self.candidates.park(file, master.size, master.good_until, lot);
-            }
-        }
+        self.set_aside(aside);
         if round.waiting.is_none() {
             round.waiting = Some(if kept_turns > 0 {
                 Waiting::Looks(round.to_look_up.len())
@@ -319,6 +341,16 @@ impl Planner {
             } else {
                 Waiting::Nothing
             });
+        }
+    }
+
+    /// Sets files aside until there is room for them.
+    fn set_aside(&mut self, aside: Vec<(FileId, Master, Skip)>) {
+        for (file, master, why) in aside {
+            let carried = self.candidates.traits().old_hosts_carry(file);
+            if let Some(lot) = Lot::of(why, carried) {
+                self.candidates.park(file, master.size, master.good_until, lot);
+            }
         }
     }
 
@@ -339,26 +371,27 @@ impl Planner {
         }
     }
 
-    fn pair(
-        &self,
-        candidate: Candidate,
-        master: &Master,
-        pairing: &Pairing,
-        yard: &Yard<'_>,
-        occupied: &Occupied,
-    ) -> Result<(HostAddr, HostAddr), Skip> {
+    /// What matters of a candidate for where it goes.
+    fn wish(&self, candidate: Candidate, master: &Master, yard: &Yard<'_>) -> Wish {
         let file = candidate.file;
-        let wish = Wish {
+        Wish {
+            file,
             size: master.size,
             is_hot: candidate.hits > 0,
             old_hosts_carry: self.candidates.traits().old_hosts_carry(file),
             holders: self.candidates.holders(file, yard.book, yard.hosts),
-        };
-        pairing.choose(&wish, &occupied.held_pairs)
+        }
     }
 }
 
 impl Round {
+    /// Notes a file that is hot and fits nowhere.
+    fn note_want_of_room(&mut self, candidate: Candidate, wish: &Wish, pairing: &Pairing) {
+        if self.wants_room.len() < wants_room::MOST_NAMED {
+            self.wants_room.extend(WantsRoom::of(candidate, wish, pairing));
+        }
+    }
+
     fn skip(&mut self, file: FileId, skip: Skip) {
         let count = self.skipped.entry(skip).or_default();
         *count += 1;

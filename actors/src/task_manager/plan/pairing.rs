@@ -9,6 +9,8 @@ use super::ring::Ring;
 use super::skip::{Skip, Unusable};
 use crate::heartbeat::Health;
 use crate::host::{HostAddr, HostKind, HostMode};
+use crate::names::FileId;
+use crate::remover::RoomMade;
 use crate::task_manager::back_off::Blamed;
 use crate::task_manager::host_record::HostRecord;
 use crate::task_manager::hosts::HostState;
@@ -44,6 +46,8 @@ pub(super) struct Destination {
     pub(super) most: usize,
     /// How many turns it takes until it is its turn; 0 where there are no turns.
     turns: usize,
+    /// The file that room was made for there, and how many bytes of the room are kept for it.
+    kept: Option<(FileId, u64)>,
 }
 
 /// How a host takes part in a round.
@@ -79,8 +83,10 @@ pub struct Pairing {
 }
 
 /// What matters of a file for where it goes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Wish {
+    /// The file.
+    pub file: FileId,
     /// Its size in bytes.
     pub size: u64,
     /// Whether it is hot: then it may fill a disk up to its limit.
@@ -150,7 +156,7 @@ impl Pairing {
             let mut free = self.sources.iter().filter(|source| source.free > 0);
             free.any(|source| source.goes_with(to, held_pairs))
         };
-        takers.filter(served).map(|to| to.cold_room).max()
+        takers.filter(served).map(|to| to.room_for(None, false)).max()
     }
 
     /// Counts the turns of every destination anew.
@@ -217,8 +223,30 @@ impl Pairing {
                 load,
                 most,
                 turns: 0,
+                kept: None,
             });
         }
+    }
+
+    /// Keeps the room that was made on a host for the file that it was made for.
+    pub fn keep_room(&mut self, addr: HostAddr, room: &RoomMade, held_pairs: &HeldPairs) {
+        if let Some(host) = self.destinations.iter_mut().find(|host| host.addr == addr) {
+            host.kept = Some((room.file, room.size));
+        }
+        self.see_use(held_pairs);
+    }
+
+    /// Whether no destination has room for this, whoever is busy or held back at present. Of one
+    /// that nothing is known of, nothing is hoped.
+    pub fn lacks_room_for(&self, wish: &Wish) -> bool {
+        let fits = |(addr, part): (&HostAddr, &Part)| {
+            let kept = self.destinations.iter().find(|host| host.addr == *addr);
+            let kept = kept.map_or(0, |host| host.kept_from(Some(wish.file)));
+            !wish.holders.contains(addr)
+                && !part.no_destination.is_some_and(Unusable::is_on_record)
+                && part.room.is_some_and(|room| wish.size <= room.saturating_sub(kept))
+        };
+        self.has_destination() && !self.parts.iter().any(fits)
     }
 
     /// How each host takes part.
@@ -238,7 +266,7 @@ impl Pairing {
 
     /// No file that is not hot and larger than this goes anywhere as things are.
     pub fn room_now(&self) -> u64 {
-        self.destinations.iter().map(|destination| destination.cold_room).max().unwrap_or(0)
+        self.destinations.iter().map(|to| to.room_for(None, false)).max().unwrap_or(0)
     }
 
     /// How much fits where as things are.
@@ -262,7 +290,8 @@ impl Pairing {
         let mut why = Skip::NoRoom;
         let mut best: Option<(&Destination, HostAddr)> = None;
         let fits = |to: &&Destination| {
-            wish.size <= to.room_for(wish.is_hot) && !wish.holders.contains(&to.addr)
+            wish.size <= to.room_for(Some(wish.file), wish.is_hot)
+                && !wish.holders.contains(&to.addr)
         };
         for destination in self.destinations.iter().filter(fits) {
             if !destination.ours && !wish.old_hosts_carry {
@@ -294,17 +323,19 @@ impl Pairing {
         sources.min_by_key(key).map(|source| source.addr)
     }
 
-    /// Takes a pair for a copy of `size` bytes.
+    /// Takes a pair for a copy.
     pub fn take(
         &mut self,
         (source, destination): (HostAddr, HostAddr),
-        size: u64,
+        wish: &Wish,
         held_pairs: &HeldPairs,
     ) {
+        let size = wish.size;
         if let Some(source) = self.sources.iter_mut().find(|host| host.addr == source) {
             source.free = source.free.saturating_sub(1);
         }
         if let Some(host) = self.destinations.iter_mut().find(|host| host.addr == destination) {
+            host.kept.take_if(|(owner, _)| *owner == wish.file);
             host.room = host.room.saturating_sub(size);
             host.cold_room = host.cold_room.saturating_sub(size);
             host.load += 1;
@@ -337,9 +368,15 @@ impl Source {
 }
 
 impl Destination {
-    /// How much fits there of what is hot, or of what is not.
-    pub(super) fn room_for(&self, is_hot: bool) -> u64 {
-        if is_hot { self.room } else { self.cold_room }
+    /// How much fits there of what is hot, or of what is not, less what is kept for another file.
+    pub(super) fn room_for(&self, file: Option<FileId>, is_hot: bool) -> u64 {
+        let room = if is_hot { self.room } else { self.cold_room };
+        room.saturating_sub(self.kept_from(file))
+    }
+
+    /// How many bytes of its room are kept for another file than this.
+    fn kept_from(&self, file: Option<FileId>) -> u64 {
+        self.kept.filter(|(owner, _)| Some(*owner) != file).map_or(0, |(_, bytes)| bytes)
     }
 
     /// Whether it may have one more task.

@@ -91,6 +91,13 @@ pub enum Unusable {
     OnTrial,
 }
 
+impl Unusable {
+    /// Whether it is so because of what is on record of the host, which does not pass by itself.
+    pub fn is_on_record(self) -> bool {
+        matches!(self, Unusable::Draining | Unusable::Maintenance | Unusable::Lost)
+    }
+}
+
 /// What a round as a whole waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

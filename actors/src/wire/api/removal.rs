@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::names::ShownName;
-use crate::remover::{Ending, Reason, Relief, RemovalMode, RemoverCounters, RemoverWaits, Spared};
+use crate::remover::{
+    Ending, Reason, Relief, RemovalMode, RemoverCounters, RemoverWaits, RoomVerdict, Spared,
+};
 use crate::task_manager::TaskState;
 use crate::wire::worker::{Blame, TaskId};
 
@@ -30,6 +32,9 @@ pub struct RemovalsView {
     pub spared: BTreeMap<Spared, u64>,
     /// Destinations over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
+    /// Hot files that fit nowhere, and what is done about each.
+    #[serde(default)]
+    pub rooms: Vec<RoomSoughtView>,
     /// Why nothing was decided at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<RemoverWaits>,
@@ -64,6 +69,22 @@ pub struct RemovalView {
     /// Why it stays after all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spared: Option<Spared>,
+}
+
+/// A hot file that fits on no destination.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RoomSoughtView {
+    /// The file.
+    #[serde(flatten)]
+    pub name: ShownName,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its rising hits.
+    pub hits: u32,
+    /// What is done about it, with the numbers that decided.
+    pub verdict: RoomVerdict,
+    /// The same in words.
+    pub why: String,
 }
 
 /// A file of which no copy is removed.

@@ -1,0 +1,491 @@
+//! What goes so that something much hotter finds room. Pure.
+//!
+//! The planner names the hot files that fit nowhere. For those with enough rising hits room is made
+//! on the one host where the fewest bytes go for it: its worst files, and never more than a share of
+//! its disk. The room is kept for that file (`RoomMade`) until it is placed or hot no longer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Ending, Intent};
+use super::holders::{Holder, Standing};
+use super::reason::Reason;
+use super::round::{Proposal, Removal};
+use super::settings::RemoverSettings;
+use super::state::RemovalBook;
+use super::survey::Survey;
+use crate::clock::Millis;
+use crate::host::HostAddr;
+use crate::names::{FileId, FileName};
+use crate::task_manager::plan::WantsRoom;
+
+/// How many hosts are gone through for one file, those that lack least first.
+const MOST_HOSTS: usize = 8;
+
+/// What the planner lacks room for, as it last told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoomWanted {
+    /// Hot files that fit nowhere, hottest first.
+    pub files: Vec<WantsRoom>,
+    /// The bytes that each destination has left under its limit once everything on its way there
+    /// has arrived.
+    pub rooms: BTreeMap<HostAddr, u64>,
+}
+
+impl RoomWanted {
+    /// Whether there still is no room for a file.
+    pub fn is_for(&self, file: FileId) -> bool {
+        self.files.iter().any(|wish| wish.file == file)
+    }
+}
+
+/// Room that is being made, or was, for one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoomMade {
+    /// For which file.
+    pub file: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// How long nothing else takes the room.
+    pub until: Millis,
+}
+
+/// A hot file that fits nowhere, and what is done about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomSought {
+    /// The file.
+    pub wish: WantsRoom,
+    /// What is done.
+    pub verdict: RoomVerdict,
+}
+
+/// What is done about a hot file that fits nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RoomVerdict {
+    /// Room is made for it by this round.
+    Made {
+        /// Where.
+        host: HostAddr,
+        /// Bytes that were short there.
+        lacking: u64,
+        /// Bytes that go for it.
+        goes: u64,
+    },
+    /// Room was made for it earlier: it has not come yet.
+    MadeEarlier {
+        /// Where.
+        host: HostAddr,
+    },
+    /// It is not hot enough.
+    TooFewHits {
+        /// Rising hits from which on room is made.
+        from: u32,
+    },
+    /// The masters of files that may go are looked at first, to know their sizes.
+    SizesUnknown,
+    /// On each host more would have to go for it than is given up for one file, or than may go.
+    TooMuch {
+        /// The least that any host lacks, in bytes; none when no host could be looked at.
+        #[schema(required)]
+        lacking: Option<u64>,
+    },
+}
+
+impl RoomVerdict {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        match self {
+            RoomVerdict::Made { host, lacking, goes } => {
+                format!("room is made on {host}: {lacking} bytes are short, {goes} go")
+            }
+            RoomVerdict::MadeEarlier { host } => format!("room was made for it on {host}"),
+            RoomVerdict::TooFewHits { from } => {
+                format!("it is not hot enough: room is made from {from} hits on")
+            }
+            RoomVerdict::SizesUnknown => {
+                "the sizes of what may go for it are being looked up".to_owned()
+            }
+            RoomVerdict::TooMuch { lacking: Some(lacking) } => format!(
+                "everywhere more would have to go than may be given up for one file ({lacking} \
+                 bytes are short at least)"
+            ),
+            RoomVerdict::TooMuch { lacking: None } => {
+                "no host can be asked to make room at present".to_owned()
+            }
+        }
+    }
+}
+
+impl RemovalBook {
+    /// Where room is being made, or was so lately that it is still kept, and for which files.
+    pub fn rooms_made(
+        &self,
+        settings: &RemoverSettings,
+        now: Millis,
+    ) -> BTreeMap<HostAddr, RoomMade> {
+        let mut made = BTreeMap::new();
+        let keep = settings.keep_room_for;
+        let mut note = |host: HostAddr, reason: &Reason, at: Millis| {
+            let Reason::MakesRoom { better, better_size, .. } = reason else { return };
+            let room =
+                RoomMade { file: self.file(better), size: *better_size, until: at.after(keep) };
+            made.entry(host).or_insert(room);
+        };
+        for (copy, open) in self.open.iter() {
+            note(copy.0, &open.intent.reason, now);
+        }
+        let since = now.before(keep);
+        let ended = self.history.newest_first().map(|(_, record)| record);
+        for record in ended.take_while(|record| record.at > since) {
+            if matches!(record.ending, Ending::Removed | Ending::Absent) {
+                note(record.host, &record.reason, record.at);
+            }
+        }
+        made
+    }
+}
+
+/// What goes on one host for one file.
+struct Offer {
+    host: HostAddr,
+    lacking: u64,
+    goes: u64,
+    victims: Vec<(FileId, u64)>,
+}
+
+impl Survey<'_> {
+    /// Where room is being made, what is decided and not yet applied included.
+    fn rooms_made(&self) -> BTreeMap<HostAddr, RoomMade> {
+        let mut made = self.book.rooms_made(self.settings, self.now);
+        for Intent { host, reason, .. } in self.setting_out() {
+            if let Reason::MakesRoom { better, better_size, .. } = reason {
+                let (file, size) = (self.book.file(better), *better_size);
+                let until = self.now.after(self.settings.keep_room_for);
+                made.insert(*host, RoomMade { file, size, until });
+            }
+        }
+        made
+    }
+
+    /// Proposes what goes to make room, for one file a host.
+    pub fn propose_room(&self, proposal: &mut Proposal) {
+        let made = self.rooms_made();
+        let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
+        for wish in &self.room_wanted.files {
+            let earlier = made.iter().find(|(_, room)| room.file == wish.file);
+            let from = self.settings.make_room_hits;
+            let verdict = if let Some((host, _)) = earlier {
+                RoomVerdict::MadeEarlier { host: *host }
+            } else if wish.hits < from {
+                RoomVerdict::TooFewHits { from }
+            } else {
+                self.make_room(wish, &mut taken, proposal)
+            };
+            proposal.rooms.push(RoomSought { wish: *wish, verdict });
+        }
+    }
+
+    fn make_room(
+        &self,
+        wish: &WantsRoom,
+        taken: &mut BTreeSet<HostAddr>,
+        proposal: &mut Proposal,
+    ) -> RoomVerdict {
+        let mut hosts: Vec<(u64, HostAddr, &Holder)> = self
+            .holders
+            .askable()
+            .filter(|(addr, host)| self.may_make_room(*addr, host, taken, proposal))
+            .filter_map(|(addr, host)| {
+                let room = self.room_wanted.rooms.get(&addr)?;
+                Some((wish.size.saturating_sub(*room), addr, host))
+            })
+            .collect();
+        hosts.sort_unstable_by_key(|(lacking, addr, _)| (*lacking, *addr));
+        let least = hosts.first().map(|(lacking, ..)| *lacking);
+        let offers = hosts
+            .into_iter()
+            .take(MOST_HOSTS)
+            .filter_map(|(lacking, addr, host)| self.offer(wish, lacking, (addr, host), proposal));
+        let best = offers.min_by_key(|offer| (offer.goes, offer.host));
+        if best.is_none() && !proposal.to_size.is_empty() {
+            return RoomVerdict::SizesUnknown;
+        }
+        let Some(Offer { host, lacking, goes, victims }) = best else {
+            return RoomVerdict::TooMuch { lacking: least };
+        };
+        taken.insert(host);
+        for (file, size) in victims {
+            let reason = Reason::MakesRoom {
+                better: self.name(wish.file),
+                better_size: wish.size,
+                better_grade: (wish.grade > 0).then_some(wish.grade),
+                better_hits: wish.hits,
+                grade: self.grade(file),
+            };
+            proposal.add(Removal { host, file, size: Some(size), reason, keeper: None });
+        }
+        RoomVerdict::Made { host, lacking, goes }
+    }
+
+    /// Whether room is made on a host at all now. One at which anything goes already has other
+    /// figures soon.
+    fn may_make_room(
+        &self,
+        addr: HostAddr,
+        host: &Holder,
+        taken: &BTreeSet<HostAddr>,
+        proposal: &Proposal,
+    ) -> bool {
+        host.standing == Standing::Serves
+            && self.keeps_all(host).is_none()
+            && host.present_disk().is_some()
+            && !taken.contains(&addr)
+            && !proposal.relieving.contains(&addr)
+            && !proposal.under_way.is_at_work_on(addr)
+    }
+
+    /// What would go on a host: its worst files, until there is room; none if that is more than is
+    /// given up for one file.
+    fn offer(
+        &self,
+        wish: &WantsRoom,
+        lacking: u64,
+        (addr, host): (HostAddr, &Holder),
+        proposal: &mut Proposal,
+    ) -> Option<Offer> {
+        let share = host.present_disk()?.mark(self.settings.make_room_percent);
+        if lacking == 0 || lacking > share || wish.size > self.marks(host.present_disk()?).0 {
+            return None;
+        }
+        let (mut victims, mut goes) = (Vec::new(), 0_u64);
+        for file in self.worst_first(host) {
+            if goes >= lacking || victims.len() == self.settings.most_per_host {
+                break;
+            }
+            if self.spares(addr, file, proposal).is_some() {
+                continue;
+            }
+            match self.size(file) {
+                None => proposal.wants_size(file),
+                Some(size) if size == 0 || size > share => {}
+                Some(size) => {
+                    goes = goes.saturating_add(size);
+                    victims.push((file, size));
+                }
+            }
+        }
+        // The last one may have made up for better ones that nothing would be gained by.
+        for index in (0..victims.len()).rev() {
+            let size = victims[index].1;
+            if goes - size >= lacking {
+                goes -= size;
+                victims.remove(index);
+            }
+        }
+        (lacking..=share).contains(&goes).then_some(Offer { host: addr, lacking, goes, victims })
+    }
+
+    /// The files for which room would be made in vain: of what was to go for them something stays.
+    pub(super) fn in_vain(
+        &self,
+        removals: &[Removal],
+        stays: impl Fn(&Removal) -> bool,
+    ) -> BTreeSet<FileName> {
+        let for_whom = |removal: &Removal| match &removal.reason {
+            Reason::MakesRoom { better, .. } if stays(removal) => Some(better.clone()),
+            _ => None,
+        };
+        removals.iter().filter_map(for_whom).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::catalog::masters::Masters;
+    use crate::catalog::ranking::{RankedFile, Ranking};
+    use crate::cfw_worker::{DiskFigures, HostObserved, Inventory};
+    use crate::heartbeat::{Health, HealthChanged};
+    use crate::host::HostKind;
+    use crate::journal::{InFlight, Piece};
+    use crate::remover::samples::{host, name};
+    use crate::remover::{
+        Confirmation, Desk, RemovalEvent, RemovalOutcome, RemoverSettings, Spared, Standpoint,
+    };
+
+    const NOW: Millis = Millis(10_000_000);
+
+    /// Hosts of 1000 bytes with a limit of 90 %; files by rank, each with its size and its host.
+    struct Yard {
+        desk: Desk,
+        book: RemovalBook,
+        files: Vec<FileId>,
+    }
+
+    fn yard(files: &[(&str, u64, u8)], hosts: u8) -> Yard {
+        let settings = RemoverSettings {
+            make_room_hits: 6,
+            make_room_percent: 30,
+            old_host_quiet: std::time::Duration::ZERO,
+            ..RemoverSettings::default()
+        };
+        let (mut desk, book) = (Desk::new(settings), RemovalBook::default());
+        let ids: Vec<FileId> = files.iter().map(|(text, ..)| book.file(&name(text))).collect();
+        let ranked = ids.iter().zip(files).map(|(file, (_, size, _))| RankedFile {
+            file: *file,
+            size: Some(*size),
+            listed_on: Vec::new(),
+        });
+        desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        let all = ids.iter().map(|file| file.0).collect();
+        desk.set_masters(Arc::new(Masters { files: all, unlisted: Vec::new() }));
+        desk.set_yard((1..=hosts).map(|last| (host(last), Standing::Serves)), Default::default());
+        for last in 1..=hosts {
+            let (host, at) = (host(last), NOW);
+            let (from, to) = (Health::Unknown, Health::Up);
+            desk.health_changed(&HealthChanged { host, from, to, at });
+            let held = ids.iter().zip(files).filter(|(_, (.., on))| *on == last);
+            let used: u64 = held.clone().map(|(_, (_, size, _))| size).sum();
+            let files = held.map(|(file, _)| file.0).collect();
+            let disk = DiskFigures { used, avail: 1000 - used, ..DiskFigures::default() };
+            let inventory = Some(Arc::new(Inventory { files, unreadable_names: 0, at }));
+            let disk = Some((disk, at));
+            desk.observe(&HostObserved { host, kind: HostKind::Cfw, inventory, disk, at });
+        }
+        Yard { desk, book, files: ids }
+    }
+
+    impl Yard {
+        /// The planner has no room for these: index, hits; nothing is on its way.
+        fn want(&mut self, wishes: &[(usize, u64, u32)], rooms: &[(u8, u64)]) {
+            let files = wishes.iter().map(|&(index, size, hits)| {
+                let file = self.files[index];
+                WantsRoom { file, size, hits, grade: 1 }
+            });
+            let rooms = rooms.iter().map(|&(last, room)| (host(last), room)).collect();
+            self.desk.set_room_wanted(RoomWanted { files: files.collect(), rooms });
+        }
+
+        fn propose(&mut self) -> Proposal {
+            let in_flight = InFlight::default();
+            self.desk.propose(Standpoint { book: &self.book, in_flight: &in_flight, now: NOW })
+        }
+
+        fn goes(proposal: &Proposal) -> Vec<(HostAddr, FileId)> {
+            proposal.removals.iter().map(|removal| (removal.host, removal.file)).collect()
+        }
+    }
+
+    #[test]
+    fn the_worst_files_go_where_the_fewest_bytes_do() {
+        let files = [("new", 300, 0), ("a", 400, 1), ("b", 200, 1), ("c", 200, 1), ("d", 880, 2)];
+        let mut yard = yard(&files, 2);
+        yard.want(&[(0, 300, 9)], &[(1, 100), (2, 20)]);
+        let proposal = yard.propose();
+        assert_eq!(Yard::goes(&proposal), [(host(1), yard.files[3])]);
+        let made = RoomVerdict::Made { host: host(1), lacking: 200, goes: 200 };
+        assert_eq!(proposal.rooms[0].verdict, made);
+        assert!(matches!(
+            &proposal.removals[0].reason,
+            Reason::MakesRoom { better, better_size: 300, better_hits: 9, .. } if *better == name("new")
+        ));
+    }
+
+    #[test]
+    fn nothing_goes_for_too_few_hits_nor_more_than_the_share_of_a_disk() {
+        let files = [("new", 500, 0), ("a", 400, 1), ("b", 250, 1), ("c", 250, 1)];
+        let mut yard = yard(&files, 1);
+        yard.want(&[(0, 500, 9)], &[(1, 0)]);
+        let too_much = RoomVerdict::TooMuch { lacking: Some(500) };
+        assert_eq!(yard.propose().rooms[0].verdict, too_much);
+        yard.want(&[(0, 300, 5)], &[(1, 0)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.rooms[0].verdict, RoomVerdict::TooFewHits { from: 6 });
+        assert!(proposal.removals.is_empty());
+        yard.want(&[(0, 300, 6)], &[]);
+        assert_eq!(yard.propose().rooms[0].verdict, RoomVerdict::TooMuch { lacking: None });
+    }
+
+    #[test]
+    fn nothing_goes_that_nothing_is_gained_by() {
+        let files = [("new", 300, 0), ("a", 500, 1), ("b", 290, 1), ("c", 50, 1), ("d", 50, 1)];
+        let mut yard = yard(&files, 1);
+        yard.want(&[(0, 300, 9)], &[(1, 20)]);
+        assert_eq!(Yard::goes(&yard.propose()), [(host(1), yard.files[2])], "b alone will do");
+    }
+
+    #[test]
+    fn room_is_made_once_for_a_file_and_for_one_file_a_host() {
+        let files = [("x", 200, 0), ("y", 200, 0), ("a", 500, 1), ("b", 200, 1), ("c", 200, 1)];
+        let mut yard = yard(&files, 1);
+        yard.want(&[(0, 200, 9), (1, 200, 8)], &[(1, 0)]);
+        let proposal = yard.propose();
+        assert_eq!(Yard::goes(&proposal), [(host(1), yard.files[4])]);
+        assert_eq!(proposal.rooms[1].verdict, RoomVerdict::TooMuch { lacking: None });
+
+        let seen = Confirmation {
+            asked_at: NOW,
+            masters: yard.files.iter().copied().collect(),
+            ..Confirmation::default()
+        };
+        let in_flight = InFlight::default();
+        let standpoint = Standpoint { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let (events, _) = yard.desk.confirm(proposal.removals, &seen, standpoint);
+        for event in events {
+            assert_eq!(yard.book.apply(NOW, &event), Ok(RemovalOutcome::Applied));
+        }
+        let ended = RemovalEvent::Ended { host: host(1), name: name("c"), ending: Ending::Removed };
+        for event in [None, Some(ended)] {
+            event.map(|event| yard.book.apply(NOW, &event).unwrap());
+            let proposal = yard.propose();
+            assert_eq!(proposal.rooms[0].verdict, RoomVerdict::MadeEarlier { host: host(1) });
+            assert_eq!(proposal.removals, []);
+        }
+        let later = NOW.after(yard.desk.settings().keep_room_for);
+        assert!(yard.book.rooms_made(yard.desk.settings(), later).is_empty());
+    }
+
+    #[test]
+    fn what_has_no_known_size_is_looked_at_first() {
+        let mut yard = yard(&[("new", 300, 0), ("a", 600, 1), ("b", 290, 1)], 1);
+        let ranked = [1, 0].map(|index| RankedFile {
+            file: yard.files[index],
+            size: Some(600),
+            listed_on: Vec::new(),
+        });
+        yard.desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        yard.want(&[(0, 300, 9)], &[(1, 20)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
+        assert_eq!((proposal.masters(), proposal.removals.len()), (vec![yard.files[2]], 0));
+        yard.desk.learn_sizes([(yard.files[2], 290)]);
+        assert_eq!(Yard::goes(&yard.propose()), [(host(1), yard.files[2])]);
+    }
+
+    #[test]
+    fn of_what_goes_for_one_file_all_goes_or_nothing() {
+        let files = [("new", 300, 0), ("a", 500, 1), ("b", 150, 1), ("c", 150, 1)];
+        let mut yard = yard(&files, 1);
+        let wish = [(0, 300, 9)];
+        yard.want(&wish, &[(1, 0)]);
+        let removals = yard.propose().removals;
+        assert_eq!(removals.len(), 2);
+        let spared = |yard: &Yard, masters: &[FileId]| {
+            let masters = masters.iter().copied().collect();
+            let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
+            let in_flight = InFlight::default();
+            let standpoint = Standpoint { book: &yard.book, in_flight: &in_flight, now: NOW };
+            let (events, spared) = yard.desk.confirm(removals.clone(), &seen, standpoint);
+            (events.len(), spared.into_iter().map(|(_, why)| why).collect::<Vec<_>>())
+        };
+        assert_eq!(spared(&yard, &yard.files), (2, vec![]));
+        let (only_c, all) = ([yard.files[3]], yard.files.clone());
+        assert_eq!(spared(&yard, &only_c), (0, vec![Spared::InVain, Spared::MasterUnknown]));
+        yard.want(&[], &[(1, 0)]);
+        assert_eq!(spared(&yard, &all), (0, vec![Spared::NotNeeded, Spared::NotNeeded]));
+    }
+}
