@@ -24,7 +24,6 @@ use file_syncs::FileSyncs;
 
 use crate::cfw_worker::{Deleted, DiskFigures};
 use crate::clock::Millis;
-use crate::downloader::group_sync::GroupSync;
 use crate::downloader::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
 use crate::names::FileName;
 use crate::wire::worker::TaskId;
@@ -41,8 +40,6 @@ pub struct BaseDir {
     ledger: Ledger,
     /// What makes files durable before they are put into place.
     syncs: FileSyncs,
-    /// What makes renames into the directory durable.
-    renames: GroupSync,
     /// Tasks at work, whose temporary files are nobody else's.
     at_work: Mutex<BTreeSet<TaskId>>,
 }
@@ -85,7 +82,6 @@ impl BaseDir {
             capacity: Capacity::default(),
             ledger: Ledger::default(),
             syncs,
-            renames: GroupSync::default(),
             at_work: Mutex::default(),
         })
     }

@@ -30,6 +30,7 @@ pub mod rate_dial;
 pub mod room;
 pub mod source_link;
 pub mod state_store;
+pub mod thread_memory;
 pub mod ticket;
 pub mod transfers;
 pub mod tree_hash;

@@ -16,7 +16,7 @@ use reelyard_actors::catalog::{
     LookUpMasters, MasterLook, MastersChanged, RankingChanged, RisingChanged,
 };
 use reelyard_actors::cfw_worker::{
-    AskFailure, CopyArrived, DiskFigures, HostObserved, Inventory, Refresh,
+    AskFailure, CopyArrived, DiskFigures, HostObserved, HostRoutes, Inventory, Refresh,
 };
 use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::{Clock, Millis};
@@ -26,6 +26,7 @@ use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::remover::RemoverBoard;
 use reelyard_actors::supervision::Route;
 use reelyard_actors::task_manager::{
     ChangeRefused, ChangeTask, CheckNow, Collaborators, HostSetting, OldState, TakeReports, Task,
@@ -60,7 +61,7 @@ pub struct ProbedHost {
     pub refreshes: u64,
 }
 
-type Shared = Arc<Mutex<World>>;
+pub type Shared = Arc<Mutex<World>>;
 
 struct ProbeCatalog(Shared);
 
@@ -83,8 +84,11 @@ struct ProbeWorker {
     host: HostAddr,
     world: Shared,
     clock: Clock,
-    told: Arc<Mutex<Option<Recipient<HostObserved>>>>,
+    told: Told,
 }
+
+/// Who is told what a host looks like.
+pub type Told = Arc<Mutex<Vec<Recipient<HostObserved>>>>;
 
 impl Actor for ProbeWorker {
     type Context = Context<Self>;
@@ -101,7 +105,7 @@ impl Handler<Refresh> for ProbeWorker {
             return Err(AskFailure::TimedOut(Duration::from_secs(5)));
         }
         let seen = observation(self.host, host, self.clock.now());
-        if let Some(told) = &*self.told.lock().unwrap() {
+        for told in self.told.lock().unwrap().iter() {
             told.do_send(seen.clone());
         }
         Ok(seen.inventory.unwrap())
@@ -157,6 +161,14 @@ pub struct Yard {
     pub board: TaskBoard,
     pub world: Shared,
     pub changes: ChangeFeed,
+    pub told: Told,
+    pub probes: Probes,
+}
+
+/// Who answers in the place of the Catalog and the CfwWorkers.
+pub struct Probes {
+    pub look_up: Route<LookUpMasters>,
+    pub refresh: HostRoutes<Refresh>,
 }
 
 /// What a yard consists of.
@@ -169,6 +181,8 @@ pub struct Plot {
     pub old: bool,
     /// What shows who this node is.
     pub badge: Option<ManagerBadge>,
+    /// What the Remover shows.
+    pub removals: RemoverBoard,
 }
 
 impl Plot {
@@ -180,6 +194,7 @@ impl Plot {
             destinations: (1..=destinations).map(destination).collect(),
             old: false,
             badge: None,
+            removals: RemoverBoard::default(),
         }
     }
 
@@ -202,7 +217,7 @@ impl Plot {
     pub fn open_on_telling(&self, journal: Journal, start: i64, changes: ChangeFeed) -> Yard {
         let clock = Clock::manual(Millis(start));
         let world = Shared::default();
-        let told = Arc::new(Mutex::new(None));
+        let told = Told::default();
         let mut refresh = HashMap::new();
         let mut arrived = HashMap::new();
         for &host in &self.destinations {
@@ -215,6 +230,7 @@ impl Plot {
             arrived.insert(host, Route::fixed(worker.recipient()));
         }
         let look_up = Route::fixed(ProbeCatalog(world.clone()).start().recipient());
+        let probes = Probes { look_up: look_up.clone(), refresh: refresh.clone().into() };
         let hosts: Vec<HostSetting> = self
             .sources
             .iter()
@@ -237,7 +253,7 @@ impl Plot {
                 look_up,
                 refresh: refresh.into(),
                 arrived: arrived.into(),
-                removals: Default::default(),
+                removals: self.removals.clone(),
             },
             board.clone(),
         );
@@ -246,8 +262,8 @@ impl Plot {
             None => manager,
         };
         let manager = manager.telling_on(changes.clone()).start();
-        *told.lock().unwrap() = Some(manager.clone().recipient());
-        Yard { names, clock, journal, manager, board, world, changes }
+        told.lock().unwrap().push(manager.clone().recipient());
+        Yard { names, clock, journal, manager, board, world, changes, told, probes }
     }
 
     /// Opens the yard and has every host seen and up.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use rustix::fs::{fstatfs, syncfs};
+use rustix::fs::{fstatfs, fsync, syncfs};
 use rustix::system::{Uname, uname};
 
 use crate::downloader::group_sync::GroupSync;
@@ -30,6 +30,8 @@ pub(super) struct FileSyncs {
     /// Files that are being made durable.
     waiting: AtomicUsize,
     together: GroupSync,
+    /// Syncs of the directory alone.
+    renames: GroupSync,
     /// How often the file system has told an error.
     errors: AtomicU64,
 }
@@ -45,7 +47,8 @@ impl FileSyncs {
         let told = KNOWN.contains(&kind) && tells_errors(&uname());
         let whole = told.then(|| dir.as_fd().try_clone_to_owned()).transpose()?;
         let (waiting, errors) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Ok(FileSyncs { whole, waiting, together: GroupSync::default(), errors })
+        let (together, renames) = (GroupSync::default(), GroupSync::default());
+        Ok(FileSyncs { whole, waiting, together, renames, errors })
     }
 
     /// To be asked before a file is opened that is to be made durable.
@@ -64,12 +67,30 @@ impl FileSyncs {
         synced
     }
 
-    fn sync_together(&self, whole: &OwnedFd, file: &File, before: ErrorsBefore) -> io::Result<()> {
-        let synced = self.together.wait_or(|| {
-            syncfs(whole).inspect_err(|_| {
+    /// Returns when what was renamed in `dir` is durable. In company the sync of the file system
+    /// that others wait for with their bytes does it too: one flush of the disk for all.
+    pub(super) fn make_rename_durable(&self, dir: impl AsFd) -> io::Result<()> {
+        let company = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let synced = match &self.whole {
+            Some(whole) if company >= COMPANY => self.sync_whole(whole),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let synced =
+            synced.or_else(|_| self.renames.wait_or(|| fsync(dir.as_fd())).map_err(Into::into));
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        synced
+    }
+
+    fn sync_whole(&self, whole: &OwnedFd) -> io::Result<()> {
+        self.together.wait_or(|| {
+            Ok(syncfs(whole).inspect_err(|_| {
                 self.errors.fetch_add(1, Ordering::Release);
-            })
-        });
+            })?)
+        })
+    }
+
+    fn sync_together(&self, whole: &OwnedFd, file: &File, before: ErrorsBefore) -> io::Result<()> {
+        let synced = self.sync_whole(whole);
         if synced.is_err() || self.errors.load(Ordering::Acquire) != before.0 {
             return file.sync_all();
         }

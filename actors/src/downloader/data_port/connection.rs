@@ -19,6 +19,7 @@ use super::shelf::{Asked, NotServed};
 use super::{DataPortLimits, Shared};
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::hash_desk::Hashed;
+use crate::downloader::thread_memory::ThreadMemory;
 use crate::downloader::tree_hash::GROUP;
 use crate::wire::worker::{CONTENT_HASH_HEADER, FileHash};
 
@@ -223,8 +224,8 @@ fn answer_bytes<'a>(
 }
 
 /// All bytes of a small file; none if it was changed while they were read.
-fn read_small(file: &File, identity: &FileIdentity) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = vec![0; usize::try_from(identity.size).unwrap_or(0)];
+fn read_small(file: &File, identity: &FileIdentity) -> io::Result<Option<ThreadMemory>> {
+    let mut bytes = ThreadMemory::of(usize::try_from(identity.size).unwrap_or(0));
     match file.read_exact_at(&mut bytes, 0) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
         read => read?,

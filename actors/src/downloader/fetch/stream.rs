@@ -15,6 +15,7 @@ use crate::downloader::fault::{Fault, local};
 use crate::downloader::pacer::Pacer;
 use crate::downloader::partials::{Claim, Partial};
 use crate::downloader::source_link::SourceLink;
+use crate::downloader::thread_memory::ThreadMemory;
 use crate::downloader::tree_hash::{GROUP, Trunk};
 use crate::host::BitsPerSecond;
 
@@ -155,14 +156,14 @@ impl Intake<'_> {
 
 /// Memory for a group, or less, that begins where direct writes want it to.
 struct Buffer {
-    space: Vec<u8>,
+    space: ThreadMemory,
     start: usize,
     filled: usize,
 }
 
 impl Buffer {
     fn of(bytes: usize) -> Self {
-        let space = vec![0; bytes + ALIGNMENT];
+        let space = ThreadMemory::of(bytes + ALIGNMENT);
         let start = space.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         Buffer { space, start, filled: 0 }
     }

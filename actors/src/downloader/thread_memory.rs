@@ -1,0 +1,72 @@
+//! Memory for one small file at a time, which its thread keeps for the next: fresh memory of that
+//! size comes from the kernel page by page, and that costs as much as the file's bytes themselves.
+
+use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+
+/// How much a thread keeps, in bytes.
+const MOST_KEPT: usize = 256 << 10;
+
+thread_local! {
+    static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// So many bytes, of whatever content. The thread that drops it keeps the memory, if that is little.
+pub struct ThreadMemory {
+    space: Vec<u8>,
+    length: usize,
+}
+
+impl ThreadMemory {
+    /// Memory of `length` bytes.
+    pub fn of(length: usize) -> Self {
+        let mut space = if length <= MOST_KEPT { KEPT.take() } else { Vec::new() };
+        if space.len() < length {
+            // Nothing of the old content is wanted: it need not be moved.
+            space = vec![0; length];
+        }
+        ThreadMemory { space, length }
+    }
+}
+
+impl Deref for ThreadMemory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.space[..self.length]
+    }
+}
+
+impl DerefMut for ThreadMemory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.space[..self.length]
+    }
+}
+
+impl Drop for ThreadMemory {
+    fn drop(&mut self) {
+        if self.space.len() <= MOST_KEPT {
+            KEPT.set(std::mem::take(&mut self.space));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_little_is_used_again_and_what_is_much_is_not_kept() {
+        let place = |memory: &ThreadMemory| memory.as_ptr();
+        let first = ThreadMemory::of(1000);
+        let at = place(&first);
+        drop(first);
+        let again = ThreadMemory::of(10);
+        assert_eq!((place(&again), again.len()), (at, 10));
+        let beside = ThreadMemory::of(10);
+        assert_ne!(place(&beside), at, "two at a time share nothing");
+        drop(again);
+        drop(ThreadMemory::of(MOST_KEPT + 1));
+        assert!(KEPT.take().len() <= MOST_KEPT);
+    }
+}
