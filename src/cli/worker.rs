@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::partials::KeepFor;
+use reelyard_actors::traffic::gauge::LinkSettings;
 
 use super::failure::Failure;
 use super::layers::RunArgs;
@@ -37,6 +38,8 @@ fn settings(config: &WorkerConfig) -> Result<WorkerSettings, Failure> {
         grace: external.stop_grace,
     };
     let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
+    let (listen, data_listen) = (config.listen, config.data_addr());
+    let defaults = WorkerSettings::new(listen, data_listen, config.state_dir.clone());
     Ok(WorkerSettings {
         nodes: config.node.iter().map(node).collect::<Result<_, _>>()?,
         base_dir: config.base_dir.clone(),
@@ -47,7 +50,13 @@ fn settings(config: &WorkerConfig) -> Result<WorkerSettings, Failure> {
         poll_interval: config.poll_interval,
         capacity: config.capacity,
         keep_for: KeepFor { partial: config.resume_within, unknown: config.stale_after },
+        link: LinkSettings {
+            interface: config.network.interface.as_ref().map(|name| name.as_str().to_owned()),
+            speed: config.network.link_speed,
+            sysfs: config.network.sysfs.clone(),
+            ..defaults.link
+        },
         external: external.program.as_ref().map(with_program),
-        ..WorkerSettings::new(config.listen, config.data_addr(), config.state_dir.clone())
+        ..defaults
     })
 }

@@ -15,6 +15,7 @@ mod fault;
 mod file;
 pub mod import;
 mod layers;
+mod links;
 mod node;
 mod pattern;
 pub(crate) mod reader;
@@ -31,15 +32,16 @@ pub use difference::{Difference, Values, differences};
 pub use example::example;
 pub use fault::{Fault, Faults, Origin};
 pub use layers::Layers;
+pub use links::InterfaceName;
 pub use node::{
     BandwidthSettings, CallSettings, CatalogSettings, EventLogSettings, HeartbeatSettings,
-    HostSettings, HttpSettings, IgnoreSettings, JournalSettings, NodeConfig, StorageSettings,
-    TaskSettings,
+    HostSettings, HttpSettings, IgnoreSettings, JournalSettings, NodeConfig, PlacementSettings,
+    StorageSettings, TaskSettings,
 };
 pub use pattern::Pattern;
 pub use reader::Effective;
 pub use units::{Fraction, NamePrefix, Percent};
-pub use worker::{DiskSettings, ExternalDownloaderSettings, WorkerConfig};
+pub use worker::{DiskSettings, ExternalDownloaderSettings, NetworkSettings, WorkerConfig};
 pub use zone::Zone;
 
 use declare::Group;

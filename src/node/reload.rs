@@ -24,7 +24,7 @@ pub struct Configured {
 }
 
 /// Settings that change at once: keys, and groups with their dot. The others take a restart.
-const AT_ONCE: [&str; 16] = [
+const AT_ONCE: [&str; 17] = [
     "token",
     "token_file",
     "source_dirs",
@@ -35,6 +35,7 @@ const AT_ONCE: [&str; 16] = [
     "heartbeat.",
     "calls.",
     "task.",
+    "placement.",
     "bandwidth.",
     "storage.",
     "copies.",

@@ -28,6 +28,8 @@ use reelyard_actors::downloader::{DownloaderView, Downloads};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::supervision::Supervision;
+use reelyard_actors::traffic::Bytes;
+use reelyard_actors::traffic::gauge::{ByteCount, LinkGauge};
 use reelyard_actors::wire::worker::{TaskId, WorkerInfo};
 use serde::{Deserialize, Serialize};
 
@@ -113,8 +115,10 @@ impl Worker {
         let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
         let managers = Managers::default();
         let external = temp_dir.and_then(|temp_dir| external(&settings, temp_dir));
+        let received = ByteCount::default();
+        let link = measure_link(&settings, &data_port, received.clone());
         let mut destination = base.clone().zip(partials).map(|(base, partials)| {
-            let fetcher = make_fetcher(&settings, base, partials, external, &clock);
+            let fetcher = make_fetcher(&settings, base, partials, external, received, &clock);
             make_destination(&settings, fetcher, &store, &clock)
         });
         let figures = http::worker::WorkerFigures {
@@ -131,6 +135,7 @@ impl Worker {
             clock: clock.clone(),
             info: info(&settings, data_port.addr()),
             figures,
+            link,
             unlistable_names: AtomicU64::new(0),
         });
         let listen = settings.listen.socket();
@@ -238,8 +243,7 @@ fn start_data_port(
 }
 
 fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
-    // Others cannot connect to "any address": for them it is the one they know us by.
-    let ip = if data_addr.ip().is_unspecified() { settings.listen.ip() } else { data_addr.ip() };
+    let ip = settings::others_find(settings.listen, data_addr);
     WorkerInfo {
         program: "reelyard".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -250,7 +254,15 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
         destination: settings.base_dir.is_some(),
         fetches_from_old: settings.base_dir.is_some() && settings.external.is_some(),
         managers: Vec::new(),
+        traffic: None,
     }
+}
+
+/// Measures the link. What the data port sends and the fetcher receives are copies.
+fn measure_link(settings: &WorkerSettings, port: &DataPort, received: ByteCount) -> LinkGauge {
+    let port = port.meter();
+    let copies = move || Bytes { sent: port.counters().bytes, received: received.so_far() };
+    LinkGauge::start(settings.link.clone(), Box::new(copies))
 }
 
 fn external(settings: &WorkerSettings, temp_dir: PathBuf) -> Option<ExternalProgram> {
@@ -263,6 +275,7 @@ fn make_fetcher(
     base: Arc<BaseDir>,
     partials: Partials,
     external: Option<ExternalProgram>,
+    received: ByteCount,
     clock: &Clock,
 ) -> Fetcher {
     let mut fetcher = Fetcher::new(base, partials, clock.clone());
@@ -271,6 +284,7 @@ fn make_fetcher(
     fetcher.timeouts = settings.source_timeouts;
     fetcher.resume = settings.resume;
     fetcher.external = external;
+    fetcher.received = received;
     fetcher
 }
 

@@ -1,7 +1,7 @@
 //! What a worker is run with, and its defaults. What an operator may set is checked where it is
 //! read, in the configuration.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::downloader::source_link::SourceTimeouts;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::token::SharedToken;
+use reelyard_actors::traffic::gauge::LinkSettings;
 use regex::bytes::Regex;
 
 /// What a worker is run with.
@@ -51,6 +52,8 @@ pub struct WorkerSettings {
     pub resume: ResumePolicy,
     /// How long what is left of copies is kept.
     pub keep_for: KeepFor,
+    /// The link whose traffic is told.
+    pub link: LinkSettings,
     /// What fetches from sources that are old cfws. None: nothing is fetched from them.
     pub external: Option<ExternalSettings>,
 }
@@ -97,7 +100,19 @@ impl WorkerSettings {
             capacity: Capacity::default(),
             resume: ResumePolicy::default(),
             keep_for: KeepFor::default(),
+            link: LinkSettings {
+                interface: None,
+                speed: None,
+                address: others_find(listen, data_listen),
+                sysfs: PathBuf::from("/sys"),
+            },
             external: None,
         }
     }
+}
+
+/// Where others find what is served at `data_listen`: they cannot connect to "any address", for
+/// them it is the one that they know the worker by.
+pub fn others_find(listen: HostAddr, data_listen: SocketAddr) -> IpAddr {
+    if data_listen.ip().is_unspecified() { listen.ip() } else { data_listen.ip() }
 }

@@ -32,6 +32,7 @@ use crate::downloader::rate_dial::RateDial;
 use crate::downloader::room::{NoRoom, Reservation};
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
 use crate::token::SharedToken;
+use crate::traffic::gauge::ByteCount;
 use crate::wire::worker::{Blame, ContentHash};
 
 /// How long a source that has no place for another connection is left alone, as it asks for.
@@ -58,6 +59,8 @@ pub struct Fetcher {
     pub clock: Clock,
     /// What fetches from sources that are old cfws; none refuses such copies.
     pub external: Option<ExternalProgram>,
+    /// Bytes of copies received so far.
+    pub received: ByteCount,
     links: Links,
     data_ports: DataPorts,
 }
@@ -146,6 +149,7 @@ impl Fetcher {
             resume: ResumePolicy::default(),
             clock,
             external: None,
+            received: ByteCount::default(),
             links: Links::default(),
             data_ports: DataPorts::default(),
         }

@@ -12,6 +12,7 @@ use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
 use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::FileId;
+use crate::traffic::Traffic;
 
 /// One host as last seen.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct HostState {
     pub calls: CallStanding,
     /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
     pub disk: Option<(DiskFigures, Millis)>,
+    /// What its link carries and when it was asked; none while that is unknown.
+    pub traffic: Option<(Traffic, Millis)>,
     /// Its inventory as last read by this process.
     pub observed: Option<Arc<Inventory>>,
     /// Copies that arrived since its disk and inventory were last read, by file.
@@ -66,6 +69,7 @@ impl HostState {
             kind: HostKind::Unknown,
             calls: CallStanding::Closed,
             disk: None,
+            traffic: None,
             observed: None,
             landed: HashMap::new(),
             differs: false,
@@ -169,6 +173,7 @@ impl HostTable {
         host.health_since = Some(change.at);
         if change.to == Health::Down {
             host.disk = None;
+            host.traffic = None;
         }
         true
     }
@@ -183,6 +188,7 @@ impl HostTable {
         host.kind = seen.kind;
         // A host's worker tells in the order in which it saw, also after the clock was set back.
         host.disk = seen.disk;
+        host.traffic.clone_from(&seen.traffic);
         if let Some(inventory) = &seen.inventory {
             changed = match &host.observed {
                 Some(known) => (&inventory.files - &known.files, &known.files - &inventory.files),
@@ -255,6 +261,7 @@ mod tests {
             kind: HostKind::Cfw,
             inventory: Some(Arc::new(Inventory { at: Millis(at), ..Inventory::default() })),
             disk: Some((disk(used), Millis(at))),
+            traffic: None,
             at: Millis(at),
         }
     }

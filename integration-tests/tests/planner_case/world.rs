@@ -100,6 +100,7 @@ impl World {
             kind: kind_of(host),
             inventory,
             disk,
+            traffic: None,
             at: NOW,
         });
     }
@@ -215,7 +216,7 @@ impl World {
         let kind = kind_of(destination);
         let inventory = Some(Arc::new(Inventory { at, ..Inventory::default() }));
         let disk = self.hosts.get(host).and_then(|known| known.disk);
-        let seen = HostObserved { host, kind, inventory, disk, at };
+        let seen = HostObserved { host, kind, inventory, disk, traffic: None, at };
         let (_, left) = self.hosts.observe(&seen);
         let added = Vec::new();
         let event = TaskEvent::InventoryDiffered { host, added, removed, complete: true };

@@ -130,6 +130,7 @@ fn observation(host: HostAddr, probed: &ProbedHost, at: Millis) -> HostObserved 
         kind: probed.kind,
         inventory: Some(Arc::new(inventory)),
         disk: Some((disk, at)),
+        traffic: None,
         at,
     }
 }
@@ -262,7 +263,7 @@ impl Plot {
         for &host in &self.sources {
             let kind = if self.old { HostKind::Cfw } else { ours(host) };
             let at = yard.clock.now();
-            let seen = HostObserved { host, kind, inventory: None, disk: None, at };
+            let seen = HostObserved { host, kind, inventory: None, disk: None, traffic: None, at };
             yard.manager.send(seen).await.unwrap();
         }
         for &host in self.sources.iter().chain(&self.destinations) {

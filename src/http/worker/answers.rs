@@ -176,14 +176,15 @@ async fn delete_file(http: &WorkerHttp, epoch: Option<Epoch>, name: FileName) ->
 
 fn info(http: &WorkerHttp) -> HttpResponse {
     let managers = http.managers.lately(http.clock.now());
-    let info = WorkerInfo { epoch: http.epochs.highest(), managers, ..http.info.clone() };
+    let (epoch, traffic) = (http.epochs.highest(), http.link.traffic());
+    let info = WorkerInfo { epoch, managers, traffic, ..http.info.clone() };
     json_line(HttpResponse::Ok().content_type(JSON), &info)
 }
 
 fn metrics(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
     let accept = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let (epoch, unlistable) = (http.epochs.highest(), http.unlistable_names());
-    http.figures.page(epoch, unlistable, accept.unwrap_or_default())
+    http.figures.page(epoch, unlistable, http.link.traffic(), accept.unwrap_or_default())
 }
 
 async fn inventory(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {

@@ -17,6 +17,7 @@ use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::inventory::InventoryDesk;
 use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::token::SharedToken;
+use reelyard_actors::traffic::gauge::LinkGauge;
 use reelyard_actors::wire::worker::WorkerInfo;
 
 pub use super::metrics::WorkerFigures;
@@ -46,7 +47,9 @@ pub struct WorkerHttp {
     pub managers: Managers,
     /// What time it is.
     pub clock: Clock,
-    /// The answer of `/info`, but for the epoch and the managers.
+    /// Measures what the link carries.
+    pub link: LinkGauge,
+    /// The answer of `/info`, but for the epoch, the managers and the traffic.
     pub info: WorkerInfo,
     /// What `/metrics` tells.
     pub figures: WorkerFigures,

@@ -17,6 +17,7 @@ use crate::downloader::partials::{Claim, Partial};
 use crate::downloader::source_link::SourceLink;
 use crate::downloader::tree_hash::{GROUP, Trunk};
 use crate::host::BitsPerSecond;
+use crate::traffic::gauge::ByteCount;
 
 /// A step that fills slowly is ended after this long, so that progress shows.
 const LONGEST_STEP: Duration = Duration::from_millis(200);
@@ -46,6 +47,7 @@ pub(super) fn receive(
         link,
         cancel: copying.cancel,
         progress: copying.progress,
+        received: &fetcher.received,
         pacer: Pacer::new(copying.rate.clone()),
         began: Instant::now(),
         told: Instant::now(),
@@ -95,6 +97,7 @@ struct Intake<'a> {
     link: &'a mut SourceLink,
     cancel: &'a Cancel,
     progress: &'a super::Progress<'a>,
+    received: &'a ByteCount,
     pacer: Pacer,
     began: Instant,
     told: Instant,
@@ -122,6 +125,7 @@ impl Intake<'_> {
                 (self.progress)(Sign::Here(at + buffer.filled as u64));
             }
             let taken = (buffer.filled - before) as u64;
+            self.received.add(taken);
             if self.cancel.sleep(self.pacer.take(step, taken, self.began.elapsed())) {
                 return Err(Fault::Cancelled.into());
             }
