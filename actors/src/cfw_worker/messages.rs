@@ -241,6 +241,8 @@ pub struct HostView {
     pub traffic_at: Option<Millis>,
     /// Why the agent there told nothing the last time; none where there is none or it did.
     pub agent_failure: Option<String>,
+    /// Times the agent there answered.
+    pub agent_answers: u64,
     /// Calls under way or waiting for their turn, probes and looks not counted.
     pub open_requests: usize,
     /// How calls to it stand.
@@ -276,6 +278,7 @@ impl HostView {
             traffic: None,
             traffic_at: None,
             agent_failure: None,
+            agent_answers: 0,
             open_requests: 0,
             calls: CallStanding::Closed,
             trouble: None,

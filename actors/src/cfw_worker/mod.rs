@@ -291,6 +291,7 @@ impl CfwWorker {
             traffic: traffic.map(|(traffic, _)| traffic.clone()),
             traffic_at: traffic.map(|(_, at)| *at),
             agent_failure: self.traffic.agent_failure().map(ToString::to_string),
+            agent_answers: self.traffic.agent_answers(),
             open_requests: self.open_requests,
             calls: self.breaker.standing(self.clock.now()),
             trouble: self.breaker.trouble().cloned(),

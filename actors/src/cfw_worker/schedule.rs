@@ -25,11 +25,6 @@ impl Schedule {
         Schedule { interval, next: Millis(i64::MIN), failures: 0 }
     }
 
-    /// About how long it is from one time to the next.
-    pub fn interval(&self) -> Duration {
-        self.interval
-    }
-
     /// When it is due.
     pub fn next(&self) -> Millis {
         self.next

@@ -12,6 +12,9 @@ use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::traffic::Traffic;
 
+/// How many intervals after a look a worker of ours is asked again, if no other look comes before.
+const LEFT_TO_LOOKS: f64 = 1.5;
+
 /// What is kept of a host's link.
 pub(super) struct TrafficWatch {
     /// As last told, and when it was asked for.
@@ -23,6 +26,7 @@ pub(super) struct TrafficWatch {
     agent: Option<Agent>,
     meter: AgentMeter,
     agent_failure: Option<AskFailure>,
+    agent_answers: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,12 +44,18 @@ impl TrafficWatch {
             agent: settings.agents.get(&host).cloned(),
             meter: AgentMeter::new(settings.traffic_interval),
             agent_failure: None,
+            agent_answers: 0,
         }
     }
 
     /// Whether the host's own worker is being asked.
     pub fn worker_is_asked(&self) -> bool {
         self.asked == Some(Asked::Worker)
+    }
+
+    /// How often the agent has answered.
+    pub fn agent_answers(&self) -> u64 {
+        self.agent_answers
     }
 
     /// Why the agent told nothing the last time.
@@ -70,8 +80,8 @@ impl CfwWorker {
         if self.traffic.agent.is_some() {
             return Some(Asked::Agent);
         }
-        // A worker that told nothing at the last look has nothing to tell, or is too old to.
-        self.word.as_ref()?.traffic.as_ref().map(|_| Asked::Worker)
+        // One that told nothing yet may be about to: a link is measured over some seconds.
+        self.word.as_ref().map(|_| Asked::Worker)
     }
 
     /// Asks if it is time. The host may be asked.
@@ -106,6 +116,8 @@ impl CfwWorker {
                 Ok((program, _)) if program != worker.program => worker.look_schedule.at_once(),
                 Ok((_, word)) => {
                     worker.hear_word(word, asked);
+                    let interval = worker.settings.traffic_interval;
+                    worker.traffic.schedule.answered(asked, interval, fastrand::f64());
                     worker.tell();
                 }
                 Err(failure) => {
@@ -123,7 +135,8 @@ impl CfwWorker {
     pub(super) fn hear_traffic(&mut self, word: Option<&WorkerWord>, asked: Millis) {
         let Some(word) = word.filter(|_| self.traffic.agent.is_none()) else { return };
         self.traffic.known = word.traffic.clone().map(|traffic| (traffic, asked));
-        let interval = self.settings.traffic_interval;
+        // A look that comes about as often leaves nothing to ask for in between.
+        let interval = self.settings.traffic_interval.mul_f64(LEFT_TO_LOOKS);
         self.traffic.schedule.answered(asked, interval, fastrand::f64());
     }
 
@@ -157,6 +170,7 @@ impl CfwWorker {
     fn take_agent_word(&mut self, told: Result<Option<Traffic>, AskFailure>, asked: Millis) {
         match told {
             Ok(traffic) => {
+                self.traffic.agent_answers += 1;
                 if self.traffic.agent_failure.take().is_some() {
                     info!(host = %self.host, "its agent answers again");
                 }
@@ -177,14 +191,14 @@ impl CfwWorker {
         }
     }
 
-    /// Goes by the agent that is configured now.
-    pub(super) fn follow_agent(&mut self) {
+    /// Goes by the agent and the interval that are configured now, and were `before`.
+    pub(super) fn follow_agent(&mut self, before: &CfwWorkerSettings) {
         let now = TrafficWatch::new(self.host, &self.settings);
-        if now.agent != self.traffic.agent
-            || now.schedule.interval() != self.traffic.schedule.interval()
-        {
+        let same_agent = now.agent == self.traffic.agent;
+        if !same_agent || self.settings.traffic_interval != before.traffic_interval {
             let asked = self.traffic.asked;
-            self.traffic = TrafficWatch { asked, ..now };
+            let known = self.traffic.known.take().filter(|_| same_agent);
+            self.traffic = TrafficWatch { asked, known, ..now };
         }
     }
 }

@@ -22,7 +22,7 @@ use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::{HostAddr, HostKind, HostRole};
+use reelyard_actors::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::{FileId, FileName, NameTable};
@@ -31,6 +31,7 @@ use reelyard_actors::task_manager::{
     ChangeRefused, ChangeTask, CheckNow, Collaborators, HostSetting, OldState, TakeReports, Task,
     TaskBoard, TaskManager, TaskManagerView, TaskSettings, TaskState,
 };
+use reelyard_actors::traffic::{Rates, Traffic};
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
 
 pub const GIB: u64 = 1 << 30;
@@ -58,6 +59,8 @@ pub struct ProbedHost {
     pub used: u64,
     pub capacity: u64,
     pub refreshes: u64,
+    /// What its link carries, in percent of its speed and out only; told when it is looked at.
+    pub link_percent: Option<u64>,
 }
 
 type Shared = Arc<Mutex<World>>;
@@ -130,9 +133,17 @@ fn observation(host: HostAddr, probed: &ProbedHost, at: Millis) -> HostObserved 
         kind: probed.kind,
         inventory: Some(Arc::new(inventory)),
         disk: Some((disk, at)),
-        traffic: None,
+        traffic: probed.link_percent.map(|percent| (traffic(percent), at)),
         at,
     }
+}
+
+/// A link of which so much is used for sending, by others than us.
+pub fn traffic(percent: u64) -> Traffic {
+    let (sends, receives) = (BitsPerSecond(percent * 10_000_000), BitsPerSecond(0));
+    let (interface, speed) = ("eth0".to_owned(), Some(BitsPerSecond(1_000_000_000)));
+    let copies = Some(Rates::default());
+    Traffic { interface, speed, all: Rates { sends, receives }, copies, over_ms: 10_000 }
 }
 
 /// A source with this last number.
