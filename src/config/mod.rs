@@ -46,6 +46,7 @@ pub use zone::Zone;
 
 use declare::Group;
 use reader::Reader;
+use reelyard_actors::token::SharedToken;
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 
@@ -53,6 +54,9 @@ pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 pub trait Role: Group {
     /// What the role is called on the command line.
     const NAME: &'static str;
+
+    /// The shared token, and the key of the setting that it comes from.
+    fn token(&self) -> (Option<&SharedToken>, &'static str);
 
     /// Looks at the settings together, settles those that depend on others, and tells faults.
     fn settle(&mut self, reader: &mut Reader);

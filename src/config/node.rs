@@ -366,6 +366,11 @@ impl NodeConfig {
 impl Role for NodeConfig {
     const NAME: &'static str = "node";
 
+    fn token(&self) -> (Option<&SharedToken>, &'static str) {
+        let key = if self.token_file.is_some() { "token_file" } else { "token" };
+        (self.token.as_ref(), key)
+    }
+
     fn settle(&mut self, reader: &mut Reader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         if self.data_dir.exists() && !self.data_dir.is_dir() {

@@ -134,6 +134,11 @@ impl WorkerConfig {
 impl Role for WorkerConfig {
     const NAME: &'static str = "worker";
 
+    fn token(&self) -> (Option<&SharedToken>, &'static str) {
+        let key = if self.token_file.is_some() { "token_file" } else { "token" };
+        (self.token.as_ref(), key)
+    }
+
     fn settle(&mut self, reader: &mut Reader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         if self.base_dir.is_none() && self.source_dirs.is_empty() {

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
 use reelyard_actors::downloader::data_port::DataPortLimits;
 use reelyard_actors::downloader::external::LEFTOVER_GRACE;
 use reelyard_actors::downloader::fetch::ResumePolicy;
@@ -16,6 +17,8 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::traffic::gauge::LinkSettings;
 use regex::bytes::Regex;
+
+use crate::config::{NodeAddr, WorkerConfig};
 
 /// What a worker is run with.
 #[derive(Clone, Debug)]
@@ -80,6 +83,42 @@ impl ExternalSettings {
 }
 
 impl WorkerSettings {
+    /// From what is configured to what a worker is run with.
+    ///
+    /// # Errors
+    /// When the node's address is no URL.
+    pub fn of(config: &WorkerConfig) -> anyhow::Result<Self> {
+        let external = &config.external_downloader;
+        let with_program = |program: &PathBuf| ExternalSettings {
+            program: program.clone(),
+            success: external.success_pattern.regex().clone(),
+            timeout: external.timeout,
+            grace: external.stop_grace,
+        };
+        let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
+        let (listen, data_listen) = (config.listen, config.data_addr());
+        let defaults = WorkerSettings::new(listen, data_listen, config.state_dir.clone());
+        Ok(WorkerSettings {
+            nodes: config.node.iter().map(node).collect::<Result<_, _>>()?,
+            base_dir: config.base_dir.clone(),
+            source_dirs: config.source_dirs.clone(),
+            token: config.token.clone(),
+            storage_limit_percent: config.storage.limit_percent.get(),
+            copies_at_once: config.copies_at_once.get() as usize,
+            poll_interval: config.poll_interval,
+            capacity: config.capacity,
+            keep_for: KeepFor { partial: config.resume_within, unknown: config.stale_after },
+            link: LinkSettings {
+                interface: config.network.interface.as_ref().map(|name| name.as_str().to_owned()),
+                speed: config.network.link_speed,
+                sysfs: config.network.sysfs.clone(),
+                ..defaults.link
+            },
+            external: external.program.as_ref().map(with_program),
+            ..defaults
+        })
+    }
+
     /// The defaults for a worker at `listen` that serves files at `data_listen` and keeps its state
     /// in `state_dir`. It still needs a `base_dir` or `source_dirs`.
     pub fn new(listen: HostAddr, data_listen: SocketAddr, state_dir: PathBuf) -> Self {

@@ -19,6 +19,7 @@ use super::shelf::{Asked, NotServed};
 use super::{DataPortLimits, Shared};
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::hash_desk::Hashed;
+use crate::downloader::ticket::TicketKey;
 use crate::downloader::tree_hash::GROUP;
 use crate::wire::worker::{CONTENT_HASH_HEADER, FileHash};
 
@@ -105,8 +106,8 @@ fn answer(stream: &TcpStream, shared: &Shared, request: &Request) -> io::Result<
         head_only: request.head_only,
         extra: String::new(),
     };
-    if let Some(key) = &shared.tickets {
-        let ticket = request.ticket.as_deref();
+    if let Some(token) = &*shared.token.now() {
+        let (key, ticket) = (TicketKey::of(token), request.ticket.as_deref());
         if !key.admits(request.path.as_bytes(), ticket, shared.clock.now()) {
             shared.refused_ticket.fetch_add(1, Ordering::Relaxed);
             return head("403 Forbidden").with_text(stream, "a valid ticket is needed");

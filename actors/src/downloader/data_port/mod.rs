@@ -22,8 +22,9 @@ use places::Places;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::downloader::dial::Dial;
 use crate::downloader::hash_desk::HashDesk;
-use crate::downloader::ticket::TicketKey;
+use crate::token::SharedToken;
 
 /// What a data port is run with.
 #[derive(Clone, Debug)]
@@ -88,7 +89,7 @@ struct Shared {
     shelf: Shelf,
     hashes: HashDesk,
     /// None: no token, no tickets.
-    tickets: Option<TicketKey>,
+    token: Dial<Option<SharedToken>>,
     clock: Clock,
     limits: DataPortLimits,
     stopping: AtomicBool,
@@ -112,12 +113,13 @@ impl Shared {
 }
 
 impl DataPort {
-    /// Listens at `addr` and serves what is on `shelf`.
+    /// Listens at `addr` and serves what is on `shelf`, with a `token` only to whoever has a ticket
+    /// that was signed with it.
     pub fn start(
         addr: SocketAddr,
         shelf: Shelf,
         hashes: HashDesk,
-        tickets: Option<TicketKey>,
+        token: impl Into<Dial<Option<SharedToken>>>,
         clock: Clock,
         limits: DataPortLimits,
     ) -> std::io::Result<Self> {
@@ -126,7 +128,7 @@ impl DataPort {
         let shared = Arc::new(Shared {
             shelf,
             hashes,
-            tickets,
+            token: token.into(),
             clock,
             limits,
             stopping: AtomicBool::new(false),

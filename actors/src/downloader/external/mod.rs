@@ -69,7 +69,7 @@ impl Fetcher {
         cancel: &Cancel,
         progress: &Progress<'_>,
     ) -> Result<Copied, Fault> {
-        let Some(program) = &self.external else {
+        let Some(program) = &*self.external.now() else {
             return Err(Fault::Blamed(Blame::Pair, not_configured(order)));
         };
         if cancel.is_cancelled() {
