@@ -30,8 +30,7 @@ use reelyard_actors::downloader::{DownloaderView, Downloads};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::supervision::Supervision;
-use reelyard_actors::traffic::Bytes;
-use reelyard_actors::traffic::gauge::{ByteCount, LinkGauge, LinkSettings};
+use reelyard_actors::traffic::gauge::{ByteCount, CopyCounts, LinkGauge, LinkSettings};
 use reelyard_actors::wire::worker::{TaskId, WorkerInfo};
 use serde::{Deserialize, Serialize};
 
@@ -120,7 +119,8 @@ impl Worker {
         let data_port = start_data_port(&settings, &base, &hashes, &dials, &clock)?;
         let managers = Managers::default();
         let received = ByteCount::default();
-        let link = measure_link(&settings, &data_port, received.clone());
+        let copies = CopyCounts { sent: data_port.sent(), received: received.clone() };
+        let link = LinkGauge::start(settings.link.clone(), copies);
         let mut destination = base.clone().zip(partials).map(|(base, partials)| {
             let fetcher = make_fetcher(&settings, base, partials, &dials, received, &clock);
             make_destination(&settings, fetcher, &store, &clock)
@@ -285,13 +285,6 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
         managers: Vec::new(),
         traffic: None,
     }
-}
-
-/// Measures the link. What the data port sends and the fetcher receives are copies.
-fn measure_link(settings: &WorkerSettings, port: &DataPort, received: ByteCount) -> LinkGauge {
-    let port = port.meter();
-    let copies = move || Bytes { sent: port.counters().bytes, received: received.so_far() };
-    LinkGauge::start(settings.link.clone(), Box::new(copies))
 }
 
 fn make_fetcher(

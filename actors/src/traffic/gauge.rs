@@ -54,8 +54,20 @@ pub struct LinkSettings {
     pub sysfs: PathBuf,
 }
 
-/// Counts the bytes of copies that were made from and to this host so far.
-pub type CountCopies = Box<dyn Fn() -> Bytes + Send + Sync>;
+/// Counts what copies have sent from this host and received on it.
+#[derive(Clone, Debug, Default)]
+pub struct CopyCounts {
+    /// Sent.
+    pub sent: ByteCount,
+    /// Received.
+    pub received: ByteCount,
+}
+
+impl CopyCounts {
+    fn so_far(&self) -> Bytes {
+        Bytes { sent: self.sent.so_far(), received: self.received.so_far() }
+    }
+}
 
 /// A running measurement; it ends when this is dropped.
 pub struct LinkGauge {
@@ -65,13 +77,13 @@ pub struct LinkGauge {
 
 struct Shared {
     settings: ArcSwap<LinkSettings>,
-    copies: CountCopies,
+    copies: CopyCounts,
     latest: ArcSwapOption<(Traffic, Instant)>,
 }
 
 impl LinkGauge {
     /// Begins to measure. Needs a tokio runtime.
-    pub fn start(settings: LinkSettings, copies: CountCopies) -> Self {
+    pub fn start(settings: LinkSettings, copies: CopyCounts) -> Self {
         let settings = ArcSwap::from_pointee(settings);
         let shared = Arc::new(Shared { settings, copies, latest: ArcSwapOption::empty() });
         let measuring = tokio::spawn(measure(Arc::clone(&shared)));
@@ -160,7 +172,7 @@ impl Probe {
         }
         let Some(link) = &self.link else { return Ok(None) };
         // The copies first: what they send meanwhile is counted as anybody's, for one reading.
-        let copies = (shared.copies)();
+        let copies = shared.copies.so_far();
         self.meter.take(at, link.bytes()?, copies);
         let Some(Measured { all, copies, over }) = self.meter.measured() else { return Ok(None) };
         Ok(Some(Traffic {
@@ -203,11 +215,10 @@ mod tests {
             address: "127.0.0.1".parse().unwrap(),
             sysfs: dir.path().to_owned(),
         };
-        let copied = ByteCount::default();
-        let counted = copied.clone();
+        let copies = CopyCounts::default();
         let shared = Shared {
             settings: ArcSwap::from_pointee(settings),
-            copies: Box::new(move || Bytes { sent: counted.so_far(), received: 0 }),
+            copies: copies.clone(),
             latest: ArcSwapOption::empty(),
         };
         let mut probe = Probe::of(shared.settings.load_full());
@@ -220,7 +231,7 @@ mod tests {
         put(1000);
         assert_eq!(read(&mut probe), None, "one reading tells nothing");
         put(1_001_000);
-        copied.add(750_000);
+        copies.sent.add(750_000);
         let traffic = read(&mut probe).unwrap();
         let besides = traffic.all.without(traffic.copies.unwrap());
         assert_eq!(besides.sends, BitsPerSecond(2_000_000), "{traffic:?}");

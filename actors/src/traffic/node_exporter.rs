@@ -28,14 +28,21 @@ pub enum BadPage {
     NoDevice,
 }
 
+/// What was read of an interface so far.
+#[derive(Default)]
+struct Told {
+    sent: Option<u64>,
+    received: Option<u64>,
+    speed: Option<BitsPerSecond>,
+}
+
 const SENT: &str = "node_network_transmit_bytes_total";
 const RECEIVED: &str = "node_network_receive_bytes_total";
 const SPEED: &str = "node_network_speed_bytes";
 
 /// Reads the interfaces that tell both directions, by name.
 pub fn read(page: &str) -> Result<BTreeMap<String, Device>, BadPage> {
-    let mut told: BTreeMap<String, (Option<u64>, Option<u64>, Option<BitsPerSecond>)> =
-        BTreeMap::new();
+    let mut told: BTreeMap<String, Told> = BTreeMap::new();
     for (number, line) in page.lines().enumerate() {
         let bad = || BadPage::Line(number + 1);
         let Some((series, rest)) = line.split_once('{') else { continue };
@@ -43,19 +50,19 @@ pub fn read(page: &str) -> Result<BTreeMap<String, Device>, BadPage> {
             continue;
         }
         let (device, value) = sample(rest).ok_or_else(bad)?;
-        let (sent, received, speed) = told.entry(device).or_default();
+        let told = told.entry(device).or_default();
         match series {
-            SENT => *sent = Some(count(value).ok_or_else(bad)?),
-            RECEIVED => *received = Some(count(value).ok_or_else(bad)?),
+            SENT => told.sent = Some(count(value).ok_or_else(bad)?),
+            RECEIVED => told.received = Some(count(value).ok_or_else(bad)?),
             // A speed that is not known is told as one below zero.
-            _ => *speed = bits(value),
+            _ => told.speed = bits(value),
         }
     }
     let devices: BTreeMap<String, Device> = told
         .into_iter()
-        .filter_map(|(name, (sent, received, speed))| {
-            let bytes = Bytes { sent: sent?, received: received? };
-            Some((name, Device { bytes, speed }))
+        .filter_map(|(name, told)| {
+            let bytes = Bytes { sent: told.sent?, received: told.received? };
+            Some((name, Device { bytes, speed: told.speed }))
         })
         .collect();
     if devices.is_empty() { Err(BadPage::NoDevice) } else { Ok(devices) }

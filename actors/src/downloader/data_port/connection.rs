@@ -203,7 +203,7 @@ fn answer_bytes<'a>(
         head.extra += &format!("{CONTENT_HASH_HEADER}: {hash}\r\n");
         send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
         send_all(stream, &bytes, SendFlags::empty())?;
-        shared.bytes.fetch_add(length, Ordering::Relaxed);
+        shared.bytes.add(length);
         return Ok(());
     }
     let following = match known {
@@ -216,7 +216,7 @@ fn answer_bytes<'a>(
     // `MORE`: the head leaves in one packet with the first bytes of the file.
     send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
     send_range(stream, shared, file, range, |sent, position| {
-        shared.bytes.fetch_add(sent, Ordering::Relaxed);
+        shared.bytes.add(sent);
         if let Some(following) = &following {
             following.sent(position);
         }

@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::downloader::dial::Dial;
 use crate::downloader::hash_desk::HashDesk;
 use crate::token::SharedToken;
+use crate::traffic::gauge::ByteCount;
 
 /// What a data port is run with.
 #[derive(Clone, Debug)]
@@ -95,7 +96,7 @@ struct Shared {
     stopping: AtomicBool,
     places: Places,
     requests: AtomicU64,
-    bytes: AtomicU64,
+    bytes: ByteCount,
     refused_busy: AtomicU64,
     refused_ticket: AtomicU64,
 }
@@ -105,7 +106,7 @@ impl Shared {
         DataPortCounters {
             connections: self.places.count() as u64,
             requests: self.requests.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
+            bytes: self.bytes.so_far(),
             refused_busy: self.refused_busy.load(Ordering::Relaxed),
             refused_ticket: self.refused_ticket.load(Ordering::Relaxed),
         }
@@ -134,7 +135,7 @@ impl DataPort {
             stopping: AtomicBool::new(false),
             places: Places::default(),
             requests: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
+            bytes: ByteCount::default(),
             refused_busy: AtomicU64::new(0),
             refused_ticket: AtomicU64::new(0),
         });
@@ -153,6 +154,11 @@ impl DataPort {
     /// What it has done so far.
     pub fn counters(&self) -> DataPortCounters {
         self.shared.counters()
+    }
+
+    /// Counts the bytes of files sent.
+    pub fn sent(&self) -> ByteCount {
+        self.shared.bytes.clone()
     }
 
     /// What tells that to others.
