@@ -56,10 +56,10 @@ impl Link {
             return Ok(None);
         }
         let found = all.into_iter().find(|interface| interface.ip() == address);
-        match found {
-            Some(interface) if interface.name == LOOPBACK => Ok(None),
-            Some(interface) => Ok(Some(Link::named(&interface.name, sysfs))),
-            None => Err(NoLink::NoAddress(address)),
+        let label = found.ok_or(NoLink::NoAddress(address))?.name;
+        match interface_of(&label) {
+            LOOPBACK => Ok(None),
+            name => Ok(Some(Link::named(name, sysfs))),
         }
     }
 
@@ -91,6 +91,11 @@ impl Link {
         let megabits: u64 = text.trim().parse().ok()?;
         Some(BitsPerSecond(megabits.checked_mul(1_000_000)?)).filter(|speed| speed.0 > 0)
     }
+}
+
+/// The interface of an address that is labelled so: a second address may be called eth0:1.
+fn interface_of(label: &str) -> &str {
+    label.split_once(':').map_or(label, |(name, _)| name)
 }
 
 /// Whether there is a device below this interface, or below one that it is on top of.
@@ -168,8 +173,9 @@ mod tests {
         for loopback in ["127.0.0.1", "127.9.8.7", "::1"] {
             assert_eq!(Link::with_address(loopback.parse().unwrap(), sysfs).unwrap(), None);
         }
-        let unknown = Link::with_address("192.0.2.1".parse().unwrap(), sysfs);
+        let unknown = Link::with_address("198.51.100.231".parse().unwrap(), sysfs);
         assert!(matches!(unknown, Err(NoLink::NoAddress(_))));
+        assert_eq!(["eth0", "eth0:1", "lo:2"].map(interface_of), ["eth0", "eth0", LOOPBACK]);
         // Whatever this machine has: each is found, and can be read.
         let all = if_addrs::get_if_addrs().unwrap().into_iter();
         for interface in all.filter(|interface| interface.name != LOOPBACK) {
