@@ -8,5 +8,6 @@ pub mod demo;
 pub mod http;
 pub mod logging;
 pub mod node;
+pub mod reloading;
 pub mod role;
 pub mod worker;

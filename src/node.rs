@@ -25,7 +25,7 @@ use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
 pub use host_yard::{Host, HostYard};
 pub use live::{InForce, Live};
-pub use reload::{Configured, ReloadRefused, Reloaded, Reloader};
+pub use reload::{Configured, Reloader};
 pub use settings::journal_dir;
 pub use wiring::Wiring;
 

@@ -30,4 +30,5 @@ pub mod remover;
 pub mod supervision;
 pub mod task_manager;
 pub mod token;
+pub mod traffic;
 pub mod wire;

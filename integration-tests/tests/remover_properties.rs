@@ -246,6 +246,7 @@ impl World {
             kind: if drawn.old { HostKind::Cfw } else { ours },
             inventory: Some(Arc::new(Inventory { files, unreadable_names: 0, at })),
             disk: Some((disk, at)),
+            traffic: None,
             at,
         });
         for late in std::mem::take(&mut self.late) {

@@ -134,6 +134,7 @@ fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_
             kind,
             inventory: None,
             disk: None,
+            traffic: None,
             at: yard.clock.now(),
         };
         yard.manager.send(seen).await.unwrap();

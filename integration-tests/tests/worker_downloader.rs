@@ -38,7 +38,7 @@ impl Bench {
         let (kept, keep_for) = (Arc::clone(&store), KeepFor::default());
         let partials = Partials::new(Arc::clone(&base), kept, clock.clone(), keep_for);
         let mut fetcher = Fetcher::new(base, partials, clock.clone());
-        fetcher.storage_limit_percent = 100;
+        fetcher.storage_limit_percent = 100.into();
         let supervision = Supervision::of("downloader");
         let downloads = Downloads::start(supervision, fetcher, Arc::clone(&store), clock, 1);
         let work = downloads.work();

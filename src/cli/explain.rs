@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use comfy_table::Cell;
 use reelyard_actors::back_off::BackOff;
 use reelyard_actors::remover::CopySays;
-use reelyard_actors::task_manager::plan::{DestinationSays, MasterState, SourceSays};
+use reelyard_actors::task_manager::plan::{DestinationSays, LinkSays, MasterState, SourceSays};
 use reelyard_actors::wire::api::ExplainView;
 
 use super::client::Client;
@@ -82,28 +82,53 @@ fn back_off(held: &BackOff) -> String {
     format!("until {until} after {failures} failures: {}", plain(&held.reason))
 }
 
+/// Where the column about links is, if there is one.
+const SOURCE_LINK_AT: usize = 3;
+const DESTINATION_LINK_AT: usize = 4;
+
+/// How busy a link is, and its mark.
+fn link(link: LinkSays) -> String {
+    match link.mark_percent {
+        Some(mark) => format!("{}% (mark {mark}%)", link.used_percent),
+        None => format!("{}%", link.used_percent),
+    }
+}
+
 fn print_sources(sources: &[SourceSays], out: &mut dyn Write) -> io::Result<()> {
-    let mut table = output::table(&["SOURCE", "SERVES", "FREE", "SAYS", "BACK-OFF"]);
+    let with_links = sources.iter().any(|source| source.link.is_some());
+    let mut header = vec!["SOURCE", "SERVES", "FREE", "SAYS", "BACK-OFF"];
+    if with_links {
+        header.insert(SOURCE_LINK_AT, "LINK");
+    }
+    let mut table = output::table(&header);
     for source in sources {
         let not_with: Vec<String> = source.not_with.iter().map(ToString::to_string).collect();
         let not_with = Some(format!("not with {}", not_with.join(" ")));
         let not_with = not_with.filter(|_| !source.not_with.is_empty());
-        table.add_row([
+        let mut row = vec![
             Cell::new(source.host),
             number(source.serving),
             number(source.free),
             Cell::new(source.says),
             maybe(source.back_off.as_ref().map(back_off).or(not_with), Cell::new),
-        ]);
+        ];
+        if with_links {
+            row.insert(SOURCE_LINK_AT, maybe(source.link.map(link), number));
+        }
+        table.add_row(row);
     }
     output::print(&table, out)
 }
 
 fn print_destinations(destinations: &[DestinationSays], out: &mut dyn Write) -> io::Result<()> {
-    let header = ["DESTINATION", "ROOM", "COMING", "FETCHES", "TURN", "SAYS", "BACK-OFF"];
+    let with_links = destinations.iter().any(|destination| destination.link.is_some());
+    let mut header = vec!["DESTINATION", "ROOM", "COMING", "FETCHES", "TURN", "SAYS", "BACK-OFF"];
+    if with_links {
+        header.insert(DESTINATION_LINK_AT, "LINK");
+    }
     let mut table = output::table(&header);
     for destination in destinations {
-        table.add_row([
+        let mut row = vec![
             Cell::new(destination.host),
             maybe(destination.room, size),
             size(destination.on_its_way),
@@ -111,7 +136,11 @@ fn print_destinations(destinations: &[DestinationSays], out: &mut dyn Write) -> 
             maybe(destination.turns, number),
             Cell::new(destination.says),
             maybe(destination.back_off.as_ref().map(back_off), Cell::new),
-        ]);
+        ];
+        if with_links {
+            row.insert(DESTINATION_LINK_AT, maybe(destination.link.map(link), number));
+        }
+        table.add_row(row);
     }
     output::print(&table, out)
 }

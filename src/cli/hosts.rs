@@ -6,7 +6,9 @@ use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::heartbeat::Health;
-use reelyard_actors::host::{HostAddr, HostKind, HostMode, HostRole};
+use reelyard_actors::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
+use reelyard_actors::task_manager::plan::LinkSays;
+use reelyard_actors::traffic::Traffic;
 use reelyard_actors::wire::api::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
     StaysView, WantedMode, WantedRole,
@@ -16,6 +18,9 @@ use super::client::{Client, NodeArgs, PageArgs, filters};
 use super::failure::Failure;
 use super::output::{self, age, maybe, number, plain, size};
 use super::word;
+
+/// Where the column about traffic is, if there is one.
+const TRAFFIC_AT: usize = 10;
 
 #[derive(Debug, Args)]
 pub struct HostsArgs {
@@ -182,15 +187,21 @@ fn list(
         return Ok(output::json(&hosts, out)?);
     }
     let now = Clock::system().now();
-    let mut table = output::table(&[
+    // Where no link is known there is nothing to say of any.
+    let with_traffic = hosts.items.iter().any(|host| host.traffic.is_some());
+    let mut header = vec![
         "HOST", "ROLE", "KIND", "MODE", "HEALTH", "FOR", "LATENCY", "FILES", "DISK", "ROOM",
         "COPIES", "LIMIT", "WHY",
-    ]);
+    ];
+    if with_traffic {
+        header.insert(TRAFFIC_AT, "TRAFFIC");
+    }
+    let mut table = output::table(&header);
     for host in &hosts.items {
         let why = host.breakers.iter().map(breaker);
         let why: Vec<String> =
             standing(host).into_iter().chain(why).chain(host.failure.clone()).collect();
-        table.add_row([
+        let mut row = vec![
             Cell::new(host.host),
             Cell::new(format!("{:?}", host.role).to_lowercase()),
             Cell::new(kind(host.kind)),
@@ -204,7 +215,11 @@ fn list(
             Cell::new(format!("{} out, {} in", host.serving, host.fetching)),
             maybe(limit(host), Cell::new),
             maybe(Some(why).filter(|why| !why.is_empty()), |why| Cell::new(plain(&why.join("; ")))),
-        ]);
+        ];
+        if with_traffic {
+            row.insert(TRAFFIC_AT, maybe(host.traffic.as_ref().map(traffic), Cell::new));
+        }
+        table.add_row(row);
     }
     output::print(&table, out)?;
     output::more(&hosts, out)?;
@@ -233,7 +248,45 @@ fn standing(host: &HostView) -> Vec<String> {
     let silent = host.silent_since.map(|since| format!("silent since {since}"));
     let lost = host.lost.then(|| "presumed lost: what it holds does not count".to_owned());
     let added = (!host.configured).then(|| "added at run time".to_owned());
-    [draining, lost, silent, added].into_iter().flatten().collect()
+    let source = host.source_link.and_then(|link| too_busy("source", link));
+    let destination = host.destination_link.and_then(|link| too_busy("destination", link));
+    let agent = host.agent_failure.as_ref().map(|failure| format!("its agent {failure}"));
+    [draining, lost, silent, added, source, destination, agent].into_iter().flatten().collect()
+}
+
+/// That a host has no part in new copies because its link is too busy.
+fn too_busy(as_what: &str, link: LinkSays) -> Option<String> {
+    let (used, mark) = (link.used_percent, link.mark_percent?);
+    let words =
+        format!("as {as_what}: {used}% of its link is used by others, over its mark of {mark}%");
+    link.is_too_busy().then_some(words)
+}
+
+/// What the link of a host carries.
+fn traffic(traffic: &Traffic) -> String {
+    let Traffic { all, speed, .. } = traffic;
+    let of = speed.map(|speed| format!(" of {speed}")).unwrap_or_default();
+    format!("{} out, {} in{of}", rough(all.sends), rough(all.receives))
+}
+
+/// A measured rate, to three digits.
+fn rough(rate: BitsPerSecond) -> String {
+    let units = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)];
+    let bits = rate.0 as f64;
+    match units.into_iter().find(|(_, unit)| bits >= *unit) {
+        Some((word, unit)) => {
+            let value = bits / unit;
+            let digits = if value >= 100.0 {
+                0
+            } else if value >= 10.0 {
+                1
+            } else {
+                2
+            };
+            format!("{value:.digits$}{word}")
+        }
+        None => format!("{}bit/s", rate.0),
+    }
 }
 
 /// A breaker in words.

@@ -15,6 +15,7 @@ mod fault;
 mod file;
 pub mod import;
 mod layers;
+mod links;
 mod node;
 mod pattern;
 pub(crate) mod reader;
@@ -31,19 +32,21 @@ pub use difference::{Difference, Values, differences};
 pub use example::example;
 pub use fault::{Fault, Faults, Origin};
 pub use layers::Layers;
+pub use links::InterfaceName;
 pub use node::{
     BandwidthSettings, CallSettings, CatalogSettings, EventLogSettings, HeartbeatSettings,
-    HostSettings, HttpSettings, IgnoreSettings, JournalSettings, NodeConfig, StorageSettings,
-    TaskSettings,
+    HostSettings, HttpSettings, IgnoreSettings, JournalSettings, NodeConfig, PlacementSettings,
+    StorageSettings, TaskSettings,
 };
 pub use pattern::Pattern;
 pub use reader::Effective;
 pub use units::{Fraction, NamePrefix, Percent};
-pub use worker::{DiskSettings, ExternalDownloaderSettings, WorkerConfig};
+pub use worker::{DiskSettings, ExternalDownloaderSettings, NetworkSettings, WorkerConfig};
 pub use zone::Zone;
 
 use declare::Group;
 use reader::Reader;
+use reelyard_actors::token::SharedToken;
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 
@@ -51,6 +54,9 @@ pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 pub trait Role: Group {
     /// What the role is called on the command line.
     const NAME: &'static str;
+
+    /// The shared token, and the key of the setting that it comes from.
+    fn token(&self) -> (Option<&SharedToken>, &'static str);
 
     /// Looks at the settings together, settles those that depend on others, and tells faults.
     fn settle(&mut self, reader: &mut Reader);

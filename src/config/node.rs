@@ -11,9 +11,10 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use reelyard_actors::bandwidth::{HostLimits, Timetable};
 use reelyard_actors::catalog::WatchMode;
+use reelyard_actors::cfw_worker::Agents;
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::remover::{KeptBy, RemovalMode};
-use reelyard_actors::task_manager::Spread;
+use reelyard_actors::task_manager::{Spread, Weights};
 use reelyard_actors::token::SharedToken;
 
 use super::declare::settings;
@@ -55,6 +56,8 @@ settings! {
         calls: CallSettings,
         /// The life of a copy.
         task: TaskSettings,
+        /// Which hosts copies come from and go to.
+        placement: PlacementSettings,
         /// What hosts may send and receive.
         bandwidth: BandwidthSettings,
         /// The destinations' disks.
@@ -82,6 +85,12 @@ settings! {
         sources: Vec<HostAddr> = Default "[]",
         /// Hosts that take copies.
         destinations: Vec<HostAddr> = Default "[]",
+        /// Who tells what the links of hosts carry that run no Reelyard worker (those tell
+        /// themselves): the page of Prometheus' node_exporter there, by the host's address, as in
+        /// { "10.0.0.21:8888" = "http://10.0.0.21:9100/metrics" }. Instead of a URL a table can say
+        /// more: { url = "http://...", device = "eth0", link_speed = "10Gbit/s" }. Without a device
+        /// it is the one that carries the most, and without a link_speed what the agent tells.
+        agents: Agents = Default "{}",
         /// After how long a silence a host is presumed lost: what it holds no longer counts, and is
         /// copied to others. What it brings back when it answers again are duplicates. For "never",
         /// set it to years.
@@ -177,6 +186,9 @@ settings! {
         full_inventory_interval: Duration = Default "30m",
         /// Time from one look at a host's disk to the next.
         disk_interval: Duration = Default "30s",
+        /// Time from one question for what a host's link carries to the next. A figure four times
+        /// as old as that is not known any more.
+        traffic_interval: Duration = Default "10s",
         /// After so many failures in a row of one kind of call (what it is, its files, its disk, a
         /// deletion) a host that still answers its probes is left alone: only probes go there, and
         /// nothing new is planned on it.
@@ -195,7 +207,8 @@ settings! {
         /// How many copies one source serves at a time.
         copies_per_source: NonZeroU32 = Default "1",
         /// Which destination a copy goes to, among those that are free and have room for it: "room",
-        /// the one with the most room, or "ring", each in its turn, as cfm does it.
+        /// the one with the most room (or by placement.weights), or "ring", each in its turn, as
+        /// cfm does it.
         placement: Spread = Default "room",
         /// How long a copy may give no sign of life. Our workers give one every few seconds; an
         /// old cfw gives none, so for it this is the least time a copy is given.
@@ -214,6 +227,24 @@ settings! {
         back_off_cap: Duration = Default "30m",
         /// How long a task that has ended is still shown.
         keep_ended: Duration = Default "1h",
+    }
+}
+
+settings! {
+    /// Room and traffic: which hosts copies come from and go to. What a link carries is measured by
+    /// our workers ([network] of their configuration), elsewhere by hosts.agents. Copies of this
+    /// yard are left out of it. A host of which it is not known, or not how much its link can
+    /// carry, counts like the average of the others, and nothing is held back from it.
+    pub struct PlacementSettings {
+        /// With task.placement = "room": how much the room of a destination counts, and how much
+        /// what is free of its link, as in { room = 2, traffic = 1 }.
+        weights: Weights = Default "{ room = 1, traffic = 0 }",
+        /// A source that sends so much already, in percent of what its link can carry, serves no
+        /// new copies until it is less. Not set: however busy it is.
+        source_traffic_mark_percent: Option<Percent> = Optional "80",
+        /// A destination whose link is used so much, in its busier direction, gets no new copies
+        /// until it is less. Not set: however busy it is.
+        destination_traffic_mark_percent: Option<Percent> = Optional "80",
     }
 }
 
@@ -341,6 +372,11 @@ impl NodeConfig {
 impl Role for NodeConfig {
     const NAME: &'static str = "node";
 
+    fn token(&self) -> (Option<&SharedToken>, &'static str) {
+        let key = if self.token_file.is_some() { "token_file" } else { "token" };
+        (self.token.as_ref(), key)
+    }
+
     fn settle(&mut self, reader: &mut Reader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         if self.data_dir.exists() && !self.data_dir.is_dir() {
@@ -358,6 +394,11 @@ impl Role for NodeConfig {
         let (hosts, bandwidth) = (&self.hosts, &self.bandwidth);
         check_limits("sources", &bandwidth.sources, &hosts.sources, reader);
         check_limits("destinations", &bandwidth.destinations, &hosts.destinations, reader);
+        let is_host =
+            |host: &&HostAddr| hosts.sources.contains(host) || hosts.destinations.contains(host);
+        for host in hosts.agents.keys().filter(|host| !is_host(host)) {
+            reader.fault("hosts.agents", format!("{host} is no host of the configuration"));
+        }
         if self.event_log.watch_address.is_some() && self.event_log.dir.is_none() {
             reader.fault("event_log.watch_address", "means nothing without event_log.dir");
         }

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_actors::downloader::room::Capacity;
-use reelyard_actors::host::HostAddr;
+use reelyard_actors::host::{BitsPerSecond, HostAddr};
 use reelyard_actors::token::SharedToken;
 
 use super::address::NodeAddr;
 use super::declare::settings;
+use super::links::InterfaceName;
 use super::node::{check_source_dirs, settle_token};
 use super::pattern::Pattern;
 use super::reader::Reader;
@@ -61,6 +62,8 @@ settings! {
     groups {
         /// The disk of the copies.
         storage: DiskSettings,
+        /// What the host's link carries.
+        network: NetworkSettings,
         /// Sources that are old cfws.
         external_downloader: ExternalDownloaderSettings,
         /// Logging.
@@ -73,6 +76,22 @@ settings! {
     pub struct DiskSettings {
         /// How full a destination may get, in percent of what ordinary users can write.
         limit_percent: Percent = Default "90",
+    }
+}
+
+settings! {
+    /// The link over which files are served. What goes over it, whoever sends it, is told to the
+    /// node, which can keep copies away from busy hosts ([placement] of its configuration).
+    pub struct NetworkSettings {
+        /// The network interface. When not set, the one that has the address of data_listen; of a
+        /// worker on the loopback interface nothing is told then.
+        interface: Option<InterfaceName> = Optional "eth0",
+        /// What it can carry in each direction. When not set, what the kernel says of a card, which
+        /// it does not know in a container or a virtual machine.
+        link_speed: Option<BitsPerSecond> = Optional "10Gbit/s",
+        /// Where the kernel tells of interfaces: in a container perhaps where the host's /sys is
+        /// mounted.
+        sysfs: PathBuf = Default "/sys",
     }
 }
 
@@ -114,6 +133,11 @@ impl WorkerConfig {
 
 impl Role for WorkerConfig {
     const NAME: &'static str = "worker";
+
+    fn token(&self) -> (Option<&SharedToken>, &'static str) {
+        let key = if self.token_file.is_some() { "token_file" } else { "token" };
+        (self.token.as_ref(), key)
+    }
 
     fn settle(&mut self, reader: &mut Reader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);

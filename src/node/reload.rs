@@ -8,23 +8,15 @@ use tokio::sync::Mutex;
 
 use super::live::{InForce, Live};
 use super::{Wiring, settings};
-use crate::config::{
-    self, Difference, Effective, Faults, Layers, LogSettings, NodeConfig, differences,
-};
+use crate::config::{Effective, Layers, LogSettings, NodeConfig};
 use crate::logging;
+use crate::reloading::{AtOnce, ReloadRefused, Reloaded, read_again};
 
-/// A configuration, and where it was read.
-pub struct Configured {
-    /// The configuration.
-    pub config: NodeConfig,
-    /// Each setting and where it comes from.
-    pub effective: Vec<Effective>,
-    /// Where all of it was read, to be read again.
-    pub layers: Layers,
-}
+/// The configuration of a node, and where it was read.
+pub type Configured = crate::reloading::Configured<NodeConfig>;
 
-/// Settings that change at once: keys, and groups with their dot. The others take a restart.
-const AT_ONCE: [&str; 16] = [
+/// Settings that change at once.
+const AT_ONCE: AtOnce = AtOnce(&[
     "token",
     "token_file",
     "source_dirs",
@@ -35,33 +27,14 @@ const AT_ONCE: [&str; 16] = [
     "heartbeat.",
     "calls.",
     "task.",
+    "placement.",
     "bandwidth.",
     "storage.",
     "copies.",
     "remover.",
     "history.",
     "log.level",
-];
-
-/// What another configuration changes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reloaded {
-    /// What is in force from now on.
-    pub applied: Vec<Difference>,
-    /// What stays as it was until the node is started anew.
-    pub needs_restart: Vec<Difference>,
-}
-
-/// Why the configuration in force stays.
-#[derive(Debug, thiserror::Error)]
-pub enum ReloadRefused {
-    /// The new one is wrong.
-    #[error(transparent)]
-    Faults(#[from] Faults),
-    /// Something in it cannot be used.
-    #[error("the configuration cannot be used")]
-    Unusable(#[from] anyhow::Error),
-}
+]);
 
 /// Reads the configuration again.
 pub struct Reloader {
@@ -70,14 +43,6 @@ pub struct Reloader {
     actors: Arc<Wiring>,
     /// The settings in force; held while they change.
     running: Mutex<Vec<Effective>>,
-}
-
-impl Configured {
-    /// Reads the configuration of a node.
-    pub fn read(layers: Layers) -> Result<Self, Faults> {
-        let (config, effective) = config::load::<NodeConfig>(&layers)?;
-        Ok(Configured { config, effective, layers })
-    }
 }
 
 impl Reloader {
@@ -95,20 +60,19 @@ impl Reloader {
     /// run it is only told what would change.
     pub async fn reload(&self, dry: bool) -> Result<Reloaded, ReloadRefused> {
         let mut running = self.running.lock().await;
-        let layers = self.layers.clone();
-        let read = tokio::task::spawn_blocking(move || Configured::read(layers)).await;
-        let Configured { config, effective, .. } = read.map_err(anyhow::Error::from)??;
+        let Configured { config, effective, .. } = read_again(self.layers.clone()).await?;
         let before = self.live.now();
         let reloaded = Reloaded::between(
             (&before.config, running.as_slice()),
             (&config, effective.as_slice()),
+            AT_ONCE,
         );
         if !dry {
             let after = self.live.set(usable_now(config, &before.config));
             let after = after.map_err(anyhow::Error::from)?;
             self.actors.go_by(&before, &after);
             logging::change_level(&after.config.log.level);
-            keep_what_needs_restart(&mut running, effective);
+            AT_ONCE.keep_the_rest(&mut running, effective);
         }
         Ok(reloaded)
     }
@@ -117,49 +81,9 @@ impl Reloader {
     pub async fn reload_and_log(&self) {
         match self.reload(false).await {
             Ok(reloaded) => reloaded.log(),
-            Err(refused) => {
-                tracing::error!("the configuration in force stays: {refused:#}");
-            }
+            Err(refused) => refused.log(),
         }
     }
-}
-
-impl Reloaded {
-    fn between(
-        (before, running): (&NodeConfig, &[Effective]),
-        (after, effective): (&NodeConfig, &[Effective]),
-    ) -> Self {
-        let mut all = differences(running, effective);
-        if before.token != after.token {
-            let key = if after.token_file.is_some() { "token_file" } else { "token" };
-            all.retain(|difference| difference.key != key);
-            all.push(Difference::of_secret(key));
-        }
-        let (applied, needs_restart) = all.into_iter().partition(|one| is_at_once(&one.key));
-        Reloaded { applied, needs_restart }
-    }
-
-    /// Logs it, a line for each setting.
-    pub fn log(&self) {
-        for difference in &self.applied {
-            tracing::info!("set anew: {difference}");
-        }
-        for difference in &self.needs_restart {
-            tracing::warn!("takes a restart: {difference}");
-        }
-        if *self == Reloaded::default() {
-            tracing::info!("the configuration was read again: nothing differs");
-        }
-    }
-}
-
-/// Whether a setting changes at once. One that nobody decided about does not.
-fn is_at_once(key: &str) -> bool {
-    AT_ONCE.iter().any(|entry| is_of(key, entry))
-}
-
-fn is_of(key: &str, entry: &str) -> bool {
-    key == entry || entry.ends_with('.') && key.starts_with(entry)
 }
 
 /// The new configuration, with what takes a restart as it was.
@@ -174,16 +98,6 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
         log: LogSettings { format: old.log.format, ..new.log },
         ..new
     }
-}
-
-/// The same for the settings as they are shown.
-fn keep_what_needs_restart(running: &mut Vec<Effective>, mut new: Vec<Effective>) {
-    for setting in new.iter_mut().filter(|setting| !is_at_once(&setting.key)) {
-        if let Some(old) = running.iter().find(|old| old.key == setting.key) {
-            *setting = old.clone();
-        }
-    }
-    *running = new;
 }
 
 impl Wiring {
@@ -221,6 +135,8 @@ impl Wiring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Difference;
+    use crate::reloading::assert_each_is_decided;
 
     /// The others, each of which somebody decided about.
     const WITH_RESTART: [&str; 6] =
@@ -235,6 +151,7 @@ mod tests {
         let reloaded = Reloaded::between(
             (&before.config, before.effective.as_slice()),
             (&after.config, after.effective.as_slice()),
+            AT_ONCE,
         );
         let told = |differences: Vec<Difference>| {
             differences.iter().map(Difference::to_string).collect::<Vec<_>>()
@@ -244,11 +161,8 @@ mod tests {
 
     #[test]
     fn every_setting_changes_at_once_or_takes_a_restart() {
-        for Effective { key, .. } in configured(&[]).effective {
-            let entries = WITH_RESTART.iter().chain(&AT_ONCE);
-            let of: Vec<_> = entries.filter(|entry| is_of(&key, entry)).collect();
-            assert_eq!(of.len(), 1, "{key} is of {of:?}: decide in node/reload.rs");
-        }
+        let settings = configured(&[]).effective;
+        assert_each_is_decided(&settings, AT_ONCE, &WITH_RESTART, "node/reload.rs");
     }
 
     #[test]
@@ -260,7 +174,7 @@ mod tests {
         let restart = ["data_dir: \"reelyard-data\" -> \"elsewhere\"", "http.workers: 1 -> 2"];
         assert_eq!(needs_restart, restart);
         let mut effective = running.effective.clone();
-        keep_what_needs_restart(&mut effective, new().effective);
+        AT_ONCE.keep_the_rest(&mut effective, new().effective);
         let config = usable_now(new().config, &running.config);
         assert_eq!(config.data_dir, running.config.data_dir);
         assert_eq!(config.task.timeout, new().config.task.timeout);

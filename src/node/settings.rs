@@ -14,9 +14,9 @@ use reelyard_actors::heartbeat::HeartbeatSettings;
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::journal::JournalSettings;
 use reelyard_actors::remover::RemoverSettings;
-use reelyard_actors::task_manager::{HostSetting, TaskSettings};
+use reelyard_actors::task_manager::{HostSetting, LinkRules, TaskSettings};
 
-use crate::config::NodeConfig;
+use crate::config::{NodeConfig, Percent};
 
 /// What the Catalog looks at.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {
@@ -59,6 +59,8 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
         changes_interval: config.calls.changes_interval,
         full_inventory_interval: config.calls.full_inventory_interval,
         disk_interval: config.calls.disk_interval,
+        traffic_interval: config.calls.traffic_interval,
+        agents: config.hosts.agents.clone(),
         breaker: BreakerSettings {
             open_after: config.calls.breaker_after.get(),
             cool_down: CoolDown { base: config.calls.breaker_base, cap: config.calls.breaker_cap },
@@ -92,12 +94,25 @@ fn bandwidth(config: &NodeConfig) -> Bandwidth {
     }
 }
 
+/// How hosts' links are planned with.
+fn links(config: &NodeConfig) -> LinkRules {
+    let placement = &config.placement;
+    let percent = |mark: Option<Percent>| mark.map(Percent::get);
+    LinkRules {
+        weights: placement.weights,
+        source_mark_percent: percent(placement.source_traffic_mark_percent),
+        destination_mark_percent: percent(placement.destination_traffic_mark_percent),
+        fresh_for: calls(config).traffic_fresh_for(),
+    }
+}
+
 /// How copies are planned and followed.
 pub fn tasks(config: &NodeConfig) -> TaskSettings {
     let task = &config.task;
     TaskSettings {
         copies_per_source: task.copies_per_source.get() as usize,
         placement: task.placement,
+        links: links(config),
         timeout: task.timeout,
         pickup_timeout: task.pickup_timeout,
         bandwidth: bandwidth(config),

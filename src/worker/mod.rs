@@ -1,11 +1,14 @@
 //! The role of a worker: one process (or, in the demo, one of several in a process) on a storage
 //! host. Serves masters, fetches and serves copies, and does what a node or an old cfm orders.
 
+mod dials;
+mod reload;
 mod settings;
 
+pub use reload::{Configured, Reloader};
 pub use settings::{ExternalSettings, WorkerSettings};
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -15,7 +18,7 @@ use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::{BaseDir, TEMP_DIR};
 use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, Shelf};
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
-use reelyard_actors::downloader::external::{ExternalProgram, LEFTOVER_GRACE, end_leftovers};
+use reelyard_actors::downloader::external::{LEFTOVER_GRACE, end_leftovers};
 use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::hash_desk::HashDesk;
 use reelyard_actors::downloader::inventory::InventoryDesk;
@@ -23,15 +26,16 @@ use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::downloader::node_link::{NodeLink, NodeLinkSettings, NodeLinkView};
 use reelyard_actors::downloader::partials::Partials;
 use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
-use reelyard_actors::downloader::ticket::TicketKey;
 use reelyard_actors::downloader::{DownloaderView, Downloads};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::supervision::Supervision;
+use reelyard_actors::traffic::gauge::{ByteCount, CopyCounts, LinkGauge, LinkSettings};
 use reelyard_actors::wire::worker::{TaskId, WorkerInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::http;
+use dials::Dials;
 
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +85,9 @@ pub struct Worker {
     data_port: DataPort,
     http: Arc<http::worker::WorkerHttp>,
     server: ServerHandle,
+    dials: Dials,
+    /// Where others find what is served.
+    address: IpAddr,
     destination: Option<Destination>,
 }
 
@@ -98,8 +105,7 @@ struct Opened {
     /// The interrupted copies in `base`.
     partials: Option<Partials>,
     inventory: Option<Arc<InventoryDesk>>,
-    /// The directory of temporary files, as other programs find it.
-    temp_dir: Option<PathBuf>,
+    dials: Dials,
 }
 
 impl Worker {
@@ -108,13 +114,15 @@ impl Worker {
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let opening = clock.clone();
         let (settings, opened) = blocking(move || open(settings, opening)).await??;
-        let Opened { store, epochs, base, partials, inventory, temp_dir } = opened;
+        let Opened { store, epochs, base, partials, inventory, dials } = opened;
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
-        let data_port = start_data_port(&settings, &base, &hashes, &clock)?;
+        let data_port = start_data_port(&settings, &base, &hashes, &dials, &clock)?;
         let managers = Managers::default();
-        let external = temp_dir.and_then(|temp_dir| external(&settings, temp_dir));
+        let received = ByteCount::default();
+        let copies = CopyCounts { sent: data_port.sent(), received: received.clone() };
+        let link = LinkGauge::start(settings.link.clone(), copies);
         let mut destination = base.clone().zip(partials).map(|(base, partials)| {
-            let fetcher = make_fetcher(&settings, base, partials, external, &clock);
+            let fetcher = make_fetcher(&settings, base, partials, &dials, received, &clock);
             make_destination(&settings, fetcher, &store, &clock)
         });
         let figures = http::worker::WorkerFigures {
@@ -126,11 +134,13 @@ impl Worker {
             base,
             inventory,
             epochs: epochs.clone(),
-            token: settings.token.clone(),
+            token: dials.token.clone(),
+            external: dials.external.clone(),
             managers: managers.clone(),
             clock: clock.clone(),
             info: info(&settings, data_port.addr()),
             figures,
+            link,
             unlistable_names: AtomicU64::new(0),
         });
         let listen = settings.listen.socket();
@@ -138,14 +148,37 @@ impl Worker {
             .map_err(|error| WorkerError::Listen(listen, error))?;
         // Last: whoever orders a copy may ask for `/info` at once.
         if let Some(destination) = &mut destination
-            && let Err(error) = destination.connect(&settings, &epochs, managers, clock)
+            && let Err(error) = destination.connect(&settings, &dials, &epochs, managers, clock)
         {
             server.stop(false).await;
             return Err(error);
         }
-        let host = settings.listen;
+        let (host, address) = (settings.listen, settings.link.address);
         tracing::info!(%host, data_listen = %data_port.addr(), "worker started");
-        Ok(Worker { host, store, epochs, hashes, data_port, http, server, destination })
+        Ok(Worker {
+            host,
+            store,
+            epochs,
+            hashes,
+            data_port,
+            http,
+            server,
+            dials,
+            address,
+            destination,
+        })
+    }
+
+    /// Goes by these settings from now on, as far as they can change while it runs: not where it
+    /// listens, whom it asks for orders, and its directories.
+    pub fn change_settings(&self, settings: &WorkerSettings) {
+        self.dials.turn(settings);
+        self.http
+            .link
+            .change_settings(LinkSettings { address: self.address, ..settings.link.clone() });
+        if let Some(Destination { downloads, .. }) = &self.destination {
+            downloads.change_copies_at_once(settings.copies_at_once);
+        }
     }
 
     /// The observable state.
@@ -201,14 +234,15 @@ fn open(settings: WorkerSettings, clock: Clock) -> Result<(WorkerSettings, Opene
     let epochs = EpochGuard::open(Arc::clone(&store))?;
     let base = settings.base_dir.as_deref().map(open_base).transpose();
     let (base, temp_dir) = base.map_err(WorkerError::BaseDir)?.unzip();
-    let base = base.map(|base| Arc::new(base.with_capacity(settings.capacity)));
+    let dials = Dials::at(&settings, temp_dir);
+    let base = base.map(|base| Arc::new(base.with_capacity(dials.capacity.clone())));
     let partials = base.clone().map(|base| {
-        let partials = Partials::new(base, Arc::clone(&store), clock, settings.keep_for);
+        let partials = Partials::new(base, Arc::clone(&store), clock, dials.keep_for.clone());
         partials.collect_or_tell();
         partials
     });
     let inventory = base.clone().map(InventoryDesk::new).map(Arc::new);
-    Ok((settings, Opened { store, epochs, base, partials, inventory, temp_dir }))
+    Ok((settings, Opened { store, epochs, base, partials, inventory, dials }))
 }
 
 /// Opens the base directory, and ends what an earlier run may have left at work in it.
@@ -227,19 +261,18 @@ fn start_data_port(
     settings: &WorkerSettings,
     base: &Option<Arc<BaseDir>>,
     hashes: &HashDesk,
+    dials: &Dials,
     clock: &Clock,
 ) -> Result<DataPort, WorkerError> {
     let addr = settings.data_listen;
     let shelf = Shelf::new(settings.source_dirs.clone(), base.clone());
-    let tickets = settings.token.as_ref().map(TicketKey::of);
-    let limits = settings.data_port.clone();
-    DataPort::start(addr, shelf, hashes.clone(), tickets, clock.clone(), limits)
+    let (token, limits) = (dials.token.clone(), settings.data_port.clone());
+    DataPort::start(addr, shelf, hashes.clone(), token, clock.clone(), limits)
         .map_err(|error| WorkerError::Listen(addr, error))
 }
 
 fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
-    // Others cannot connect to "any address": for them it is the one they know us by.
-    let ip = if data_addr.ip().is_unspecified() { settings.listen.ip() } else { data_addr.ip() };
+    let ip = settings::others_find(settings.listen, data_addr);
     WorkerInfo {
         program: "reelyard".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -248,29 +281,27 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
         epoch: Epoch::default(),
         source: !settings.source_dirs.is_empty(),
         destination: settings.base_dir.is_some(),
-        fetches_from_old: settings.base_dir.is_some() && settings.external.is_some(),
+        fetches_from_old: false,
         managers: Vec::new(),
+        traffic: None,
     }
-}
-
-fn external(settings: &WorkerSettings, temp_dir: PathBuf) -> Option<ExternalProgram> {
-    let ExternalSettings { program, success, timeout, grace } = settings.external.clone()?;
-    Some(ExternalProgram { program, success, timeout, grace, temp_dir })
 }
 
 fn make_fetcher(
     settings: &WorkerSettings,
     base: Arc<BaseDir>,
     partials: Partials,
-    external: Option<ExternalProgram>,
+    dials: &Dials,
+    received: ByteCount,
     clock: &Clock,
 ) -> Fetcher {
     let mut fetcher = Fetcher::new(base, partials, clock.clone());
-    fetcher.storage_limit_percent = settings.storage_limit_percent;
-    fetcher.token = settings.token.clone();
+    fetcher.storage_limit_percent = dials.storage_limit_percent.clone();
+    fetcher.token = dials.token.clone();
     fetcher.timeouts = settings.source_timeouts;
     fetcher.resume = settings.resume;
-    fetcher.external = external;
+    fetcher.external = dials.external.clone();
+    fetcher.received = received;
     fetcher
 }
 
@@ -291,6 +322,7 @@ impl Destination {
     fn connect(
         &mut self,
         settings: &WorkerSettings,
+        dials: &Dials,
         epochs: &EpochGuard,
         managers: Managers,
         clock: Clock,
@@ -302,9 +334,9 @@ impl Destination {
             nodes: settings.nodes.clone(),
             host: settings.listen,
             managers,
-            token: settings.token.clone(),
+            token: dials.token.clone(),
             wait: settings.long_poll,
-            poll_interval: settings.poll_interval,
+            poll_interval: dials.poll_interval.clone(),
         };
         let link = NodeLink::start(line, epochs.clone(), clock, self.downloads.clone())
             .map_err(|error| WorkerError::Client(error.to_string()))?;

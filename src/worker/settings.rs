@@ -1,10 +1,11 @@
 //! What a worker is run with, and its defaults. What an operator may set is checked where it is
 //! read, in the configuration.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
 use reelyard_actors::downloader::data_port::DataPortLimits;
 use reelyard_actors::downloader::external::LEFTOVER_GRACE;
 use reelyard_actors::downloader::fetch::ResumePolicy;
@@ -14,7 +15,10 @@ use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::downloader::source_link::SourceTimeouts;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::token::SharedToken;
+use reelyard_actors::traffic::gauge::LinkSettings;
 use regex::bytes::Regex;
+
+use crate::config::{NodeAddr, WorkerConfig};
 
 /// What a worker is run with.
 #[derive(Clone, Debug)]
@@ -51,6 +55,8 @@ pub struct WorkerSettings {
     pub resume: ResumePolicy,
     /// How long what is left of copies is kept.
     pub keep_for: KeepFor,
+    /// The link whose traffic is told.
+    pub link: LinkSettings,
     /// What fetches from sources that are old cfws. None: nothing is fetched from them.
     pub external: Option<ExternalSettings>,
 }
@@ -77,6 +83,42 @@ impl ExternalSettings {
 }
 
 impl WorkerSettings {
+    /// From what is configured to what a worker is run with.
+    ///
+    /// # Errors
+    /// When the node's address is no URL.
+    pub fn of(config: &WorkerConfig) -> anyhow::Result<Self> {
+        let external = &config.external_downloader;
+        let with_program = |program: &PathBuf| ExternalSettings {
+            program: program.clone(),
+            success: external.success_pattern.regex().clone(),
+            timeout: external.timeout,
+            grace: external.stop_grace,
+        };
+        let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
+        let (listen, data_listen) = (config.listen, config.data_addr());
+        let defaults = WorkerSettings::new(listen, data_listen, config.state_dir.clone());
+        Ok(WorkerSettings {
+            nodes: config.node.iter().map(node).collect::<Result<_, _>>()?,
+            base_dir: config.base_dir.clone(),
+            source_dirs: config.source_dirs.clone(),
+            token: config.token.clone(),
+            storage_limit_percent: config.storage.limit_percent.get(),
+            copies_at_once: config.copies_at_once.get() as usize,
+            poll_interval: config.poll_interval,
+            capacity: config.capacity,
+            keep_for: KeepFor { partial: config.resume_within, unknown: config.stale_after },
+            link: LinkSettings {
+                interface: config.network.interface.as_ref().map(|name| name.as_str().to_owned()),
+                speed: config.network.link_speed,
+                sysfs: config.network.sysfs.clone(),
+                ..defaults.link
+            },
+            external: external.program.as_ref().map(with_program),
+            ..defaults
+        })
+    }
+
     /// The defaults for a worker at `listen` that serves files at `data_listen` and keeps its state
     /// in `state_dir`. It still needs a `base_dir` or `source_dirs`.
     pub fn new(listen: HostAddr, data_listen: SocketAddr, state_dir: PathBuf) -> Self {
@@ -97,7 +139,19 @@ impl WorkerSettings {
             capacity: Capacity::default(),
             resume: ResumePolicy::default(),
             keep_for: KeepFor::default(),
+            link: LinkSettings {
+                interface: None,
+                speed: None,
+                address: others_find(listen, data_listen),
+                sysfs: PathBuf::from("/sys"),
+            },
             external: None,
         }
     }
+}
+
+/// Where others find what is served at `data_listen`: they cannot connect to "any address", for
+/// them it is the one that they know the worker by.
+pub fn others_find(listen: HostAddr, data_listen: SocketAddr) -> IpAddr {
+    if data_listen.ip().is_unspecified() { listen.ip() } else { data_listen.ip() }
 }

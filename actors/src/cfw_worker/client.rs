@@ -19,6 +19,7 @@ use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind};
 use crate::manager::{MANAGER_HEADER, ManagerBadge};
 use crate::names::{FileName, NameTable};
+use crate::traffic::Traffic;
 use crate::wire::cfw::parse_df;
 use crate::wire::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
@@ -58,14 +59,16 @@ pub(super) struct WorkerWord {
     pub epoch: Epoch,
     /// Who had to do with it lately.
     pub managers: Vec<ManagerSeen>,
+    /// What its link carries, if it tells.
+    pub traffic: Option<Traffic>,
 }
 
 /// Calls one host.
 #[derive(Clone)]
 pub(super) struct HostClient {
-    http: Client,
+    pub(super) http: Client,
     host: HostAddr,
-    settings: CfwWorkerSettings,
+    pub(super) settings: CfwWorkerSettings,
     badge: Option<ManagerBadge>,
     /// Whether no call at all is made, not even one that others of the same look went before.
     /// Clones share it.
@@ -136,7 +139,8 @@ impl HostClient {
             data_addr = SocketAddr::new(self.host.ip(), data_addr.port());
         }
         let kind = HostKind::Reelyard { data_addr, fetches_from_old: info.fetches_from_old };
-        let word = WorkerWord { epoch: info.epoch, managers: info.managers };
+        let (epoch, managers, traffic) = (info.epoch, info.managers, info.traffic);
+        let word = WorkerWord { epoch, managers, traffic };
         Ok((Program { kind, version: Some(info.version) }, Some(word)))
     }
 
@@ -259,7 +263,7 @@ impl HostClient {
     }
 
     /// Sends a request; `timeout` holds for the whole exchange, the body included.
-    async fn send(
+    pub(super) async fn send(
         &self,
         request: RequestBuilder,
         timeout: Duration,
@@ -291,20 +295,27 @@ impl HostClient {
 }
 
 /// Reads a short body.
-async fn read(mut answer: Response, timeout: Duration) -> Result<Vec<u8>, AskFailure> {
+async fn read(answer: Response, timeout: Duration) -> Result<Vec<u8>, AskFailure> {
+    read_up_to(LONGEST_ANSWER, answer, timeout).await
+}
+
+/// Reads a body of at most `most` bytes.
+pub(super) async fn read_up_to(
+    most: u64,
+    mut answer: Response,
+    timeout: Duration,
+) -> Result<Vec<u8>, AskFailure> {
     let mut body = Vec::new();
     while let Some(bytes) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
-        if (body.len() + bytes.len()) as u64 > LONGEST_ANSWER {
-            return Err(AskFailure::Garbled(format!(
-                "the answer is longer than {LONGEST_ANSWER} bytes"
-            )));
+        if (body.len() + bytes.len()) as u64 > most {
+            return Err(AskFailure::Garbled(format!("the answer is longer than {most} bytes")));
         }
         body.extend_from_slice(&bytes);
     }
     Ok(body)
 }
 
-fn expect_ok(answer: &Response) -> Result<(), AskFailure> {
+pub(super) fn expect_ok(answer: &Response) -> Result<(), AskFailure> {
     match answer.status() {
         StatusCode::OK => Ok(()),
         other => Err(AskFailure::Status(other.as_u16())),
@@ -317,7 +328,7 @@ fn tells_its_end(answer: &Response) -> bool {
     answer.content_length().is_some() || answer.headers().contains_key(TRANSFER_ENCODING)
 }
 
-fn garbled(error: impl ToString) -> AskFailure {
+pub(super) fn garbled(error: impl ToString) -> AskFailure {
     AskFailure::Garbled(error.to_string())
 }
 

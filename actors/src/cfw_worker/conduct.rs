@@ -8,6 +8,7 @@ use super::client::WorkerWord;
 use super::{
     AskFailure, Call, CallStanding, CfwWorker, HostConduct, ResetBreaker, SubscribeToConduct,
 };
+use crate::clock::Millis;
 use crate::host::HostAddr;
 
 /// What spreads the trials of hosts that got into trouble together.
@@ -34,7 +35,10 @@ impl CfwWorker {
 
     /// Why one more call would be one too many for a host on probation, if so.
     pub(super) fn is_on_trial(&self) -> Option<AskFailure> {
-        let is_asked = self.looking_for.is_some() || self.disk_asked || self.open_requests > 0;
+        let is_asked = self.looking_for.is_some()
+            || self.disk_asked
+            || self.traffic.worker_is_asked()
+            || self.open_requests > 0;
         let on_trial = is_asked && self.breaker.standing(self.clock.now()).on_probation();
         let why = "it is on probation: one call at a time, and one is under way";
         on_trial.then(|| AskFailure::NotAsked(why.to_owned()))
@@ -72,7 +76,8 @@ impl CfwWorker {
     }
 
     /// Takes in what a worker of ours tells of those who have to do with it, and tells it on.
-    pub(super) fn hear_word(&mut self, word: Option<WorkerWord>) {
+    pub(super) fn hear_word(&mut self, word: Option<WorkerWord>, asked: Millis) {
+        self.hear_traffic(word.as_ref(), asked);
         self.word = word;
         if self.word.is_some() {
             self.tell_conduct();

@@ -113,7 +113,7 @@ impl CfwWorker {
     /// Takes in what a look brought and answers those who waited for it.
     fn looked(&mut self, looked: Looked, ctx: &mut Context<Self>) {
         let Looked { asked, program, word, copies } = looked;
-        self.hear_word(word);
+        self.hear_word(word, asked);
         self.judge(Call::Info, &program);
         let answer = match (program, copies) {
             (Err(failure), _) => {

@@ -46,6 +46,7 @@ impl Handler<ChangeSettings> for CfwWorker {
         if now.disk_interval < before.disk_interval {
             self.disk_schedule.at_once();
         }
+        self.follow_agent(&before);
         self.turn(ctx);
     }
 }

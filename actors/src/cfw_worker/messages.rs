@@ -13,6 +13,7 @@ use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::{FileId, FileName};
+use crate::traffic::Traffic;
 use crate::wire::worker::ManagerSeen;
 
 /// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
@@ -160,6 +161,8 @@ pub struct HostObserved {
     /// Its disk, and when it was asked for: what arrived since then is not in the figures. None
     /// while it is not known.
     pub disk: Option<(DiskFigures, Millis)>,
+    /// What its link carries, and when it was asked for. None while it is not known.
+    pub traffic: Option<(Traffic, Millis)>,
     /// When this was told.
     pub at: Millis,
 }
@@ -232,6 +235,14 @@ pub struct HostView {
     pub disk: Option<DiskFigures>,
     /// When it told its disk.
     pub disk_at: Option<Millis>,
+    /// What its link carries as last told; none while that is not known, or was long ago.
+    pub traffic: Option<Traffic>,
+    /// When it was asked for that.
+    pub traffic_at: Option<Millis>,
+    /// Why the agent there told nothing the last time; none where there is none or it did.
+    pub agent_failure: Option<String>,
+    /// Times the agent there answered.
+    pub agent_answers: u64,
     /// Calls under way or waiting for their turn, probes and looks not counted.
     pub open_requests: usize,
     /// How calls to it stand.
@@ -264,6 +275,10 @@ impl HostView {
             inventory: None,
             disk: None,
             disk_at: None,
+            traffic: None,
+            traffic_at: None,
+            agent_failure: None,
+            agent_answers: 0,
             open_requests: 0,
             calls: CallStanding::Closed,
             trouble: None,

@@ -5,6 +5,7 @@
 //! for empty. A host that does not answer its probes is asked nothing else; neither is one whose
 //! calls keep failing ([`breaker`]). Of a host in maintenance nothing at all is asked.
 
+mod agent;
 mod breaker;
 mod client;
 mod conduct;
@@ -18,6 +19,7 @@ pub mod old_list;
 mod routes;
 pub mod schedule;
 mod settings;
+mod traffic;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +29,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+pub use agent::{Agent, AgentUrl, Agents, BadAgentUrl};
 pub use breaker::{BreakerSettings, Call, CallStanding, CallTrouble};
 pub use client::http_client;
 pub use messages::*;
@@ -42,6 +45,7 @@ use client::{HostClient, Program, WorkerWord};
 use holdings::Holdings;
 use look::RefreshReply;
 use schedule::Schedule;
+use traffic::TrafficWatch;
 
 /// The actor looks at its schedule at least this often, so that jumps of the clock and suspends
 /// are noticed.
@@ -85,6 +89,7 @@ pub struct CfwWorker {
     looking_next_for: Option<Vec<RefreshReply>>,
     /// Whether the disk alone is being asked for, between two looks.
     disk_asked: bool,
+    traffic: TrafficWatch,
     /// Bounds how many deletions are sent at the same time; the others wait for their turn.
     turns: Arc<Semaphore>,
     /// Deletions sent or waiting.
@@ -133,6 +138,7 @@ impl CfwWorker {
             looking_for: None,
             looking_next_for: None,
             disk_asked: false,
+            traffic: TrafficWatch::new(host, &settings),
             turns: Arc::new(Semaphore::new(settings.open_calls.max(1))),
             open_requests: 0,
             subscribers: Vec::new(),
@@ -199,12 +205,14 @@ impl CfwWorker {
             } else if is_idle && self.disk_schedule.is_due(now) && self.is_asked_for_copies() {
                 self.ask_disk(ctx);
             }
+            self.ask_traffic_if_due(ctx, now);
         }
         self.sleep(ctx);
     }
 
     fn sleep(&mut self, ctx: &mut Context<Self>) {
         let next = self.look_schedule.next().min(self.disk_schedule.next());
+        let next = next.min(self.next_traffic().unwrap_or(next));
         let nap = next.since(self.clock.now());
         // What is due already waits for an answer, or for a probe: nothing to hurry for.
         let nap = if nap.is_zero() { LONGEST_SLEEP } else { nap.min(LONGEST_SLEEP) };
@@ -245,6 +253,7 @@ impl CfwWorker {
             kind: self.program.kind,
             inventory: self.holdings.inventory().cloned(),
             disk: self.disk.filter(|(_, at)| now.since(*at) <= kept),
+            traffic: self.known_traffic(now).cloned(),
             at: now,
         })
     }
@@ -265,6 +274,7 @@ impl CfwWorker {
             whole_at: self.holdings.whole_at(),
             follows_changes: self.holdings.follows_changes(),
         });
+        let traffic = self.known_traffic(self.clock.now());
         self.view.store(Arc::new(HostView {
             host: self.host,
             role: self.role,
@@ -278,6 +288,10 @@ impl CfwWorker {
             inventory,
             disk: self.disk.map(|(disk, _)| disk),
             disk_at: self.disk.map(|(_, at)| at),
+            traffic: traffic.map(|(traffic, _)| traffic.clone()),
+            traffic_at: traffic.map(|(_, at)| *at),
+            agent_failure: self.traffic.agent_failure().map(ToString::to_string),
+            agent_answers: self.traffic.agent_answers(),
             open_requests: self.open_requests,
             calls: self.breaker.standing(self.clock.now()),
             trouble: self.breaker.trouble().cloned(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::agent::Agents;
 use super::breaker::BreakerSettings;
 use crate::back_off::CoolDown;
 use crate::token::SharedToken;
@@ -24,6 +25,10 @@ pub struct CfwWorkerSettings {
     pub full_inventory_interval: Duration,
     /// How often a destination is asked for its disk.
     pub disk_interval: Duration,
+    /// How often a host is asked what its link carries: our workers tell, or an agent there does.
+    pub traffic_interval: Duration,
+    /// The agents, by the host that they tell of.
+    pub agents: Agents,
     /// Sent to Reelyard workers, and to nobody else.
     pub token: Option<SharedToken>,
     /// The longest list of files that is read, in bytes.
@@ -36,6 +41,16 @@ pub struct CfwWorkerSettings {
     pub breaker: BreakerSettings,
 }
 
+/// Figures of a link are told no longer once they are this many intervals old: they are unknown then.
+const TRAFFIC_KEPT_FOR_INTERVALS: u32 = 4;
+
+impl CfwWorkerSettings {
+    /// How old what is known of a link may get.
+    pub fn traffic_fresh_for(&self) -> Duration {
+        self.traffic_interval * TRAFFIC_KEPT_FOR_INTERVALS
+    }
+}
+
 impl Default for CfwWorkerSettings {
     fn default() -> Self {
         CfwWorkerSettings {
@@ -46,6 +61,8 @@ impl Default for CfwWorkerSettings {
             changes_interval: Duration::from_secs(10),
             full_inventory_interval: Duration::from_secs(1800),
             disk_interval: Duration::from_secs(30),
+            traffic_interval: Duration::from_secs(10),
+            agents: Agents::default(),
             token: None,
             max_list_bytes: 512 << 20,
             open_calls: 4,

@@ -24,6 +24,7 @@ use file_syncs::FileSyncs;
 
 use crate::cfw_worker::{Deleted, DiskFigures};
 use crate::clock::Millis;
+use crate::downloader::dial::Dial;
 use crate::downloader::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
 use crate::names::FileName;
 use crate::wire::worker::TaskId;
@@ -36,7 +37,7 @@ pub const TEMP_DIR: &str = "temp.downloaded";
 pub struct BaseDir {
     dir: OwnedFd,
     temp: OwnedFd,
-    capacity: Capacity,
+    capacity: Dial<Capacity>,
     ledger: Ledger,
     /// What makes files durable before they are put into place.
     syncs: FileSyncs,
@@ -79,7 +80,7 @@ impl BaseDir {
         Ok(BaseDir {
             dir,
             temp,
-            capacity: Capacity::default(),
+            capacity: Dial::default(),
             ledger: Ledger::default(),
             syncs,
             at_work: Mutex::default(),
@@ -87,8 +88,8 @@ impl BaseDir {
     }
 
     /// The same, taken to be as large as `capacity` says.
-    pub fn with_capacity(self, capacity: Capacity) -> Self {
-        BaseDir { capacity, ..self }
+    pub fn with_capacity(self, capacity: impl Into<Dial<Capacity>>) -> Self {
+        BaseDir { capacity: capacity.into(), ..self }
     }
 
     /// The names `GET /files` lists: everything that is not a directory by lstat, hidden files
@@ -165,12 +166,12 @@ impl BaseDir {
 
     /// The disk the directory is on, or the quota it is given, as a disk.
     pub fn disk(&self) -> io::Result<DiskFigures> {
-        self.ledger.figures(self.capacity, self.file_system()?, || self.count())
+        self.ledger.figures(*self.capacity.now(), self.file_system()?, || self.count())
     }
 
     /// Sets room aside for a copy, before its first byte.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation, NoRoom> {
-        self.ledger.reserve(bytes, self.capacity, self.file_system()?, || self.count())
+        self.ledger.reserve(bytes, *self.capacity.now(), self.file_system()?, || self.count())
     }
 
     fn file_system(&self) -> io::Result<DiskFigures> {

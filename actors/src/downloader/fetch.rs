@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::downloader::base_dir::BaseDir;
 use crate::downloader::cancel::Cancel;
 use crate::downloader::data_port::master_path;
+use crate::downloader::dial::Dial;
 use crate::downloader::external::ExternalProgram;
 use crate::downloader::fault::{Fault, local, publishing, refused};
 use crate::downloader::order::CopyOrder;
@@ -32,6 +33,7 @@ use crate::downloader::rate_dial::RateDial;
 use crate::downloader::room::{NoRoom, Reservation};
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
 use crate::token::SharedToken;
+use crate::traffic::gauge::ByteCount;
 use crate::wire::worker::{Blame, ContentHash};
 
 /// How long a source that has no place for another connection is left alone, as it asks for.
@@ -47,9 +49,9 @@ pub struct Fetcher {
     /// What became of those that were interrupted.
     pub partials: Partials,
     /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
-    pub storage_limit_percent: u32,
+    pub storage_limit_percent: Dial<u32>,
     /// Signs the tickets for the source.
-    pub token: Option<SharedToken>,
+    pub token: Dial<Option<SharedToken>>,
     /// How long a source may take.
     pub timeouts: SourceTimeouts,
     /// What is done about a copy that breaks off.
@@ -57,7 +59,9 @@ pub struct Fetcher {
     /// Tells the time that tickets expire by.
     pub clock: Clock,
     /// What fetches from sources that are old cfws; none refuses such copies.
-    pub external: Option<ExternalProgram>,
+    pub external: Dial<Option<ExternalProgram>>,
+    /// Bytes of copies received so far.
+    pub received: ByteCount,
     links: Links,
     data_ports: DataPorts,
 }
@@ -140,12 +144,13 @@ impl Fetcher {
         Fetcher {
             base,
             partials,
-            storage_limit_percent: 90,
-            token: None,
+            storage_limit_percent: Dial::at(90),
+            token: Dial::default(),
             timeouts: SourceTimeouts::default(),
             resume: ResumePolicy::default(),
             clock,
-            external: None,
+            external: Dial::default(),
+            received: ByteCount::default(),
             links: Links::default(),
             data_ports: DataPorts::default(),
         }
@@ -351,7 +356,7 @@ impl Fetcher {
     }
 
     fn check_disk(&self) -> Result<(), Fault> {
-        let limit = self.storage_limit_percent;
+        let limit = *self.storage_limit_percent.now();
         loop {
             let used = self.base.disk().map_err(local)?.used_percent;
             if used <= limit {

@@ -49,6 +49,11 @@ pub struct TransferArrived {
 #[rtype(result = "()")]
 pub(super) struct Publish;
 
+/// Another number of copies may be made at once. Sent by whoever turned that dial.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct CopiesAtOnceChanged;
+
 /// A copy has ended. The last thing its thread says.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]

@@ -11,6 +11,7 @@ pub mod base_dir;
 pub mod cancel;
 mod copy_threads;
 pub mod data_port;
+pub mod dial;
 pub mod epoch_guard;
 pub mod external;
 pub mod fault;
@@ -51,11 +52,12 @@ pub use messages::{
     TransferEnded, TransferMoved,
 };
 
-use messages::Publish;
+use messages::{CopiesAtOnceChanged, Publish};
 
 use crate::clock::Clock;
 use crate::downloader::cancel::Cancel;
 use crate::downloader::copy_threads::CopyThreads;
+use crate::downloader::dial::Dial;
 use crate::downloader::fault::Fault;
 use crate::downloader::fetch::{Copied, Fetcher, Sign};
 use crate::downloader::order::CopyOrder;
@@ -92,7 +94,7 @@ struct Lasting {
     fetcher: Fetcher,
     store: Arc<StateStore>,
     clock: Clock,
-    copies_at_once: usize,
+    copies_at_once: Dial<usize>,
     threads: CopyThreads,
     /// How many copies are being made, of whichever incarnation.
     at_work: watch::Sender<usize>,
@@ -115,7 +117,7 @@ impl Downloads {
             fetcher,
             store,
             clock,
-            copies_at_once,
+            copies_at_once: copies_at_once.into(),
             threads: CopyThreads::default(),
             at_work: watch::Sender::new(0),
             work: watch::Sender::default(),
@@ -134,6 +136,12 @@ impl Downloads {
     /// What the link to the node needs to know, renewed on each change.
     pub fn work(&self) -> watch::Receiver<LinkWork> {
         self.lasting.work.subscribe()
+    }
+
+    /// Makes up to so many copies at once from now on. Those under way go on.
+    pub fn change_copies_at_once(&self, copies: usize) {
+        self.lasting.copies_at_once.turn(copies);
+        self.addr().do_send(CopiesAtOnceChanged);
     }
 
     /// The observable state, renewed on each change.
@@ -195,7 +203,7 @@ pub struct Downloader {
 
 impl Downloader {
     fn new(lasting: Arc<Lasting>) -> Self {
-        let transfers = Transfers::new(lasting.copies_at_once, Vec::new());
+        let transfers = Transfers::new(*lasting.copies_at_once.now(), Vec::new());
         Downloader {
             transfers,
             lasting,
@@ -208,7 +216,8 @@ impl Downloader {
 
     fn take_up(&mut self, kept: Vec<Report>) {
         let counters = self.lasting.view.load().counters;
-        self.transfers = Transfers::new(self.lasting.copies_at_once, kept).counting_on(counters);
+        let at_once = *self.lasting.copies_at_once.now();
+        self.transfers = Transfers::new(at_once, kept).counting_on(counters);
         self.publish();
     }
 
@@ -436,6 +445,16 @@ impl Handler<TransferArrived> for Downloader {
 
     fn handle(&mut self, message: TransferArrived, ctx: &mut Context<Self>) {
         let acts = self.transfers.arrived(message.task, self.lasting.clock.now());
+        self.carry_out(acts, ctx);
+    }
+}
+
+impl Handler<CopiesAtOnceChanged> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, _: CopiesAtOnceChanged, ctx: &mut Context<Self>) {
+        let at_once = *self.lasting.copies_at_once.now();
+        let acts = self.transfers.change_at_once(at_once, self.lasting.clock.now());
         self.carry_out(acts, ctx);
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, Millis};
 use crate::downloader::base_dir::BaseDir;
+use crate::downloader::dial::Dial;
 use crate::downloader::state_store::{StateStore, StateStoreError};
 use crate::downloader::tree_hash::Trunk;
 use crate::host::HostAddr;
@@ -70,7 +71,7 @@ pub struct Partials {
     base: Arc<BaseDir>,
     store: Arc<StateStore>,
     clock: Clock,
-    keep_for: KeepFor,
+    keep_for: Dial<KeepFor>,
     claimed: Mutex<BTreeSet<FileName>>,
 }
 
@@ -106,8 +107,9 @@ impl Partials {
         base: Arc<BaseDir>,
         store: Arc<StateStore>,
         clock: Clock,
-        keep_for: KeepFor,
+        keep_for: impl Into<Dial<KeepFor>>,
     ) -> Self {
+        let keep_for = keep_for.into();
         Partials { base, store, clock, keep_for, claimed: Mutex::default() }
     }
 
@@ -133,7 +135,7 @@ impl Partials {
         let entries: Vec<_> = entries.collect();
         let mut wanted = BTreeSet::new();
         for partial in self.store.partials()? {
-            let expired = now >= partial.at.after(self.keep_for.partial);
+            let expired = now >= partial.at.after(self.keep_for.now().partial);
             if expired && self.remove(&partial) {
                 tracing::info!(file = %partial.name, "an interrupted copy was not resumed in time");
                 collected.partials += 1;
@@ -144,7 +146,7 @@ impl Partials {
         for (entry, task, is_at_work) in entries {
             let stays = match task {
                 Some(task) => is_at_work || wanted.contains(&task),
-                None => now < entry.modified.after(self.keep_for.unknown),
+                None => now < entry.modified.after(self.keep_for.now().unknown),
             };
             if !stays && self.base.remove_temp_named(entry.name.as_bytes())? {
                 tracing::info!(file = %entry.name, size = entry.size, "a stale temporary file went");

@@ -210,6 +210,13 @@ impl Transfers {
         (settled, acts)
     }
 
+    /// Makes up to so many copies at once from now on. What is under way goes on, also what is too
+    /// many then.
+    pub fn change_at_once(&mut self, at_once: usize, now: Millis) -> Vec<Act> {
+        self.at_once = at_once.max(1);
+        self.begin(now)
+    }
+
     /// Begins nothing more and gives everything up.
     pub fn stop(&mut self) -> Vec<Act> {
         self.stopping = true;
@@ -320,6 +327,19 @@ mod tests {
         assert_eq!(transfers.order(vec![order(3), order(1), order(2)], NOW), []);
         assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [Act::Begin(order(2))]);
         assert_eq!(transfers.counters().bytes, 10);
+    }
+
+    #[test]
+    fn more_are_begun_as_soon_as_more_are_allowed_and_none_is_given_up_for_fewer() {
+        let mut transfers = Transfers::new(1, vec![]);
+        let orders: Vec<CopyOrder> = (1..=4).map(order).collect();
+        assert_eq!(transfers.order(orders, NOW), [Act::Begin(order(1))]);
+        let begun = [Act::Begin(order(2)), Act::Begin(order(3))];
+        assert_eq!(transfers.change_at_once(3, NOW), begun);
+        assert_eq!(transfers.change_at_once(1, NOW), []);
+        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), []);
+        assert_eq!(transfers.ended(TaskId(2), Some(done(2)), NOW), []);
+        assert_eq!(transfers.ended(TaskId(3), Some(done(3)), NOW), [Act::Begin(order(4))]);
     }
 
     #[test]

@@ -183,6 +183,7 @@ mod tests {
             kind: HostKind::Cfw,
             inventory: Some(Arc::new(Inventory { files, unreadable_names: 0, at })),
             disk: Some((disk, at)),
+            traffic: None,
             at,
         }
     }

@@ -354,7 +354,14 @@ mod tests {
             let disk = DiskFigures { used, avail: 1000 - used, ..DiskFigures::default() };
             let inventory = Some(Arc::new(Inventory { files, unreadable_names: 0, at }));
             let disk = Some((disk, at));
-            desk.observe(&HostObserved { host, kind: HostKind::Cfw, inventory, disk, at });
+            desk.observe(&HostObserved {
+                host,
+                kind: HostKind::Cfw,
+                inventory,
+                disk,
+                traffic: None,
+                at,
+            });
         }
         Yard { desk, book, files: ids }
     }

@@ -13,6 +13,7 @@ use crate::heartbeat::{Health, HealthChanged};
 use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::FileId;
 use crate::remover::RoomMade;
+use crate::traffic::Traffic;
 
 /// One host as last seen.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct HostState {
     pub calls: CallStanding,
     /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
     pub disk: Option<(DiskFigures, Millis)>,
+    /// What its link carries and when it was asked; none while that is unknown.
+    pub traffic: Option<(Traffic, Millis)>,
     /// Its inventory as last read by this process.
     pub observed: Option<Arc<Inventory>>,
     /// Copies that arrived since its disk and inventory were last read, by file.
@@ -69,6 +72,7 @@ impl HostState {
             kind: HostKind::Unknown,
             calls: CallStanding::Closed,
             disk: None,
+            traffic: None,
             observed: None,
             landed: HashMap::new(),
             differs: false,
@@ -182,6 +186,7 @@ impl HostTable {
         host.health_since = Some(change.at);
         if change.to == Health::Down {
             host.disk = None;
+            host.traffic = None;
         }
         true
     }
@@ -196,6 +201,7 @@ impl HostTable {
         host.kind = seen.kind;
         // A host's worker tells in the order in which it saw, also after the clock was set back.
         host.disk = seen.disk;
+        host.traffic.clone_from(&seen.traffic);
         if let Some(inventory) = &seen.inventory {
             changed = match &host.observed {
                 Some(known) => (&inventory.files - &known.files, &known.files - &inventory.files),
@@ -268,6 +274,7 @@ mod tests {
             kind: HostKind::Cfw,
             inventory: Some(Arc::new(Inventory { at: Millis(at), ..Inventory::default() })),
             disk: Some((disk(used), Millis(at))),
+            traffic: None,
             at: Millis(at),
         }
     }

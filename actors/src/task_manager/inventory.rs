@@ -67,7 +67,7 @@ mod tests {
         let at = Millis(at);
         let inventory = Some(Arc::new(Inventory { files, unreadable_names: 0, at }));
         let (host, kind) = (host(21), HostKind::Cfw);
-        table.observe(&HostObserved { host, kind, inventory, disk: None, at });
+        table.observe(&HostObserved { host, kind, inventory, disk: None, traffic: None, at });
     }
 
     fn settle(book: &mut TaskBook, table: &HostTable) -> usize {

@@ -95,8 +95,8 @@ mod tests {
             let data_addr = host(number).socket();
             let ours = HostKind::Reelyard { data_addr, fetches_from_old: true };
             let kind = if number % 20 == 1 { ours } else { HostKind::Cfw };
-            let (inventory, disk, at) = (None, None, Millis(0));
-            hosts.observe(&HostObserved { host: host(number), kind, inventory, disk, at });
+            let (inventory, disk, traffic, at) = (None, None, None, Millis(0));
+            hosts.observe(&HostObserved { host: host(number), kind, inventory, disk, traffic, at });
         }
         hosts
     }

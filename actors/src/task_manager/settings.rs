@@ -27,6 +27,47 @@ pub enum Spread {
     Ring,
 }
 
+/// How much each counts where a copy goes to the destination with the most room and the idlest link
+/// (with [`Spread::Room`]). Not all are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// Its room, as a share of that of the roomiest destination.
+    pub room: u32,
+    /// What of its link is free, as a share of its speed.
+    pub traffic: u32,
+}
+
+impl Default for Weights {
+    /// Only room counts.
+    fn default() -> Self {
+        Weights { room: 1, traffic: 0 }
+    }
+}
+
+/// How links are planned with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkRules {
+    /// How much a free link counts beside room.
+    pub weights: Weights,
+    /// A source of whose link so much is used serves no new copies, in percent. None: no mark.
+    pub source_mark_percent: Option<u32>,
+    /// A destination of whose link so much is used gets no new copies, in percent. None: no mark.
+    pub destination_mark_percent: Option<u32>,
+    /// How old what is known of a link may get, before it is unknown.
+    pub fresh_for: Duration,
+}
+
+impl Default for LinkRules {
+    fn default() -> Self {
+        LinkRules {
+            weights: Weights::default(),
+            source_mark_percent: None,
+            destination_mark_percent: None,
+            fresh_for: Duration::from_secs(40),
+        }
+    }
+}
+
 /// Everything that can be set of the TaskManager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSettings {
@@ -34,6 +75,8 @@ pub struct TaskSettings {
     pub copies_per_source: usize,
     /// How copies are spread over the destinations.
     pub placement: Spread,
+    /// How hosts' links are planned with.
+    pub links: LinkRules,
     /// How long a working task of one of our workers may give no sign of life. For an old cfw,
     /// which gives none, it is the least that any copy is allowed.
     pub timeout: Duration,
@@ -76,6 +119,7 @@ impl Default for TaskSettings {
         TaskSettings {
             copies_per_source: 1,
             placement: Spread::Room,
+            links: LinkRules::default(),
             timeout: Duration::from_secs(30 * 60),
             pickup_timeout: Duration::from_secs(5 * 60),
             bandwidth: Bandwidth::default(),

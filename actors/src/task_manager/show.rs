@@ -74,6 +74,8 @@ impl Dispatcher {
                 room: host.room(self.settings.storage_limit_percent),
                 sends_below: in_force.source(addr).filter(|_| host.role.is_source()),
                 receives_below: in_force.destination(addr).filter(|_| host.role.is_destination()),
+                source_link: None,
+                destination_link: None,
                 no_source: None,
                 no_destination: None,
             }

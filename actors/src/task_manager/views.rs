@@ -12,7 +12,7 @@ use super::back_off::Blamed;
 use super::copy_history::CopyRecord;
 use super::host_record::HostRecord;
 use super::messages::Task;
-use super::plan::{Part, PassedOver, Skip, Unusable, Waiting, WantsRoom};
+use super::plan::{LinkSays, Part, PassedOver, Skip, Unusable, Waiting, WantsRoom};
 use super::roll::RollBoard;
 use super::signs::Sign;
 use super::state::Tasks;
@@ -142,6 +142,10 @@ pub struct PlannedHost {
     pub sends_below: Option<BitsPerSecond>,
     /// The most it may receive now.
     pub receives_below: Option<BitsPerSecond>,
+    /// How busy its link is, for a source; none where that is not known.
+    pub source_link: Option<LinkSays>,
+    /// How busy its link is, for a destination.
+    pub destination_link: Option<LinkSays>,
     /// Why it gives nothing as a source.
     pub no_source: Option<Unusable>,
     /// Why it takes nothing as a destination.
@@ -315,6 +319,8 @@ impl PlannedHost {
             self.fetching = part.fetching;
             self.on_its_way = part.on_its_way;
             self.room = part.room;
+            self.source_link = part.source_link;
+            self.destination_link = part.destination_link;
             self.no_source = part.no_source;
             self.no_destination = part.no_destination;
         }

@@ -6,7 +6,7 @@
 //!   `wait=0s` is answered at once: so a worker finds out who is there. With `&rates=` and the
 //!   number of the last answer it is also answered when a rate has changed since.
 //! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
-//! - `GET  /info` (worker): [`WorkerInfo`].
+//! - `GET  /info` (worker): [`WorkerInfo`], with what its link carries at this moment.
 //! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
 //!   then a last line `end <count>`; a list without it is torn and means nothing. The header
 //!   `Reelyard-Inventory` carries a cursor ([`InventoryCursor`]) where the worker notices changes.
@@ -40,6 +40,7 @@ use crate::event::Epoch;
 use crate::host::{BitsPerSecond, HostAddr};
 use crate::manager::ManagerId;
 use crate::names::FileName;
+use crate::traffic::Traffic;
 
 /// Header of a call that deletes: the epoch of the leader that decided it.
 pub const EPOCH_HEADER: &str = "Reelyard-Epoch";
@@ -315,6 +316,10 @@ pub struct WorkerInfo {
     /// Who had to do with it lately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managers: Vec<ManagerSeen>,
+    /// What its link carries now. Missing while that is not known, and from a worker of before it
+    /// was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
 }
 
 /// What a manager does with a worker.

@@ -123,6 +123,7 @@ impl Case {
             kind: HostKind::Reelyard { data_addr: addr.socket(), fetches_from_old: false },
             inventory: inventory.map(Arc::new),
             disk: Some((disk, NOW)),
+            traffic: None,
             at: NOW,
         });
         Ok(())

@@ -83,7 +83,7 @@ fn fetch(orders: &[CopyOrder], base_dir: &Path, state_dir: &Path, at_once: usize
     let store = Arc::new(StateStore::open(state_dir)?);
     let partials = Partials::new(Arc::clone(&base), store, clock.clone(), KeepFor::default());
     let mut fetcher = Fetcher::new(base, partials, clock);
-    fetcher.storage_limit_percent = 100;
+    fetcher.storage_limit_percent = 100.into();
     let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
     let one_after_the_other = || {
         while let Some(order) = orders.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -115,6 +115,7 @@ impl Ours {
             destination: role.is_destination(),
             fetches_from_old: self.fetches_from_old,
             managers: Vec::new(),
+            traffic: None,
         };
         Answer::ok(serde_json::to_vec(&info).unwrap_or_default())
     }

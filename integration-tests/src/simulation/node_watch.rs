@@ -104,6 +104,7 @@ impl Watch {
             kind: self.kind,
             inventory: self.holdings.inventory().cloned(),
             disk: self.disk.filter(|(_, at)| now.since(*at) <= DISK_EVERY * DISK_KEPT),
+            traffic: None,
             at: now,
         })
     }

@@ -11,7 +11,7 @@ use reelyard_actors::cfw_worker::CallStanding;
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{HostAddr, HostKind};
 use reelyard_actors::names::FileName;
-use reelyard_actors::task_manager::{NewTask, Spread, TaskSettings};
+use reelyard_actors::task_manager::{LinkRules, NewTask, Spread, TaskSettings};
 use reelyard_actors::wire::worker::TaskId;
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ pub struct Host {
     pub calls: CallStanding,
     pub asked: bool,
     pub room: Option<u64>,
+    /// How much of its link others use for sending, in percent, where that is known.
+    pub link: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,6 +62,8 @@ pub struct Case {
     pub cap: usize,
     pub ungraded_hot: bool,
     pub ring: bool,
+    /// Above how much of its link a host takes no part.
+    pub mark: Option<u32>,
 }
 
 fn likely(percent: u8) -> impl Strategy<Value = bool> {
@@ -101,11 +105,23 @@ fn host() -> impl Strategy<Value = Host> {
         1 => Just(CallStanding::Open),
         1 => Just(CallStanding::Probation),
     ];
-    (ours, flags, calls, option::weighted(0.9, 0..150u64)).prop_map(|(kind, flags, calls, room)| {
+    let figures = (option::weighted(0.9, 0..150u64), option::of(0..120u32));
+    (ours, flags, calls, figures).prop_map(|(kind, flags, calls, (room, link))| {
         let (ours, fetches_from_old, kind_known) = kind;
         let (up, backs_off, on_probation, asked) = flags;
         let on_probation = on_probation && !backs_off;
-        Host { up, ours, fetches_from_old, kind_known, backs_off, on_probation, calls, asked, room }
+        Host {
+            up,
+            ours,
+            fetches_from_old,
+            kind_known,
+            backs_off,
+            on_probation,
+            calls,
+            asked,
+            room,
+            link,
+        }
     })
 }
 
@@ -120,9 +136,10 @@ prop_compose! {
         cap in 1..3usize,
         ungraded_hot in any::<bool>(),
         ring in any::<bool>(),
+        mark in option::of(60..100u32),
     ) -> Case {
         let mut case =
-            Case { files, sources, destinations, both, held_pairs, cap, ungraded_hot, ring };
+            Case { files, sources, destinations, both, held_pairs, cap, ungraded_hot, ring, mark };
         case.make_consistent();
         case
     }
@@ -154,6 +171,7 @@ impl Case {
             destination.fetches_from_old = source.fetches_from_old;
             destination.kind_known = source.kind_known;
             destination.calls = source.calls;
+            destination.link = source.link;
         }
         let (sources, destinations) = (self.sources.len(), self.destinations.len());
         let mut served = vec![0; sources];
@@ -206,6 +224,7 @@ impl Case {
             calls: CallStanding::Closed,
             asked: true,
             room: Some(1000),
+            link: None,
         };
         Case {
             files: vec![file; files],
@@ -216,6 +235,7 @@ impl Case {
             cap: 1,
             ungraded_hot: false,
             ring,
+            mark: None,
         }
     }
 
@@ -235,7 +255,13 @@ impl Case {
     }
 
     pub fn settings(&self) -> TaskSettings {
+        let (source_mark_percent, destination_mark_percent) = (self.mark, self.mark);
         TaskSettings {
+            links: LinkRules {
+                source_mark_percent,
+                destination_mark_percent,
+                ..LinkRules::default()
+            },
             copies_per_source: self.cap,
             placement: if self.ring { Spread::Ring } else { Spread::Room },
             ungraded_hot: self.ungraded_hot,

@@ -102,10 +102,17 @@ impl<'a> Oracle<'a> {
             && to.asked
             && !to.backs_off
             && to.calls != CallStanding::Open
+            && !self.is_too_busy(from)
+            && !self.is_too_busy(to)
             && (!is_tried(to) || self.load[destination] < 1)
             && self.room[destination].is_some_and(|room| file.size <= room)
             && (from_ours || !to_ours || to.fetches_from_old)
             && (to_ours || !file.uncarried)
+    }
+
+    /// Whether a host sends more than its mark allows. One whose traffic is not known does not.
+    fn is_too_busy(&self, host: &Host) -> bool {
+        matches!((host.link, self.case.mark), (Some(used), Some(mark)) if used > mark)
     }
 
     pub fn pairs(&self, number: usize) -> Vec<(usize, usize)> {

@@ -11,7 +11,7 @@ use reelyard_actors::cfw_worker::{DiskFigures, HostConduct, HostObserved, Invent
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::host::{BitsPerSecond, HostAddr, HostRole};
 use reelyard_actors::journal::{InFlight, Piece};
 use reelyard_actors::names::{FileId, FileName, NameTable};
 use reelyard_actors::remover::RoomMade;
@@ -20,6 +20,7 @@ use reelyard_actors::task_manager::{
     BackingOff, Blamed, Ending, GivenUp, HostSetting, HostTable, NewTask, TaskBook, TaskEvent,
     TaskSettings,
 };
+use reelyard_actors::traffic::{Rates, Traffic};
 use reelyard_actors::wire::worker::TaskId;
 
 use super::{Case, Host, NOW, kind_of};
@@ -101,6 +102,7 @@ impl World {
             kind: kind_of(host),
             inventory,
             disk,
+            traffic: host.link.map(|percent| (traffic(percent), NOW)),
             at: NOW,
         });
     }
@@ -222,7 +224,7 @@ impl World {
         let kind = kind_of(destination);
         let inventory = Some(Arc::new(Inventory { at, ..Inventory::default() }));
         let disk = self.hosts.get(host).and_then(|known| known.disk);
-        let seen = HostObserved { host, kind, inventory, disk, at };
+        let seen = HostObserved { host, kind, inventory, disk, traffic: None, at };
         let (_, left) = self.hosts.observe(&seen);
         let added = Vec::new();
         let event = TaskEvent::InventoryDiffered { host, added, removed, complete: true };
@@ -275,6 +277,14 @@ impl World {
             now,
         })
     }
+}
+
+/// A link of which so much is used for sending.
+fn traffic(percent: u32) -> Traffic {
+    let (sends, receives) = (BitsPerSecond(u64::from(percent) * 10_000_000), BitsPerSecond(0));
+    let (interface, speed) = ("eth0".to_owned(), Some(BitsPerSecond(1_000_000_000)));
+    let copies = Some(Rates::default());
+    Traffic { interface, speed, all: Rates { sends, receives }, copies, over_ms: 10_000 }
 }
 
 /// Applies an event that must hold.

@@ -22,7 +22,7 @@ use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::heartbeat::{Health, HealthChanged};
-use reelyard_actors::host::{HostAddr, HostKind, HostRole};
+use reelyard_actors::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::{FileId, FileName, NameTable};
@@ -32,6 +32,7 @@ use reelyard_actors::task_manager::{
     ChangeRefused, ChangeTask, CheckNow, Collaborators, HostSetting, OldState, TakeReports, Task,
     TaskBoard, TaskManager, TaskManagerView, TaskSettings, TaskState,
 };
+use reelyard_actors::traffic::{Rates, Traffic};
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
 
 pub const GIB: u64 = 1 << 30;
@@ -59,6 +60,8 @@ pub struct ProbedHost {
     pub used: u64,
     pub capacity: u64,
     pub refreshes: u64,
+    /// What its link carries, in percent of its speed and out only; told when it is looked at.
+    pub link_percent: Option<u64>,
 }
 
 pub type Shared = Arc<Mutex<World>>;
@@ -134,8 +137,17 @@ fn observation(host: HostAddr, probed: &ProbedHost, at: Millis) -> HostObserved 
         kind: probed.kind,
         inventory: Some(Arc::new(inventory)),
         disk: Some((disk, at)),
+        traffic: probed.link_percent.map(|percent| (traffic(percent), at)),
         at,
     }
+}
+
+/// A link of which so much is used for sending, by others than us.
+pub fn traffic(percent: u64) -> Traffic {
+    let (sends, receives) = (BitsPerSecond(percent * 10_000_000), BitsPerSecond(0));
+    let (interface, speed) = ("eth0".to_owned(), Some(BitsPerSecond(1_000_000_000)));
+    let copies = Some(Rates::default());
+    Traffic { interface, speed, all: Rates { sends, receives }, copies, over_ms: 10_000 }
 }
 
 /// A source with this last number.
@@ -278,7 +290,7 @@ impl Plot {
         for &host in &self.sources {
             let kind = if self.old { HostKind::Cfw } else { ours(host) };
             let at = yard.clock.now();
-            let seen = HostObserved { host, kind, inventory: None, disk: None, at };
+            let seen = HostObserved { host, kind, inventory: None, disk: None, traffic: None, at };
             yard.manager.send(seen).await.unwrap();
         }
         for &host in self.sources.iter().chain(&self.destinations) {

@@ -9,7 +9,7 @@ use utoipa::IntoParams;
 use crate::config::{Difference, Values};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
-use crate::node::{ReloadRefused, Reloaded};
+use crate::reloading::{ReloadRefused, Reloaded};
 
 /// How it is read.
 #[derive(Debug, Deserialize, IntoParams)]

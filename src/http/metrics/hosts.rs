@@ -118,6 +118,15 @@ fn each(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
     let room = |one: &Shown<'_>| one.planned?.room;
     let help = "Bytes the host may still take before its limit, what is on its way counted";
     sheet.gauges("host_room_bytes", help, of(hosts, room))?;
+    let out = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.all.sends.0);
+    let help = "What the host's link carries outwards, in bits per second";
+    sheet.gauges("host_traffic_out_bits_per_second", help, of(hosts, out))?;
+    let into = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.all.receives.0);
+    let help = "What the host's link carries inwards, in bits per second";
+    sheet.gauges("host_traffic_in_bits_per_second", help, of(hosts, into))?;
+    let speed = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.speed?.0);
+    let help = "What the host's link can carry in each direction, in bits per second";
+    sheet.gauges("host_link_bits_per_second", help, of(hosts, speed))?;
     let serving = |one: &Shown<'_>| Some(one.serving);
     sheet.gauges("host_copies_out", "Copies under way from the host", of(hosts, serving))?;
     let fetching = |one: &Shown<'_>| Some(one.fetching);

@@ -7,6 +7,7 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::downloader::data_port::{DataPortCounters, DataPortMeter};
 use reelyard_actors::downloader::{DownloaderView, Downloads};
 use reelyard_actors::event::Epoch;
+use reelyard_actors::traffic::{Rates, Traffic};
 
 use super::sheet::Sheet;
 
@@ -22,8 +23,15 @@ pub struct WorkerFigures {
 
 impl WorkerFigures {
     /// The page, as the answer to a request that accepts `accept`. `epoch` is the highest that was
-    /// heard of, `unlistable` how many names the last list had to leave out.
-    pub fn page(&self, epoch: Epoch, unlistable: u64, accept: &str) -> HttpResponse {
+    /// heard of, `unlistable` how many names the last list had to leave out, `traffic` what the link
+    /// carries.
+    pub fn page(
+        &self,
+        epoch: Epoch,
+        unlistable: u64,
+        traffic: Option<Traffic>,
+        accept: &str,
+    ) -> HttpResponse {
         let (started, port) = (self.started, self.data_port.counters());
         let downloads = self.downloads.clone();
         let page = Sheet::page(move |sheet| {
@@ -33,6 +41,9 @@ impl WorkerFigures {
                 copies(sheet, &downloads.view())?;
             }
             serving(sheet, &port)?;
+            if let Some(traffic) = &traffic {
+                link(sheet, traffic)?;
+            }
             sheet.gauge("worker_epoch", "The highest epoch that was heard of", epoch.0)?;
             let help = "Names that the last list had to leave out";
             sheet.gauge("unlistable_names", help, unlistable)
@@ -53,6 +64,24 @@ fn copies(sheet: &mut Sheet<'_>, view: &DownloaderView) -> fmt::Result {
     sheet.gauge("copies_waiting", "Copies that wait for a free place", view.waiting)?;
     let help = "Ends of copies that no node has taken yet";
     sheet.gauge("reports_unacknowledged", help, view.unacknowledged)
+}
+
+fn link(sheet: &mut Sheet<'_>, traffic: &Traffic) -> fmt::Result {
+    let directions = |rates: Rates| {
+        [("out", rates.sends), ("in", rates.receives)]
+            .map(|(direction, rate)| ([("direction", direction)], rate.0))
+    };
+    let help = "What the link carries, in bits per second";
+    sheet.gauges("link_bits_per_second", help, directions(traffic.all))?;
+    let help = "How much of that are copies, in bits per second";
+    sheet.gauges(
+        "link_copies_bits_per_second",
+        help,
+        directions(traffic.copies.unwrap_or_default()),
+    )?;
+    let speed = traffic.speed.map(|speed| ([("interface", traffic.interface.as_str())], speed.0));
+    let help = "What the link can carry in each direction, in bits per second";
+    sheet.gauges("link_speed_bits_per_second", help, speed)
 }
 
 fn serving(sheet: &mut Sheet<'_>, port: &DataPortCounters) -> fmt::Result {

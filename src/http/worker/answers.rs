@@ -58,7 +58,8 @@ fn needs_token(call: &Call) -> bool {
 
 fn has_token(request: &HttpRequest, http: &WorkerHttp) -> bool {
     let header = request.headers().get(header::AUTHORIZATION);
-    http.token.as_ref().is_none_or(|token| token.admits(header.map(|value| value.as_bytes())))
+    Option::as_ref(&http.token.now())
+        .is_none_or(|token| token.admits(header.map(|value| value.as_bytes())))
 }
 
 /// Notes who lists or deletes here. Probes and disk figures are anybody's: monitoring asks for
@@ -176,14 +177,17 @@ async fn delete_file(http: &WorkerHttp, epoch: Option<Epoch>, name: FileName) ->
 
 fn info(http: &WorkerHttp) -> HttpResponse {
     let managers = http.managers.lately(http.clock.now());
-    let info = WorkerInfo { epoch: http.epochs.highest(), managers, ..http.info.clone() };
+    let (epoch, traffic) = (http.epochs.highest(), http.link.traffic());
+    let fetches_from_old = http.base.is_some() && http.external.now().is_some();
+    let told = http.info.clone();
+    let info = WorkerInfo { epoch, managers, traffic, fetches_from_old, ..told };
     json_line(HttpResponse::Ok().content_type(JSON), &info)
 }
 
 fn metrics(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
     let accept = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let (epoch, unlistable) = (http.epochs.highest(), http.unlistable_names());
-    http.figures.page(epoch, unlistable, accept.unwrap_or_default())
+    http.figures.page(epoch, unlistable, http.link.traffic(), accept.unwrap_or_default())
 }
 
 async fn inventory(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {

@@ -13,10 +13,13 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
+use reelyard_actors::downloader::dial::Dial;
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
+use reelyard_actors::downloader::external::ExternalProgram;
 use reelyard_actors::downloader::inventory::InventoryDesk;
 use reelyard_actors::downloader::managers::Managers;
 use reelyard_actors::token::SharedToken;
+use reelyard_actors::traffic::gauge::LinkGauge;
 use reelyard_actors::wire::worker::WorkerInfo;
 
 pub use super::metrics::WorkerFigures;
@@ -41,12 +44,16 @@ pub struct WorkerHttp {
     pub epochs: EpochGuard,
     /// With a token, `DELETE`, `/info` and `/inventory` need it. What cfw tells everybody (`/hb`,
     /// `/files`, `/df`) stays open, because an old cfm must be able to read it.
-    pub token: Option<SharedToken>,
+    pub token: Dial<Option<SharedToken>>,
     /// Who had to do with this worker lately.
     pub managers: Managers,
     /// What time it is.
     pub clock: Clock,
-    /// The answer of `/info`, but for the epoch and the managers.
+    /// Measures what the link carries.
+    pub link: LinkGauge,
+    /// What fetches from old cfws, if anything does.
+    pub external: Dial<Option<ExternalProgram>>,
+    /// The answer of `/info`, but for what changes while the worker runs.
     pub info: WorkerInfo,
     /// What `/metrics` tells.
     pub figures: WorkerFigures,

@@ -20,6 +20,7 @@ use super::{DataPortLimits, Shared};
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::hash_desk::Hashed;
 use crate::downloader::thread_memory::ThreadMemory;
+use crate::downloader::ticket::TicketKey;
 use crate::downloader::tree_hash::GROUP;
 use crate::wire::worker::{CONTENT_HASH_HEADER, FileHash};
 
@@ -106,8 +107,8 @@ fn answer(stream: &TcpStream, shared: &Shared, request: &Request) -> io::Result<
         head_only: request.head_only,
         extra: String::new(),
     };
-    if let Some(key) = &shared.tickets {
-        let ticket = request.ticket.as_deref();
+    if let Some(token) = &*shared.token.now() {
+        let (key, ticket) = (TicketKey::of(token), request.ticket.as_deref());
         if !key.admits(request.path.as_bytes(), ticket, shared.clock.now()) {
             shared.refused_ticket.fetch_add(1, Ordering::Relaxed);
             return head("403 Forbidden").with_text(stream, "a valid ticket is needed");
@@ -203,7 +204,7 @@ fn answer_bytes<'a>(
         head.extra += &format!("{CONTENT_HASH_HEADER}: {hash}\r\n");
         send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
         send_all(stream, &bytes, SendFlags::empty())?;
-        shared.bytes.fetch_add(length, Ordering::Relaxed);
+        shared.bytes.add(length);
         return Ok(());
     }
     let following = match known {
@@ -216,7 +217,7 @@ fn answer_bytes<'a>(
     // `MORE`: the head leaves in one packet with the first bytes of the file.
     send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
     send_range(stream, shared, file, range, |sent, position| {
-        shared.bytes.fetch_add(sent, Ordering::Relaxed);
+        shared.bytes.add(sent);
         if let Some(following) = &following {
             following.sent(position);
         }

@@ -22,8 +22,10 @@ use places::Places;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::downloader::dial::Dial;
 use crate::downloader::hash_desk::HashDesk;
-use crate::downloader::ticket::TicketKey;
+use crate::token::SharedToken;
+use crate::traffic::gauge::ByteCount;
 
 /// What a data port is run with.
 #[derive(Clone, Debug)]
@@ -88,13 +90,13 @@ struct Shared {
     shelf: Shelf,
     hashes: HashDesk,
     /// None: no token, no tickets.
-    tickets: Option<TicketKey>,
+    token: Dial<Option<SharedToken>>,
     clock: Clock,
     limits: DataPortLimits,
     stopping: AtomicBool,
     places: Places,
     requests: AtomicU64,
-    bytes: AtomicU64,
+    bytes: ByteCount,
     refused_busy: AtomicU64,
     refused_ticket: AtomicU64,
 }
@@ -104,7 +106,7 @@ impl Shared {
         DataPortCounters {
             connections: self.places.count() as u64,
             requests: self.requests.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
+            bytes: self.bytes.so_far(),
             refused_busy: self.refused_busy.load(Ordering::Relaxed),
             refused_ticket: self.refused_ticket.load(Ordering::Relaxed),
         }
@@ -112,12 +114,13 @@ impl Shared {
 }
 
 impl DataPort {
-    /// Listens at `addr` and serves what is on `shelf`.
+    /// Listens at `addr` and serves what is on `shelf`, with a `token` only to whoever has a ticket
+    /// that was signed with it.
     pub fn start(
         addr: SocketAddr,
         shelf: Shelf,
         hashes: HashDesk,
-        tickets: Option<TicketKey>,
+        token: impl Into<Dial<Option<SharedToken>>>,
         clock: Clock,
         limits: DataPortLimits,
     ) -> std::io::Result<Self> {
@@ -126,13 +129,13 @@ impl DataPort {
         let shared = Arc::new(Shared {
             shelf,
             hashes,
-            tickets,
+            token: token.into(),
             clock,
             limits,
             stopping: AtomicBool::new(false),
             places: Places::default(),
             requests: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
+            bytes: ByteCount::default(),
             refused_busy: AtomicU64::new(0),
             refused_ticket: AtomicU64::new(0),
         });
@@ -151,6 +154,11 @@ impl DataPort {
     /// What it has done so far.
     pub fn counters(&self) -> DataPortCounters {
         self.shared.counters()
+    }
+
+    /// Counts the bytes of files sent.
+    pub fn sent(&self) -> ByteCount {
+        self.shared.bytes.clone()
     }
 
     /// What tells that to others.

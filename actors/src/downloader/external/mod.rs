@@ -15,6 +15,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
@@ -68,7 +69,7 @@ impl Fetcher {
         cancel: &Cancel,
         progress: &Progress<'_>,
     ) -> Result<Copied, Fault> {
-        let Some(program) = &self.external else {
+        let Some(program) = &*self.external.now() else {
             return Err(Fault::Blamed(Blame::Pair, not_configured(order)));
         };
         if cancel.is_cancelled() {
@@ -77,7 +78,14 @@ impl Fetcher {
         // Of a master whose size nobody told only this much is known: that the disk is not full.
         let room = self.reserve(order.size.unwrap_or(0))?;
         self.base.remove_temp(order.id).map_err(local)?;
-        let ran = program.run(order, cancel, progress);
+        let here = AtomicU64::new(0);
+        let counted = |sign| {
+            if let Sign::Here(bytes) = sign {
+                self.received.add(bytes.saturating_sub(here.fetch_max(bytes, Ordering::Relaxed)));
+            }
+            progress(sign);
+        };
+        let ran = program.run(order, cancel, &counted);
         let left = self.base.adopt_temp(order.id);
         if left.is_err() {
             // Something else than a file may stand there; what is not removable is told then.

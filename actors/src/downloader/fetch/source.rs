@@ -115,7 +115,7 @@ impl Fetcher {
         headers: &[(&str, &str)],
     ) -> Result<AnswerHead, Ended> {
         let addr = copying.addr;
-        let ticket = self.token.as_ref().map(|token| {
+        let ticket = Option::as_ref(&self.token.now()).map(|token| {
             TicketKey::of(token).sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
         });
         let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
@@ -140,7 +140,7 @@ impl Fetcher {
             return Ok(Some(port));
         }
         let asked = self.ask_for_info(host, None, cancel).and_then(|(status, text)| {
-            match &self.token {
+            match &*self.token.now() {
                 // Told only to a program that asks for it, which no old cfw does.
                 Some(token) if status == 401 => self.ask_for_info(host, Some(token), cancel),
                 _ => Ok((status, text)),
@@ -148,7 +148,7 @@ impl Fetcher {
         });
         let (status, text) = match asked {
             Ok((404, _)) => return Ok(None),
-            Err(_) if self.external.is_some() => return Ok(None),
+            Err(_) if self.external.now().is_some() => return Ok(None),
             asked => asked.map_err(|error| {
                 remote(format_args!("the source {host} cannot be asked"), &error)
             })?,

@@ -18,6 +18,7 @@ use crate::downloader::source_link::SourceLink;
 use crate::downloader::thread_memory::ThreadMemory;
 use crate::downloader::tree_hash::{GROUP, Trunk};
 use crate::host::BitsPerSecond;
+use crate::traffic::gauge::ByteCount;
 
 /// A step that fills slowly is ended after this long, so that progress shows.
 const LONGEST_STEP: Duration = Duration::from_millis(200);
@@ -47,6 +48,7 @@ pub(super) fn receive(
         link,
         cancel: copying.cancel,
         progress: copying.progress,
+        received: &fetcher.received,
         pacer: Pacer::new(copying.rate.clone()),
         began: Instant::now(),
         told: Instant::now(),
@@ -96,6 +98,7 @@ struct Intake<'a> {
     link: &'a mut SourceLink,
     cancel: &'a Cancel,
     progress: &'a super::Progress<'a>,
+    received: &'a ByteCount,
     pacer: Pacer,
     began: Instant,
     told: Instant,
@@ -123,6 +126,7 @@ impl Intake<'_> {
                 (self.progress)(Sign::Here(at + buffer.filled as u64));
             }
             let taken = (buffer.filled - before) as u64;
+            self.received.add(taken);
             if self.cancel.sleep(self.pacer.take(step, taken, self.began.elapsed())) {
                 return Err(Fault::Cancelled.into());
             }

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, Millis};
+use crate::downloader::dial::Dial;
 use crate::downloader::epoch_guard::{Deposed, EpochGuard};
 use crate::downloader::managers::Managers;
 use crate::downloader::node_link::backoff::Backoff;
@@ -48,11 +49,11 @@ pub struct NodeLinkSettings {
     /// Where it is noted whose orders are taken.
     pub managers: Managers,
     /// Sent to a node; what an old cfm makes of it is nothing.
-    pub token: Option<SharedToken>,
+    pub token: Dial<Option<SharedToken>>,
     /// How long a long poll is held.
     pub wait: Duration,
     /// How often an old cfm is asked (`downloader_sleep_sec`, spec 3.2).
-    pub poll_interval: Duration,
+    pub poll_interval: Dial<Duration>,
 }
 
 /// What answers at the other end.
@@ -234,7 +235,7 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
 /// Waits for an old cfm to have something new: for the poll interval, or, as cfw does it, until
 /// everything known is done and told (spec 4.9).
 async fn pause_between_polls(line: &Line, work: &mut watch::Receiver<LinkWork>) {
-    let interval = line.settings.poll_interval;
+    let interval = *line.settings.poll_interval.now();
     if work.borrow().known.is_empty() {
         return tokio::time::sleep(interval).await;
     }

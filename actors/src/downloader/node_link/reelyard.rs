@@ -32,7 +32,7 @@ pub async fn orders(
         with_token(line, call()).send().await?
     };
     // The token is told only to a program that asks for it, which no old cfm does.
-    if response.status() == StatusCode::UNAUTHORIZED && line.settings.token.is_some() {
+    if response.status() == StatusCode::UNAUTHORIZED && line.settings.token.now().is_some() {
         response = with_token(line, call()).send().await?;
     }
     if is_no_reelyard(&response) {
@@ -66,7 +66,7 @@ pub async fn deliver(line: &Line, reports: &[Report]) -> Result<Vec<TaskId>, Lin
 }
 
 fn with_token(line: &Line, call: RequestBuilder) -> RequestBuilder {
-    match &line.settings.token {
+    match &*line.settings.token.now() {
         Some(token) => call.header(AUTHORIZATION, token.bearer()),
         None => call,
     }

@@ -68,10 +68,16 @@ pub enum ByHandRefused {
     #[error("{0} is no destination of this yard")]
     NoDestination(HostAddr),
     /// No source can serve it there.
-    #[error("no source can serve it there: each is down, left alone, or has no data port")]
+    #[error(
+        "no source can serve it there: each is down, left alone, has a link that is too busy, or has \
+         no data port"
+    )]
     NoSource,
     /// The source that was asked for cannot.
-    #[error("{0} cannot serve it there: it is no source, is down, left alone, or has no data port")]
+    #[error(
+        "{0} cannot serve it there: it is no source, is down, left alone, has a link that is too \
+         busy, or has no data port"
+    )]
     Source(HostAddr),
 }
 
@@ -111,7 +117,7 @@ impl Planner {
         let master = master.map_err(of_file)?;
         let pairing = Pairing::new(yard, &occupied.held_pairs);
         let destination = self.destination(asked, file, master.size, &pairing, yard)?;
-        let source = source(asked, &destination, yard)?;
+        let source = source(asked, &destination, &pairing, yard)?;
         let pair = (source, asked.destination);
         let (grade, hits) = (self.candidates.grade(file), self.candidates.hits(file));
         let candidate = Candidate { file, grade, hits };
@@ -156,13 +162,17 @@ impl Planner {
 fn source(
     asked: &ByHand<'_>,
     to: &Destination,
+    pairing: &Pairing,
     yard: &Yard<'_>,
 ) -> Result<HostAddr, ByHandRefused> {
     let serving = |addr: HostAddr| yard.under_way().filter(|copy| copy.source == addr).count();
     let most = yard.settings.copies_per_source.max(1);
     let able = yard.hosts.iter().filter(|(addr, host)| {
         let active = yard.book.host(*addr).is_none_or(|record| record.mode == HostMode::Active);
-        let well = host.health == Health::Up && !host.calls.is_open();
+        let link = pairing.parts().get(addr).and_then(|part| part.source_link);
+        let well = host.health == Health::Up
+            && !host.calls.is_open()
+            && !link.is_some_and(|link| link.is_too_busy());
         let source = Source::of(*addr, host);
         host.role.is_source() && active && well && source.goes_with(to, &Default::default())
     });

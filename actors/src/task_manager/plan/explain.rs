@@ -195,7 +195,8 @@ impl Subject<'_> {
         let back_off = self.yard.book.back_offs().get(&Blamed::Source(host)).cloned();
         let not_with = self.occupied.held_pairs.get(&host).cloned().unwrap_or_default();
         let free = usable.map_or(0, |source| source.free);
-        SourceSays { host, says, serving: part.serving, free, back_off, not_with }
+        let link = part.source_link;
+        SourceSays { host, says, serving: part.serving, free, link, back_off, not_with }
     }
 
     fn usable_source(&self, source: &Source) -> Says {
@@ -235,6 +236,7 @@ impl Subject<'_> {
             on_its_way: part.on_its_way,
             fetching: part.fetching,
             turns: self.pairing.ring.as_ref().map(|ring| ring.turns_until(host)),
+            link: part.destination_link,
             back_off: self.yard.book.back_offs().get(&Blamed::Destination(host)).cloned(),
         }
     }

@@ -124,6 +124,9 @@ pub enum Says {
     /// It is on probation, and its one copy at a time is under way.
     #[error("it is on probation: one copy at a time, and one is under way")]
     OnTrial,
+    /// Others use more of its link than its mark allows.
+    #[error("its link is too busy with other traffic")]
+    BusyLink,
     /// It holds the file.
     #[error("it holds the file")]
     Holds,
@@ -163,6 +166,7 @@ impl From<Unusable> for Says {
             Unusable::BacksOff => Says::BacksOff,
             Unusable::CallsFail => Says::CallsFail,
             Unusable::OnTrial => Says::OnTrial,
+            Unusable::BusyLink => Says::BusyLink,
         }
     }
 }
@@ -198,6 +202,17 @@ pub struct HeldOn {
     pub confirmed: Option<Millis>,
 }
 
+/// How busy a host's link is, as far as it matters for copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct LinkSays {
+    /// How much of it others than our copies use, in percent: of a source what it sends, of a
+    /// destination the busier direction.
+    pub used_percent: u32,
+    /// From where on it takes no part in new copies; missing where there is no mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_percent: Option<u32>,
+}
+
 /// What a destination says, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DestinationSays {
@@ -215,6 +230,9 @@ pub struct DestinationSays {
     /// How many turns it takes until it is its turn; only where destinations take turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<usize>,
+    /// How busy its link is; missing where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkSays>,
     /// That it is left alone or on probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
@@ -231,6 +249,9 @@ pub struct SourceSays {
     pub serving: usize,
     /// How many more it may serve now.
     pub free: usize,
+    /// How busy its link is; missing where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkSays>,
     /// That it is left alone or on probation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,

@@ -4,6 +4,7 @@ mod by_hand;
 mod candidates;
 mod explain;
 mod explanation;
+mod links;
 mod looks;
 mod name_traits;
 mod occupied;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 pub use by_hand::{ByHand, ByHandRefused};
 use candidates::{Candidate, Candidates, was_asked};
 pub use explanation::{
-    DestinationSays, Explanation, HeldOn, MasterState, Says, SourceSays, Verdict,
+    DestinationSays, Explanation, HeldOn, LinkSays, MasterState, Says, SourceSays, Verdict,
 };
 use looks::{Looks, Master};
 pub use name_traits::NameTraits;

@@ -1,9 +1,12 @@
 //! Which source and which destination a copy gets.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::Yard;
 use super::candidates::was_asked;
+use super::explanation::LinkSays;
+use super::links::{Links, Scale};
 use super::parking::Rooms;
 use super::ring::Ring;
 use super::skip::{Skip, Unusable};
@@ -48,6 +51,8 @@ pub(super) struct Destination {
     turns: usize,
     /// The file that room was made for there, and how many bytes of the room are kept for it.
     kept: Option<(FileId, u64)>,
+    /// How much of its link others leave free, in millionths; none where that is not known.
+    free_link: Option<u64>,
 }
 
 /// How a host takes part in a round.
@@ -61,6 +66,10 @@ pub struct Part {
     pub on_its_way: u64,
     /// Bytes it has room for once they have arrived; none while its disk is unknown.
     pub room: Option<u64>,
+    /// How busy its link is, for a source; none where that is not known.
+    pub source_link: Option<LinkSays>,
+    /// How busy its link is, for a destination.
+    pub destination_link: Option<LinkSays>,
     /// Why it gives nothing as a source.
     pub no_source: Option<Unusable>,
     /// Why it takes nothing as a destination.
@@ -80,6 +89,8 @@ pub struct Pairing {
     largest_room: u64,
     largest_cold_room: u64,
     rooms: Rooms,
+    /// What room and links of the usable destinations are measured by.
+    scale: Scale,
 }
 
 /// What matters of a file for where it goes.
@@ -111,16 +122,21 @@ impl Pairing {
             destination.on_its_way = destination.on_its_way.saturating_add(copy.size);
         }
         let mut pairing = Pairing::default();
+        let links = Links::of(yard);
         for (addr, host) in yard.hosts.iter() {
             let mut part = parts.remove(&addr).unwrap_or_default();
             if host.role.is_source() {
+                part.source_link = links.of_source(addr);
                 pairing.add_source(yard, addr, host, &mut part);
             }
             if host.role.is_destination() {
-                pairing.add_destination(yard, addr, host, &mut part);
+                part.destination_link = links.of_destination(addr);
+                pairing.add_destination(yard, addr, host, links.free(addr), &mut part);
             }
             pairing.parts.insert(addr, part);
         }
+        let measures = pairing.destinations.iter().map(|to| (to.room, to.free_link));
+        pairing.scale = Scale::of(yard.settings.links.weights, measures);
         pairing.see_use(held_pairs);
         if yard.settings.placement == Spread::Ring {
             let destinations = yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
@@ -180,6 +196,8 @@ impl Pairing {
             Some(Unusable::BacksOff)
         } else if on_probation && part.serving > 0 {
             Some(Unusable::OnTrial)
+        } else if part.source_link.is_some_and(|link| link.is_too_busy()) {
+            Some(Unusable::BusyLink)
         } else {
             None
         };
@@ -195,6 +213,7 @@ impl Pairing {
         yard: &Yard<'_>,
         addr: HostAddr,
         host: &HostState,
+        free_link: Option<u64>,
         part: &mut Part,
     ) {
         let room = host.room(yard.settings.storage_limit_percent);
@@ -210,7 +229,9 @@ impl Pairing {
             || host.calls.on_probation();
         let most = if on_probation { 1 } else { usize::MAX };
         let on_trial = (part.fetching >= most).then_some(Unusable::OnTrial);
-        part.no_destination = unusable(yard, addr, host).or(on_trial);
+        let too_busy = part.destination_link.is_some_and(|link| link.is_too_busy());
+        let busy_link = too_busy.then_some(Unusable::BusyLink);
+        part.no_destination = unusable(yard, addr, host).or(on_trial).or(busy_link);
         if let (None, Some(room)) = (part.no_destination, part.room) {
             let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
             let load = part.fetching;
@@ -224,6 +245,7 @@ impl Pairing {
                 most,
                 turns: 0,
                 kept: None,
+                free_link,
             });
         }
     }
@@ -275,7 +297,7 @@ impl Pairing {
     }
 
     /// The best pair for a copy: an idle destination before a busy one, then the one with the most
-    /// room, or the one whose turn is next; a source that is free. A destination gets a second copy
+    /// room and the idlest link, or the one whose turn is next; a source that is free. A destination gets a second copy
     /// only when no idle one can take this, that is when sources outnumber free destinations. None
     /// gets what it holds already.
     pub fn choose(
@@ -302,7 +324,7 @@ impl Pairing {
             if !destination.takes() {
                 continue;
             }
-            if best.is_some_and(|(best, _)| best.rank() <= destination.rank()) {
+            if best.is_some_and(|(best, _)| self.rank(best) <= self.rank(destination)) {
                 continue;
             }
             if let Some(source) = self.source_for(destination, held_pairs) {
@@ -312,14 +334,19 @@ impl Pairing {
         best.map(|(destination, source)| (source, destination.addr)).ok_or(why)
     }
 
+    /// The smaller the better.
+    fn rank(&self, to: &Destination) -> (usize, usize, Reverse<u64>, Reverse<u64>, HostAddr) {
+        let score = self.scale.score(to.room, to.free_link);
+        (to.load, to.turns, Reverse(score), Reverse(to.room), to.addr)
+    }
+
     /// A free source for a destination. Old hosts are served by old sources first, since not all
     /// of our destinations can use those; ours by our own, since only these tell a hash.
     fn source_for(&self, destination: &Destination, held_pairs: &HeldPairs) -> Option<HostAddr> {
         let goes = |source: &&Source| source.free > 0 && source.goes_with(destination, held_pairs);
         let sources = self.sources.iter().filter(goes);
-        let key = |source: &&Source| {
-            (source.ours != destination.ours, std::cmp::Reverse(source.free), source.addr)
-        };
+        let key =
+            |source: &&Source| (source.ours != destination.ours, Reverse(source.free), source.addr);
         sources.min_by_key(key).map(|source| source.addr)
     }
 
@@ -382,11 +409,6 @@ impl Destination {
     /// Whether it may have one more task.
     pub(super) fn takes(&self) -> bool {
         self.load < self.most
-    }
-
-    /// The smaller the better.
-    fn rank(&self) -> (usize, usize, std::cmp::Reverse<u64>, HostAddr) {
-        (self.load, self.turns, std::cmp::Reverse(self.room), self.addr)
     }
 }
 

@@ -89,6 +89,8 @@ pub enum Unusable {
     CallsFail,
     /// It is on probation after failures, and its one copy at a time is under way.
     OnTrial,
+    /// Others use more of its link than its mark allows.
+    BusyLink,
 }
 
 impl Unusable {

@@ -7,6 +7,8 @@ use crate::clock::Millis;
 use crate::heartbeat::Health;
 use crate::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
 use crate::task_manager::Stranger;
+use crate::task_manager::plan::LinkSays;
+use crate::traffic::Traffic;
 
 /// A host and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -65,6 +67,22 @@ pub struct HostView {
     /// The most it may receive now, in bits per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives_below: Option<BitsPerSecond>,
+    /// What its link carries. Missing while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
+    /// When that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic_at: Option<Millis>,
+    /// How busy its link was for a source in the last round of planning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_link: Option<LinkSays>,
+    /// How busy its link was for a destination in the last round of planning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination_link: Option<LinkSays>,
+    /// Why the agent that is configured for it told nothing, the last time it did not, while that
+    /// still holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_failure: Option<String>,
     /// That it is left alone for now, and why: that one of `breakers` which holds longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,

@@ -1,0 +1,169 @@
+//! From counters to rates. Pure.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Bytes, Rates};
+use crate::host::BitsPerSecond;
+
+/// Two readings closer together than this tell no rate: one packet more or less would decide it.
+const SHORTEST: Duration = Duration::from_millis(400);
+
+/// A reading that is older than this many windows says nothing of the present.
+const STALE_WINDOWS: u32 = 4;
+
+/// The rate at which counters grow, over a window that moves along.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    window: Duration,
+    /// The readings, oldest first: the last one, and what is needed to look back over the window.
+    readings: VecDeque<Reading>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    /// Since some beginning.
+    at: Duration,
+    link: Bytes,
+    copies: Bytes,
+}
+
+/// What a meter shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// Everything.
+    pub all: Rates,
+    /// Those copies that were counted beside.
+    pub copies: Rates,
+    /// Over how long.
+    pub over: Duration,
+}
+
+impl Meter {
+    /// A meter that looks back over `window`, or to the reading before when that is longer ago.
+    pub fn over(window: Duration) -> Self {
+        Meter { window, readings: VecDeque::new() }
+    }
+
+    /// Takes the counters of a link and of the copies that went over it, as read at `at`.
+    ///
+    /// A counter that went back began anew (the host was started again, the interface was made
+    /// again, a narrow counter has wrapped): what was read before is of no use then. How far a
+    /// counter came before it went back nobody knows, so a wrap is not guessed at. The same goes for
+    /// a clock that was set back.
+    pub fn take(&mut self, at: Duration, link: Bytes, copies: Bytes) {
+        if let Some(last) = self.readings.back() {
+            let went_back =
+                |now: Bytes, then: Bytes| now.sent < then.sent || now.received < then.received;
+            let is_stale = at.saturating_sub(last.at) > self.window * STALE_WINDOWS;
+            if at < last.at
+                || is_stale
+                || went_back(link, last.link)
+                || went_back(copies, last.copies)
+            {
+                self.readings.clear();
+            }
+        }
+        self.readings.push_back(Reading { at, link, copies });
+        // The second one will do to look back over the whole window.
+        while self.readings.get(1).is_some_and(|next| next.at + self.window <= at) {
+            self.readings.pop_front();
+        }
+    }
+
+    /// The rates up to the last reading. None before there are two.
+    pub fn measured(&self) -> Option<Measured> {
+        let (first, last) = (self.readings.front()?, self.readings.back()?);
+        let over = last.at.saturating_sub(first.at);
+        if over < SHORTEST {
+            return None;
+        }
+        let rates = |now: Bytes, then: Bytes| Rates {
+            sends: rate(now.sent.saturating_sub(then.sent), over),
+            receives: rate(now.received.saturating_sub(then.received), over),
+        };
+        let (all, copies) = (rates(last.link, first.link), rates(last.copies, first.copies));
+        Some(Measured { all, copies, over })
+    }
+}
+
+fn rate(bytes: u64, over: Duration) -> BitsPerSecond {
+    let bits = u128::from(bytes) * 8 * 1000 / over.as_millis().max(1);
+    BitsPerSecond(u64::try_from(bits).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_secs(10);
+
+    fn bytes(sent: u64, received: u64) -> Bytes {
+        Bytes { sent, received }
+    }
+
+    /// Reads `sent` at each of these seconds.
+    fn meter(readings: &[(u64, u64)]) -> Meter {
+        let mut meter = Meter::over(WINDOW);
+        for (second, sent) in readings {
+            meter.take(Duration::from_secs(*second), bytes(*sent, 0), Bytes::default());
+        }
+        meter
+    }
+
+    fn sends(meter: &Meter) -> Option<u64> {
+        meter.measured().map(|measured| measured.all.sends.0)
+    }
+
+    #[test]
+    fn a_first_reading_tells_nothing_and_the_second_a_rate() {
+        assert_eq!(sends(&meter(&[])), None);
+        assert_eq!(sends(&meter(&[(1, 5000)])), None);
+        assert_eq!(sends(&meter(&[(1, 5000), (3, 5250)])), Some(1000));
+        let mut close = meter(&[(1, 0)]);
+        close.take(Duration::from_millis(1100), bytes(1000, 0), Bytes::default());
+        assert_eq!(sends(&close), None, "too close to tell a rate");
+    }
+
+    #[test]
+    fn a_window_smooths_and_what_is_older_is_forgotten() {
+        let mut steady: Vec<(u64, u64)> = (0..=10).map(|second| (second, second * 1000)).collect();
+        assert_eq!(sends(&meter(&steady)), Some(8000));
+        // Nothing for a second: a tenth less.
+        steady.push((11, 10_000));
+        assert_eq!(sends(&meter(&steady)), Some(7200));
+        steady.extend((12..=20).map(|second| (second, 10_000)));
+        assert_eq!(sends(&meter(&steady)), Some(0));
+        assert!(meter(&steady).readings.len() <= 12);
+    }
+
+    #[test]
+    fn readings_far_apart_are_each_others_window_unless_much_too_far() {
+        assert_eq!(sends(&meter(&[(0, 0), (30, 30_000), (60, 120_000)])), Some(24_000));
+        assert_eq!(sends(&meter(&[(0, 0), (30, 30_000), (71, 120_000)])), None);
+    }
+
+    #[test]
+    fn a_counter_that_went_back_begins_anew() {
+        let restarted = [(0, 4_000_000_000), (5, 4_294_967_000), (10, 1000)];
+        assert_eq!(sends(&meter(&restarted)), None);
+        let mut meter = meter(&restarted);
+        meter.take(Duration::from_secs(12), bytes(3000, 0), Bytes::default());
+        assert_eq!(sends(&meter), Some(8000));
+        meter.take(Duration::from_secs(13), bytes(4000, 0), bytes(1, 1));
+        meter.take(Duration::from_secs(14), bytes(5000, 0), bytes(0, 2));
+        assert_eq!(sends(&meter), None, "the count of copies began anew");
+    }
+
+    #[test]
+    fn copies_are_told_apart_and_each_direction_counts_by_itself() {
+        let mut meter = Meter::over(WINDOW);
+        meter.take(Duration::ZERO, bytes(100, 1000), bytes(0, 7));
+        meter.take(Duration::from_secs(8), bytes(1100, 1500), bytes(600, 7));
+        let measured = meter.measured().unwrap();
+        assert_eq!((measured.all.sends.0, measured.all.receives.0), (1000, 500));
+        assert_eq!((measured.copies.sends.0, measured.copies.receives.0), (600, 0));
+        assert_eq!(measured.over, Duration::from_secs(8));
+        assert_eq!(measured.all.without(measured.copies).sends.0, 400);
+    }
+}

@@ -1,0 +1,132 @@
+//! Reading the configuration of a role again while it runs: what can change at once does, what takes
+//! a restart is named, and an invalid one is refused whole.
+
+use crate::config::{self, Difference, Effective, Faults, Layers, Role, differences};
+
+/// A configuration, and where it was read.
+pub struct Configured<R> {
+    /// The configuration.
+    pub config: R,
+    /// Each setting and where it comes from.
+    pub effective: Vec<Effective>,
+    /// Where all of it was read, to be read again.
+    pub layers: Layers,
+}
+
+impl<R: Role> Configured<R> {
+    /// Reads the configuration of a role.
+    pub fn read(layers: Layers) -> Result<Self, Faults> {
+        let (config, effective) = config::load::<R>(&layers)?;
+        Ok(Configured { config, effective, layers })
+    }
+}
+
+/// The settings of a role that change at once: keys, and groups with their dot. The others, also
+/// those that nobody decided about, take a restart.
+#[derive(Clone, Copy, Debug)]
+pub struct AtOnce(pub &'static [&'static str]);
+
+impl AtOnce {
+    /// Whether this setting changes at once.
+    pub fn has(self, key: &str) -> bool {
+        self.0.iter().any(|entry| is_of(key, entry))
+    }
+
+    /// What is shown of `running` once `new` was read: what takes a restart is as it was.
+    pub fn keep_the_rest(self, running: &mut Vec<Effective>, mut new: Vec<Effective>) {
+        for setting in new.iter_mut().filter(|setting| !self.has(&setting.key)) {
+            if let Some(old) = running.iter().find(|old| old.key == setting.key) {
+                *setting = old.clone();
+            }
+        }
+        *running = new;
+    }
+}
+
+/// Whether a setting is the one of that key, or in the group of that name with its dot.
+fn is_of(key: &str, entry: &str) -> bool {
+    key == entry || entry.ends_with('.') && key.starts_with(entry)
+}
+
+/// What another configuration changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// What is in force from now on.
+    pub applied: Vec<Difference>,
+    /// What stays as it was until the role is started anew.
+    pub needs_restart: Vec<Difference>,
+}
+
+impl Reloaded {
+    /// What `after` changes of `before`, by what each is as settings are shown.
+    pub fn between<R: Role>(
+        (before, running): (&R, &[Effective]),
+        (after, effective): (&R, &[Effective]),
+        at_once: AtOnce,
+    ) -> Self {
+        let mut all = differences(running, effective);
+        let (token, _) = before.token();
+        let (new_token, key) = after.token();
+        if token != new_token {
+            all.retain(|difference| difference.key != key);
+            all.push(Difference::of_secret(key));
+        }
+        let (applied, needs_restart) = all.into_iter().partition(|one| at_once.has(&one.key));
+        Reloaded { applied, needs_restart }
+    }
+
+    /// Logs it, a line for each setting.
+    pub fn log(&self) {
+        for difference in &self.applied {
+            tracing::info!("set anew: {difference}");
+        }
+        for difference in &self.needs_restart {
+            tracing::warn!("takes a restart: {difference}");
+        }
+        if *self == Reloaded::default() {
+            tracing::info!("the configuration was read again: nothing differs");
+        }
+    }
+}
+
+/// Why the configuration in force stays.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadRefused {
+    /// The new one is wrong.
+    #[error(transparent)]
+    Faults(#[from] Faults),
+    /// Something in it cannot be used.
+    #[error("the configuration cannot be used")]
+    Unusable(#[from] anyhow::Error),
+}
+
+impl ReloadRefused {
+    /// Logs it.
+    pub fn log(&self) {
+        tracing::error!("the configuration in force stays: {self:#}");
+    }
+}
+
+/// Reads the configuration of a role again, off the threads of its actors.
+pub async fn read_again<R>(layers: Layers) -> Result<Configured<R>, ReloadRefused>
+where
+    R: Role + Send + 'static,
+{
+    let read = tokio::task::spawn_blocking(move || Configured::read(layers)).await;
+    Ok(read.map_err(anyhow::Error::from)??)
+}
+
+/// Checks that each setting of a role is in exactly one of the two lists.
+#[cfg(test)]
+pub(crate) fn assert_each_is_decided(
+    settings: &[Effective],
+    at_once: AtOnce,
+    with_restart: &[&'static str],
+    file: &str,
+) {
+    for Effective { key, .. } in settings {
+        let entries = with_restart.iter().chain(at_once.0);
+        let of: Vec<_> = entries.filter(|entry| is_of(key, entry)).collect();
+        assert_eq!(of.len(), 1, "{key} is of {of:?}: decide in {file}");
+    }
+}

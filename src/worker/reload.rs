@@ -1,0 +1,84 @@
+//! Reading the configuration again while the worker runs: what can change at once does, and the rest
+//! is named.
+
+use tokio::sync::Mutex;
+
+use super::{Worker, WorkerSettings};
+use crate::config::{Effective, Layers, WorkerConfig};
+use crate::logging;
+use crate::reloading::{AtOnce, ReloadRefused, Reloaded, read_again};
+
+/// The configuration of a worker, and where it was read.
+pub type Configured = crate::reloading::Configured<WorkerConfig>;
+
+/// Settings that change at once.
+const AT_ONCE: AtOnce = AtOnce(&[
+    "capacity",
+    "resume_within",
+    "stale_after",
+    "token",
+    "token_file",
+    "copies_at_once",
+    "poll_interval",
+    "storage.",
+    "network.",
+    "external_downloader.",
+    "log.level",
+]);
+
+/// Reads the configuration again.
+pub struct Reloader {
+    layers: Layers,
+    /// What was read last and the settings in force; held while they change.
+    running: Mutex<(WorkerConfig, Vec<Effective>)>,
+}
+
+impl Reloader {
+    /// Of a worker that was started with this configuration.
+    pub fn new(configured: Configured) -> Self {
+        let Configured { config, effective, layers } = configured;
+        Reloader { layers, running: Mutex::new((config, effective)) }
+    }
+
+    /// Reads the configuration again and has `worker` go by it; an invalid one is refused whole.
+    pub async fn reload(&self, worker: &Worker) -> Result<Reloaded, ReloadRefused> {
+        let mut running = self.running.lock().await;
+        let Configured { config, effective, .. } = read_again(self.layers.clone()).await?;
+        let settings = WorkerSettings::of(&config)?;
+        let (before, shown) = &mut *running;
+        let reloaded =
+            Reloaded::between((before, shown.as_slice()), (&config, effective.as_slice()), AT_ONCE);
+        worker.change_settings(&settings);
+        logging::change_level(&config.log.level);
+        AT_ONCE.keep_the_rest(shown, effective);
+        *before = config;
+        Ok(reloaded)
+    }
+
+    /// Reads the configuration again, as told by a signal, and logs what comes of it.
+    pub async fn reload_and_log(&self, worker: &Worker) {
+        match self.reload(worker).await {
+            Ok(reloaded) => reloaded.log(),
+            Err(refused) => refused.log(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reloading::assert_each_is_decided;
+
+    /// The others, each of which somebody decided about.
+    const WITH_RESTART: [&str; 7] =
+        ["listen", "data_listen", "node", "base_dir", "source_dirs", "state_dir", "log.format"];
+
+    #[test]
+    fn every_setting_changes_at_once_or_takes_a_restart() {
+        let set = ["listen=10.0.0.1:8888", "source_dirs=/masters"];
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        let configured = Configured::read(Layers { set, ..Layers::default() }).unwrap();
+        let settings = configured.effective;
+        assert_each_is_decided(&settings, AT_ONCE, &WITH_RESTART, "worker/reload.rs");
+    }
+}
