@@ -9,4 +9,5 @@ pub mod http;
 pub mod logging;
 pub mod node;
 pub mod role;
+pub mod simulate;
 pub mod worker;

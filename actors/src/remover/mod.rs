@@ -38,7 +38,8 @@ pub use reason::{KeptBy, Reason, Spared};
 pub use round::{Confirmation, Proposal, Removal, RemoverWaits};
 pub use settings::{RemovalMode, RemoverSettings};
 pub use state::{Copy, OpenRemoval, Pin, RemovalBook, RemovalRecord};
-pub use survey::{Inputs, Survey, UnderWay};
+pub use survey::{Inputs, Survey, UnderWay, arrived_since};
+pub use turn::WHILE_THERE_IS_MORE;
 pub use views::*;
 
 use crate::catalog::LookUpMasters;

@@ -13,9 +13,11 @@ use super::state::{Copy, RemovalBook};
 use crate::catalog::masters::Masters;
 use crate::catalog::ranking::Ranking;
 use crate::clock::Millis;
+use crate::history::Chronicle;
 use crate::host::HostAddr;
 use crate::journal::InFlight;
 use crate::names::{FileId, FileName};
+use crate::task_manager::{CopyRecord, TaskState};
 
 /// What the Catalog last told.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +51,13 @@ pub struct Survey<'a> {
     pub now: Millis,
     /// Since when this node leads.
     pub leading_since: Millis,
+}
+
+/// The copies that arrived after `since`, as the TaskManager's history has them.
+pub fn arrived_since(history: &Chronicle<CopyRecord>, since: Millis) -> HashSet<Copy> {
+    let lately = history.newest_first().map(|(_, copy)| copy).take_while(|copy| copy.at > since);
+    let arrived = lately.filter(|copy| copy.state == TaskState::Done);
+    arrived.map(|copy| (copy.destination, copy.file)).collect()
 }
 
 impl<'a> Survey<'a> {
