@@ -19,15 +19,9 @@ impl Survey<'_> {
     /// Files of which more than one copy is listed, and files on hosts that are being drained:
     /// those that may be touched.
     fn in_question(&self) -> RoaringBitmap {
-        let (mut listed, mut question) = (RoaringBitmap::new(), RoaringBitmap::new());
-        for (_, host) in self.holders.askable() {
-            let Some(files) = host.files() else { continue };
-            question |= &listed & files;
-            listed |= files;
-            if host.standing == Standing::Leaves {
-                question |= files;
-            }
-        }
+        let mut question = self.holders.repeated().clone();
+        let leaving = self.holders.askable().filter(|(_, host)| host.standing == Standing::Leaves);
+        leaving.filter_map(|(_, host)| host.files()).for_each(|files| question |= files);
         if let Some(masters) = &self.inputs.masters {
             question &= &masters.files;
         }

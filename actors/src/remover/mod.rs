@@ -12,6 +12,7 @@ mod observations;
 mod orders;
 mod over_limit;
 mod reason;
+mod repeats;
 mod requests;
 mod round;
 #[cfg(test)]

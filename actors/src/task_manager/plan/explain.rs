@@ -21,8 +21,10 @@ impl Planner {
         self.candidates.refresh(yard.book, yard.hosts, yard.settings);
         let occupied = Occupied::of(yard);
         let pairing = Pairing::new(yard, &occupied.held_pairs);
-        self.candidates.unpark(&pairing.rooms());
         let file = yard.book.names().find(name.as_bytes());
+        if let Some(file) = file {
+            self.candidates.unpark_one(file, &pairing.rooms());
+        }
         let subject = Subject {
             planner: self,
             yard,
