@@ -144,6 +144,11 @@ impl Holders {
         self.repeats.files()
     }
 
+    /// How many of those that can be asked list a file.
+    pub fn listed(&self, file: FileId) -> usize {
+        self.repeats.copies(file)
+    }
+
     /// One of them.
     pub fn get(&self, addr: HostAddr) -> Option<&Holder> {
         self.hosts.get(&addr).filter(|host| host.standing != Standing::Outside)

@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 
 use crate::cfw_worker::Inventory;
 use crate::host::HostAddr;
+use crate::names::FileId;
 
 /// How many of the hosts that were taken in list each file.
 ///
@@ -52,6 +53,11 @@ impl Repeats {
     /// The files that more than one of them lists.
     pub fn files(&self) -> &RoaringBitmap {
         &self.repeated
+    }
+
+    /// How many of them list a file.
+    pub fn copies(&self, file: FileId) -> usize {
+        self.copies.get(file.0 as usize).copied().map_or(0, usize::from)
     }
 
     fn add(&mut self, files: &RoaringBitmap) {
@@ -106,6 +112,8 @@ mod tests {
             let listed = |file: &u32| lists().filter(|list| list.files.contains(*file)).count();
             let expected: RoaringBitmap = (0..6).filter(|file| listed(file) > 1).collect();
             prop_assert_eq!(repeats.files(), &expected);
+            let copies = |file: u32| repeats.copies(FileId(file));
+            prop_assert!((0..6).all(|file| copies(file) == listed(&file)));
             prop_assert_eq!(repeats.hosts().count(), lists().count());
         }
     }
