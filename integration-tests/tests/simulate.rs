@@ -91,7 +91,7 @@ fn nothing_goes_and_comes_back_while_nothing_changes() -> Result<()> {
 #[test]
 fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
     for seed in [1, 2, 3] {
-        let report = simulated(&Options { seed, ..small() }, &[])?;
+        let report = simulated(&Options { seed, ..small() }, &["remover.interval=1m"])?;
         ensure!(report.hot.served > 0, "nothing got hot: {:?}", report.hot);
         ensure!(report.hot.p95_s < Some(1800.0), "{:?}", report.hot);
         // Only what is hot, and what is better than what went, has a reason to move.
@@ -163,7 +163,7 @@ fn write_inputs(dir: &Path) -> Result<()> {
     std::fs::write(dir.join("EventLog[20260528].log"), log)?;
     let mut grades = "filename\tweightcount\tbitrate\n".to_owned();
     let mut history = "historyheader:1780000000\n".to_owned();
-    for file in (0..40).rev() {
+    for file in (0..40_u64).rev() {
         grades += &format!("f{file}.mpg\t1\t1\n");
         history += &format!("f{file}.mpg,1,1,{},10.0.0.1,0,0,0,1=1\n", (file + 1) * 100_000_000);
     }

@@ -1,5 +1,6 @@
 //! What is counted in the course of a simulation.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -109,9 +110,9 @@ impl HotFiles {
             self.waiting.insert(file, before.get(&file).copied().unwrap_or(now));
         }
         for (file, since) in before {
-            if self.waiting.contains_key(&file) {
-            } else if is_copied(file) {
-                self.waiting.insert(file, since);
+            let Entry::Vacant(place) = self.waiting.entry(file) else { continue };
+            if is_copied(file) {
+                place.insert(since);
             } else {
                 self.unserved += 1;
             }

@@ -6,6 +6,7 @@
 //! same options, rules and seed give the same report.
 
 mod catalogue;
+mod copying;
 mod demand;
 mod managers;
 mod measures;
@@ -15,6 +16,7 @@ mod popularity;
 mod queue;
 mod ranks;
 mod recorded;
+mod removing;
 mod report;
 mod rules;
 mod simulation;

@@ -170,7 +170,7 @@ impl YardOptions {
 }
 
 #[cfg(test)]
-pub mod samples {
+pub(super) mod samples {
     use super::*;
 
     /// A small yard with every kind of demand.

@@ -1,6 +1,5 @@
 //! The course of things: what happens, when, and what the managers make of it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +9,9 @@ use reelyard_actors::catalog::rising::{HitWindow, RisingHits};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::host::{BitsPerSecond, HostAddr};
 use reelyard_actors::names::FileId;
-use reelyard_actors::remover::{Intent, RemovalMode, WHILE_THERE_IS_MORE};
+use reelyard_actors::remover::RemovalMode;
 use reelyard_actors::task_manager::plan::Waiting;
-use reelyard_actors::task_manager::{NewTask, TaskState};
-use reelyard_actors::wire::worker::{Blame, ContentHash, Report as WorkerReport, Said, TaskId};
+use reelyard_actors::wire::worker::Blame;
 
 use super::catalogue::Catalogue;
 use super::demand::{Demand, Request};
@@ -27,9 +25,6 @@ use super::yard::{Yard, mark};
 
 /// Where all masters are.
 const SOURCE_DIR: &str = "/masters";
-
-/// The hash that every simulated copy has: its bytes are not looked at.
-const HASH: ContentHash = ContentHash([0; 32]);
 
 /// How soon after a change its host is looked at. It counts as seen only if it was read later.
 const SEEN_AFTER: Duration = Duration::from_millis(1);
@@ -47,8 +42,8 @@ pub struct Simulation {
     pub(super) managers: Managers,
     pub(super) measures: Measures,
     masters: Arc<Masters>,
-    queue: Queue,
-    rng: fastrand::Rng,
+    pub(super) queue: Queue,
+    pub(super) rng: fastrand::Rng,
     /// Requests that the centre had to serve lately.
     window: HitWindow,
     /// The hot files as last told.
@@ -58,10 +53,10 @@ pub struct Simulation {
     is_stirred: bool,
     /// When the next turn is due.
     turn: Option<Millis>,
-    source_rate: BitsPerSecond,
-    failures: f64,
+    pub(super) source_rate: BitsPerSecond,
+    pub(super) failures: f64,
     gather: Duration,
-    now: Millis,
+    pub(super) now: Millis,
 }
 
 /// What a simulation begins with.
@@ -188,7 +183,7 @@ impl Simulation {
     }
 
     /// Has a turn taken soon: what comes until then is looked at together with it.
-    fn stir(&mut self) {
+    pub(super) fn stir(&mut self) {
         self.is_stirred = true;
         self.turn_at(self.now);
     }
@@ -244,7 +239,7 @@ impl Simulation {
         self.managers.settle(self.now);
     }
 
-    fn look_at(&mut self, host: HostAddr) {
+    pub(super) fn look_at(&mut self, host: HostAddr) {
         if let Some(seen) = self.yard.look_at(host, self.now.after(SEEN_AFTER)) {
             self.managers.observe(&seen);
         }
@@ -309,130 +304,6 @@ impl Simulation {
             if !wants_more {
                 return;
             }
-        }
-    }
-
-    fn begin_copy(&mut self, task: &NewTask) {
-        self.measures.planned += 1;
-        self.report(task.id, task.destination, &task.name, Said::Working);
-        let takes = self.rate(task.copy_speed).time_for(task.size);
-        let end = if self.failures > 0.0 && self.rng.f64() < self.failures {
-            let breaks_off = self.now.after(takes.mul_f64(self.rng.f64()));
-            (breaks_off, Happening::CopyFails(task.id))
-        } else {
-            (self.now.after(takes), Happening::CopyArrives(task.id))
-        };
-        self.queue.put(end.0, end.1);
-        let sign = self.now.after(self.silence_allowed());
-        if sign < end.0 {
-            self.queue.put(sign, Happening::SignOfLife(task.id));
-        }
-    }
-
-    /// How fast a copy goes: its source's rate is shared by as many copies as it serves.
-    fn rate(&self, told: Option<BitsPerSecond>) -> BitsPerSecond {
-        let turns = self.rules.tasks.copies_per_source.max(1) as u64;
-        let share = BitsPerSecond((self.source_rate.0 / turns).max(1));
-        told.map_or(share, |told| told.min(share))
-    }
-
-    fn silence_allowed(&self) -> Duration {
-        (self.rules.tasks.timeout / 3).max(Duration::from_secs(1))
-    }
-
-    fn sign_of_life(&mut self, id: TaskId) {
-        let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
-        self.report(id, task.destination, &task.name, Said::Progress { bytes: 0 });
-        self.queue.put(self.now.after(self.silence_allowed()), Happening::SignOfLife(id));
-    }
-
-    fn end_copy(&mut self, id: TaskId, blame: Option<Blame>) {
-        let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
-        self.measures.served_ms += self.now.since(task.created).as_millis();
-        let said = match blame {
-            None => Said::Done { size: task.size, hash: HASH },
-            Some(blame) => Said::Failed { blame, reason: "it broke off".to_owned() },
-        };
-        self.report(id, task.destination, &task.name, said);
-        let ended = self.managers.tasks().task(id).map(|task| task.state);
-        if ended == Some(TaskState::Done) {
-            let file = self.managers.tasks().names().intern(&task.name);
-            self.came(file, task.destination, task.size, task.hits > 0);
-        } else {
-            self.measures.failed += 1;
-        }
-        self.stir();
-    }
-
-    fn came(&mut self, file: FileId, host: HostAddr, size: u64, was_hot: bool) {
-        self.yard.came(host, file, size);
-        self.look_at(host);
-        self.measures.all.copied.add(size);
-        if was_hot {
-            self.measures.copied_hot.add(size);
-        }
-        self.measures.had_copy.insert(file.0);
-        self.measures.gone_for_room.remove(file.0);
-        self.measures.churn.came(file, size, self.now);
-        self.measures.hot.arrived(file, self.now);
-    }
-
-    fn report(
-        &mut self,
-        task: TaskId,
-        host: HostAddr,
-        name: &reelyard_actors::names::FileName,
-        said: Said,
-    ) {
-        let report = WorkerReport { task, name: name.clone(), at: self.now, said };
-        self.managers.hear(host, report, self.now);
-    }
-
-    /// One round of the Remover: what it would have go is confirmed at once, and gone.
-    fn remove(&mut self) {
-        self.measures.removal_rounds += 1;
-        let proposal = self.managers.propose(self.now);
-        let mut next = self.rules.remover.interval;
-        if !proposal.removals.is_empty() {
-            for keeper in proposal.to_confirm() {
-                self.look_at(keeper);
-            }
-            let (intents, _) = self.managers.confirm(proposal.removals, self.now);
-            if self.rules.remover.mode == RemovalMode::On {
-                if !intents.is_empty() {
-                    next = next.min(WHILE_THERE_IS_MORE);
-                }
-                self.carry_out(&intents);
-            } else {
-                self.measures.only_decided += intents.len() as u64;
-            }
-        }
-        self.queue.put(self.now.after(next), Happening::RemovalRound);
-    }
-
-    fn carry_out(&mut self, intents: &[Intent]) {
-        let mut lighter = BTreeSet::new();
-        for intent in intents {
-            if !self.managers.intend(intent, self.now) {
-                continue;
-            }
-            let file = self.catalogue.names.intern(&intent.name);
-            let size = self.catalogue.size(file);
-            self.yard.went(intent.host, file, size);
-            self.managers.removed((intent.host, file), intent, self.now);
-            self.measures.all.removed.add(size);
-            self.measures.removed_for.entry(intent.reason.code()).or_default().add(size);
-            let for_room = intent.keeper.is_none();
-            self.measures.churn.went(file, for_room, self.now);
-            if for_room {
-                self.measures.gone_for_room.insert(file.0);
-            }
-            lighter.insert(intent.host);
-        }
-        if !lighter.is_empty() {
-            lighter.into_iter().for_each(|host| self.look_at(host));
-            self.managers.settle(self.now);
-            self.stir();
         }
     }
 
