@@ -10,4 +10,5 @@ pub mod logging;
 pub mod node;
 pub mod reloading;
 pub mod role;
+pub mod simulate;
 pub mod worker;

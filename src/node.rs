@@ -26,7 +26,7 @@ use crate::http::node::{self as http, NodeState};
 pub use host_yard::{Host, HostYard};
 pub use live::{InForce, Live};
 pub use reload::{Configured, Reloader};
-pub use settings::journal_dir;
+pub use settings::{journal_dir, remover as remover_settings, tasks as task_settings};
 pub use wiring::Wiring;
 
 /// Why a node does not start.

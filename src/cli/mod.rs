@@ -16,6 +16,7 @@ mod openapi;
 mod output;
 mod plan;
 mod removals;
+mod simulate;
 mod store;
 mod tasks;
 mod word;
@@ -43,6 +44,7 @@ Examples:
   reelyard node --config node.toml               run a node
   reelyard worker --set listen=10.0.0.21:8888 --set node=10.0.0.1:8080 --set base_dir=/data
   reelyard tasks --url http://10.0.0.1:8080      what is being copied
+  reelyard simulate --days 7 --plots plots       a week of a yard, in seconds
 
 Exit codes:
   0  it was done
@@ -75,6 +77,9 @@ enum Command {
     Files(files::FilesArgs),
     /// Follow every change as it happens
     Events(events::EventsArgs),
+    /// Try rules on a simulated yard before they come into force
+    #[command(after_help = simulate::AFTER_HELP)]
+    Simulate(simulate::SimulateArgs),
     /// Print what the API is, as an OpenAPI document
     Openapi,
     /// Check, back up and restore what a node has stored
@@ -114,6 +119,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         Command::Hosts(args) => hosts::run(args, out),
         Command::Files(args) => files::run(args, out),
         Command::Events(args) => events::run(args, out),
+        Command::Simulate(args) => simulate::run(args, out),
         Command::Openapi => openapi::run(out),
         Command::Config(args) => config::run(args, out),
     }?;

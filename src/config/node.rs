@@ -299,12 +299,17 @@ settings! {
         /// Which of too many copies stay: "room", those on the hosts with the most free room, or
         /// "cfm", those whose host's address as text comes first.
         keep: KeptBy = Default "room",
-        /// From how many rising hits on room is made for a file that fits on no destination: cold
-        /// files go from the one where the least has to go. Twice event_log.hit_base when it is not
+        /// Whether room is made for a file that gets hot and fits on no destination: cold files go
+        /// from the one where the least has to go.
+        make_room: bool = Default "true",
+        /// From how many rising hits on that is done. Twice event_log.hit_base when it is not
         /// set, so that what comes is at least twice as hot as what goes.
         make_room_hits: Option<NonZeroU32> = Optional "6",
-        /// How much of a destination's disk is given up for one such file, in percent; 0 for none.
+        /// How much of a destination's disk is given up for one such file, in percent.
         make_room_percent: Percent = Default "10",
+        /// How long a copy that came because its file was hot is safe from the next such one: until
+        /// grade.info has been made anew, which knows of it.
+        spare_hot_within: Duration = Default "24h",
     }
 }
 

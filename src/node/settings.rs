@@ -166,7 +166,12 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
         copies: copies(config),
         spare_copied_within: config.storage.spare_copied_within,
         make_room_hits: make_room_hits(config),
-        make_room_percent: config.remover.make_room_percent.get(),
+        make_room_percent: if config.remover.make_room {
+            config.remover.make_room_percent.get()
+        } else {
+            0
+        },
+        spare_hot_within: config.remover.spare_hot_within,
         old_host_quiet: config.journal.election_max + OLD_CALLS_LAST,
         ..RemoverSettings::default()
     }

@@ -57,6 +57,17 @@ pub struct RankedFile {
     pub listed_on: Vec<IpAddr>,
 }
 
+/// A graded file, its size, and how many copies are wanted of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizedFile {
+    /// The file.
+    pub file: FileId,
+    /// Its size in bytes.
+    pub size: u64,
+    /// How many copies are wanted.
+    pub copies: u8,
+}
+
 impl Ranking {
     /// Joins what the two files said; `history` was read against `grades`.
     pub(super) fn new(grades: Arc<Grades>, history: History) -> Self {
@@ -81,6 +92,19 @@ impl Ranking {
         let rows = files.into_iter().map(|(file, copies)| (Some(file), copies));
         let grades = Grades::from_rows_wanting(rows);
         let history = History::empty(&grades);
+        Ranking::new(Arc::new(grades), history)
+    }
+
+    /// A ranking of `files`, best first, as grade.info and hitcount.history tell it together.
+    pub fn from_sized_files(files: impl Iterator<Item = SizedFile> + Clone) -> Self {
+        let rows = files.clone().map(|ranked| (Some(ranked.file), ranked.copies));
+        let grades = Grades::from_rows_wanting(rows);
+        let mut history = History::empty(&grades);
+        for SizedFile { file, size, .. } in files {
+            if let Some(position) = grades.position(file) {
+                history.set(position, Some(size), &[]);
+            }
+        }
         Ranking::new(Arc::new(grades), history)
     }
 
@@ -148,5 +172,15 @@ mod tests {
         assert_eq!(ranking.listed_on(FileId(3)), [ip]);
         assert_eq!(ranking.set().iter().collect::<Vec<_>>(), [3, 7]);
         assert_eq!(ranking.len(), 2);
+    }
+
+    #[test]
+    fn sizes_and_copies_stay_with_their_files() {
+        let ranked = |file, size, copies| SizedFile { file: FileId(file), size, copies };
+        let files = [ranked(3, 30, 2), ranked(1, 10, 1)];
+        let ranking = Ranking::from_sized_files(files.into_iter());
+        assert_eq!(ranking.files(), [FileId(3), FileId(1)]);
+        assert_eq!([3, 1, 2].map(|file| ranking.size(FileId(file))), [Some(30), Some(10), None]);
+        assert_eq!([3, 1].map(|file| ranking.target(FileId(file))), [2, 1]);
     }
 }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use super::arrivals::Arrivals;
 use super::event::{Ending, RemovalEvent, RemovalOutcome};
 use super::holders::{Holders, Standing};
 use super::make_room::RoomWanted;
@@ -49,7 +50,7 @@ pub struct Desk {
     room_wanted: RoomWanted,
     /// The files that room was looked for in the last round.
     room_sought: HashSet<FileId>,
-    fresh: HashSet<Copy>,
+    arrivals: Arrivals,
     relieving: BTreeSet<HostAddr>,
     looked_to: Option<FileId>,
     leading_since: Millis,
@@ -99,10 +100,10 @@ impl Desk {
     pub fn set_yard(
         &mut self,
         yard: impl IntoIterator<Item = (HostAddr, Standing)>,
-        fresh: HashSet<Copy>,
+        arrivals: Arrivals,
     ) {
         self.holders.set_yard(yard);
-        self.fresh = fresh;
+        self.arrivals = arrivals;
     }
 
     /// The planner has no room for these. Answers whether a file is among them that no round has
@@ -159,7 +160,7 @@ impl Desk {
             holders: &self.holders,
             inputs: &self.inputs,
             room_wanted: &self.room_wanted,
-            fresh: &self.fresh,
+            arrivals: &self.arrivals,
             settings: &self.settings,
             now,
             leading_since: self.leading_since,

@@ -16,18 +16,19 @@ use crate::host::HostAddr;
 use crate::names::FileId;
 
 impl Survey<'_> {
-    /// Files of which more than one copy is listed, and files on hosts that are being drained:
-    /// those that may be touched.
+    /// Files of which more copies are listed than there should be, and files on hosts that are being
+    /// drained: those that may be touched.
     fn in_question(&self) -> RoaringBitmap {
-        let (mut listed, mut question) = (RoaringBitmap::new(), RoaringBitmap::new());
-        for (_, host) in self.holders.askable() {
-            let Some(files) = host.files() else { continue };
-            question |= &listed & files;
-            listed |= files;
-            if host.standing == Standing::Leaves {
-                question |= files;
-            }
-        }
+        let repeated = self.holders.repeated();
+        let mut question = if self.settings.copies.are_several() {
+            let is_too_often =
+                |file: &u32| self.holders.listed(FileId(*file)) > self.wanted(FileId(*file));
+            repeated.iter().filter(is_too_often).collect()
+        } else {
+            repeated.clone()
+        };
+        let leaving = self.holders.askable().filter(|(_, host)| host.standing == Standing::Leaves);
+        leaving.filter_map(|(_, host)| host.files()).for_each(|files| question |= files);
         if let Some(masters) = &self.inputs.masters {
             question &= &masters.files;
         }

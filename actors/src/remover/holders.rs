@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::repeats::Repeats;
 use crate::cfw_worker::{CallStanding, DiskFigures, HostConduct, HostObserved, Inventory};
 use crate::clock::Millis;
 use crate::heartbeat::{Health, HealthChanged};
@@ -69,6 +70,11 @@ impl Holder {
             && self.inventory.is_some()
     }
 
+    /// What it listed last, if it can be asked now.
+    fn askable_inventory(&self) -> Option<&Arc<Inventory>> {
+        self.inventory.as_ref().filter(|_| self.is_askable())
+    }
+
     /// The files that it listed last.
     pub fn files(&self) -> Option<&RoaringBitmap> {
         self.inventory.as_ref().map(|inventory| &inventory.files)
@@ -105,6 +111,8 @@ impl Holder {
 #[derive(Clone, Debug, Default)]
 pub struct Holders {
     hosts: BTreeMap<HostAddr, Holder>,
+    /// What those list that can be asked.
+    repeats: Repeats,
 }
 
 impl Holders {
@@ -118,6 +126,27 @@ impl Holders {
         self.hosts = yard.into_iter().map(known).collect();
         before.retain(|_, host| host.standing == Standing::Outside);
         self.hosts.append(&mut before);
+        let Holders { hosts, repeats } = self;
+        let gone: Vec<HostAddr> =
+            repeats.hosts().filter(|addr| !hosts.contains_key(addr)).collect();
+        gone.into_iter().for_each(|addr| repeats.set(addr, None));
+        hosts.iter().for_each(|(addr, host)| repeats.set(*addr, host.askable_inventory()));
+    }
+
+    /// Something changed of one host.
+    fn recount(&mut self, addr: HostAddr) {
+        let inventory = self.hosts.get(&addr).and_then(Holder::askable_inventory);
+        self.repeats.set(addr, inventory);
+    }
+
+    /// The files that more than one host lists, of those that can be asked.
+    pub fn repeated(&self) -> &RoaringBitmap {
+        self.repeats.files()
+    }
+
+    /// How many of those that can be asked list a file.
+    pub fn listed(&self, file: FileId) -> usize {
+        self.repeats.copies(file)
     }
 
     /// One of them.
@@ -144,6 +173,7 @@ impl Holders {
             host.disk = None;
             host.inventory = None;
         }
+        self.recount(changed.host);
     }
 
     /// Takes what a host told.
@@ -154,11 +184,13 @@ impl Holders {
         if seen.inventory.is_some() {
             host.inventory.clone_from(&seen.inventory);
         }
+        self.recount(seen.host);
     }
 
     /// Takes how calls to a host go.
     pub fn set_calls(&mut self, conduct: &HostConduct) {
         self.hosts.entry(conduct.host).or_default().calls = conduct.calls;
+        self.recount(conduct.host);
     }
 
     /// A copy went from a host.
@@ -210,6 +242,31 @@ mod tests {
         assert_eq!(askable(&holders), 0, "it is listed again first");
         holders.set_yard([(host(2), Standing::Serves)]);
         assert!(holders.get(host(1)).is_none());
+    }
+
+    #[test]
+    fn only_hosts_that_can_be_asked_repeat_files() {
+        let mut holders = Holders::default();
+        let yard = [(host(1), Standing::Serves), (host(2), Standing::Serves)];
+        holders.set_yard(yard);
+        for at in [host(1), host(2)] {
+            holders.health_changed(&HealthChanged { host: at, ..health(Health::Up) });
+            holders.observe(&HostObserved { host: at, ..seen(&[3, 4], 2) });
+        }
+        let repeated = |holders: &Holders| holders.repeated().iter().collect::<Vec<_>>();
+        assert_eq!(repeated(&holders), [3, 4]);
+        holders.observe(&seen(&[4, 5], 3));
+        assert_eq!(repeated(&holders), [4]);
+        holders.set_yard([(host(1), Standing::Serves), (host(2), Standing::Apart)]);
+        assert!(repeated(&holders).is_empty());
+        holders.set_yard(yard);
+        assert_eq!(repeated(&holders), [4]);
+        let (calls, at) = (CallStanding::Open, Millis(9));
+        let conduct = HostConduct { host: host(1), calls, epoch: None, managers: Vec::new(), at };
+        holders.set_calls(&conduct);
+        assert!(repeated(&holders).is_empty());
+        holders.set_yard([(host(1), Standing::Serves)]);
+        assert!(holders.repeats.hosts().next().is_none());
     }
 
     #[test]

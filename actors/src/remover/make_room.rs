@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{Ending, Intent};
 use super::holders::{Holder, Standing};
-use super::reason::Reason;
+use super::reason::{Reason, Spared};
 use super::round::{Proposal, Removal};
 use super::settings::RemoverSettings;
 use super::state::RemovalBook;
@@ -171,6 +171,9 @@ impl Survey<'_> {
 
     /// Proposes what goes to make room, for one file a host.
     pub fn propose_room(&self, proposal: &mut Proposal) {
+        if self.settings.make_room_percent == 0 {
+            return;
+        }
         let made = self.rooms_made();
         let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
         for wish in &self.room_wanted.files {
@@ -264,6 +267,10 @@ impl Survey<'_> {
             if goes >= lacking || victims.len() == self.settings.most_per_host {
                 break;
             }
+            if self.arrivals.came_hot.contains(&(addr, file)) {
+                proposal.spare(Spared::CameHot, 1);
+                continue;
+            }
             if self.spares(addr, file, proposal).is_some() {
                 continue;
             }
@@ -314,7 +321,7 @@ mod tests {
     use crate::journal::{InFlight, Piece};
     use crate::remover::samples::{host, name};
     use crate::remover::{
-        Confirmation, Desk, RemovalEvent, RemovalOutcome, RemoverSettings, Spared, Standpoint,
+        Arrivals, Confirmation, Desk, RemovalEvent, RemovalOutcome, RemoverSettings, Standpoint,
     };
 
     const NOW: Millis = Millis(10_000_000);
@@ -415,6 +422,18 @@ mod tests {
         assert!(proposal.removals.is_empty());
         yard.want(&[(0, 300, 6)], &[]);
         assert_eq!(yard.propose().rooms[0].verdict, RoomVerdict::TooMuch { lacking: None });
+    }
+
+    #[test]
+    fn what_came_because_it_was_hot_is_not_driven_out_by_the_next() {
+        let mut yard = yard(&[("new", 300, 0), ("a", 400, 1), ("b", 290, 1), ("c", 200, 1)], 1);
+        let came_hot = [(host(1), yard.files[3])].into();
+        let arrivals = Arrivals { came_hot, ..Arrivals::default() };
+        yard.desk.set_yard([(host(1), Standing::Serves)], arrivals);
+        yard.want(&[(0, 200, 9)], &[(1, 10)]);
+        let proposal = yard.propose();
+        assert_eq!(Yard::goes(&proposal), [(host(1), yard.files[2])]);
+        assert_eq!(proposal.spared.get(&Spared::CameHot), Some(&1));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 mod apply;
+mod arrivals;
 mod changes;
 mod desk;
 mod duplicates;
@@ -13,6 +14,7 @@ mod observations;
 mod orders;
 mod over_limit;
 mod reason;
+mod repeats;
 mod requests;
 mod round;
 #[cfg(test)]
@@ -29,6 +31,7 @@ use std::time::Instant;
 
 use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
+pub use arrivals::Arrivals;
 pub use desk::{Desk, Standpoint};
 pub use duplicates::Stock;
 pub use event::{Ending, Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
@@ -41,6 +44,7 @@ pub use round::{Confirmation, Proposal, Removal, RemoverWaits};
 pub use settings::{RemovalMode, RemoverSettings};
 pub use state::{Copy, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 pub use survey::{Inputs, Survey, UnderWay};
+pub use turn::WHILE_THERE_IS_MORE;
 pub use views::*;
 
 use crate::catalog::LookUpMasters;

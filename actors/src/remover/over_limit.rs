@@ -123,7 +123,7 @@ impl Survey<'_> {
             Some(why)
         } else if self.inputs.hot.contains(file.0) {
             Some(Spared::Hot)
-        } else if self.fresh.contains(&copy) {
+        } else if self.arrivals.fresh.contains(&copy) {
             Some(Spared::CopiedLately)
         } else if under_way.going.contains(&copy) {
             Some(Spared::UnderWay)

@@ -142,6 +142,8 @@ pub enum Spared {
     Enough,
     /// It is at work: a removal is under way.
     UnderWay,
+    /// It was hot when it was copied there, which its grade may not know yet.
+    CameHot,
     /// It was to make room for a file that is hot or without room no longer.
     NotNeeded,
     /// It was to make room together with others, of which one stays: that would not be enough.
@@ -165,6 +167,7 @@ impl Spared {
             Spared::InDoubt => "whether an earlier removal was carried out is not known yet",
             Spared::Enough => "enough goes already",
             Spared::UnderWay => "a removal of it is under way",
+            Spared::CameHot => "it was hot when it came, which its grade may not tell yet",
             Spared::NotNeeded => "the room that it was to make is needed no longer",
             Spared::InVain => "what else was to go with it stays: that would not make room enough",
         }

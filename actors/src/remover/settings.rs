@@ -54,6 +54,8 @@ pub struct RemoverSettings {
     pub make_room_hits: u32,
     /// How much of a disk is given up for one such file, in percent; 0 for nothing.
     pub make_room_percent: u32,
+    /// How long a copy that came because its file was hot is safe from making room.
+    pub spare_hot_within: Duration,
     /// How long room that was made is kept for its file.
     pub keep_room_for: Duration,
     /// How many copies one round removes from one host at most.
@@ -82,6 +84,7 @@ impl Default for RemoverSettings {
             spare_copied_within: Duration::from_secs(10 * 60),
             make_room_hits: 6,
             make_room_percent: 10,
+            spare_hot_within: Duration::from_secs(24 * 60 * 60),
             keep_room_for: Duration::from_secs(60 * 60),
             most_per_host: 64,
             most_duplicates: 1024,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::arrivals::Arrivals;
 use super::event::{Intent, RemovalEvent};
 use super::holders::{Holder, Holders, Standing};
 use super::make_room::RoomWanted;
@@ -47,7 +48,7 @@ pub struct Survey<'a> {
     /// What the planner has no room for.
     pub room_wanted: &'a RoomWanted,
     /// Copies that arrived lately.
-    pub fresh: &'a HashSet<Copy>,
+    pub arrivals: &'a Arrivals,
     /// The settings.
     pub settings: &'a RemoverSettings,
     /// The present.

@@ -2,7 +2,6 @@
 //! at. Nothing goes before the hosts of the copies that stay have said once more that they hold
 //! them, and the masters have been looked at.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
@@ -11,8 +10,8 @@ use futures::future::join_all;
 use super::round::MYSELF;
 use super::views::{Decided, FileSeeksRoom};
 use super::{
-    Confirmation, Copy, Proposal, RemovalBook, RemovalEvent, RemovalMode, RemovalRound, Remover,
-    RoomWanted, Standing,
+    Arrivals, Confirmation, Proposal, RemovalBook, RemovalEvent, RemovalMode, RemovalRound,
+    Remover, RoomWanted, Standing,
 };
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
@@ -20,7 +19,6 @@ use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{Asked, CommitError, Outcomes, Seat, Settlement};
 use crate::names::{FileId, NameTable};
-use crate::task_manager::TaskState;
 
 /// How long changes are gathered before a turn.
 const GATHERING: Duration = Duration::from_millis(5);
@@ -35,7 +33,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 const MASTERS_AT_ONCE: usize = 256;
 
 /// How long after a round that removed something the next one comes at the latest.
-const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
+pub const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
 
 /// How long a host that could not be asked is left alone.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -95,14 +93,8 @@ impl Remover {
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
         let yard: Vec<(HostAddr, Standing)> =
             destinations.map(|host| (host.host, Standing::of(&host.record))).collect();
-        let since = self.clock.now().before(self.desk.settings().spare_copied_within);
-        let lately = view.history.newest_first().map(|(_, copy)| copy);
-        let arrived = lately
-            .take_while(|copy| copy.at > since)
-            .filter(|copy| copy.state == TaskState::Done)
-            .map(|copy| (copy.destination, copy.file));
-        let fresh: HashSet<Copy> = arrived.collect();
-        self.desk.set_yard(yard, fresh);
+        let arrivals = Arrivals::of(&view.history, self.desk.settings(), self.clock.now());
+        self.desk.set_yard(yard, arrivals);
         let rooms = view.hosts.iter().filter_map(|host| Some((host.host, host.room?)));
         let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
         if self.desk.set_room_wanted(wanted) {

@@ -83,6 +83,8 @@ impl Candidates {
             self.position[file.0 as usize] = position;
         }
         self.ranking = Some(ranking);
+        let Candidates { parking, position, order, .. } = self;
+        parking.rank_anew(order.len(), |file| place_in(position, file));
         self.rank_hot();
         self.stale = true;
     }
@@ -222,16 +224,34 @@ impl Candidates {
         counting.take(wanted).count() == wanted
     }
 
-    /// Sets a file aside until there is room for its `size`, which is good to know until
+    /// Sets a graded file aside until there is room for its `size`, which is good to know until
     /// `good_until`.
     pub fn park(&mut self, file: FileId, size: u64, good_until: Millis, lot: Lot) {
-        self.parking.park(file, size, good_until, lot);
-        self.judge(file);
+        if let Some(place) = self.position(file) {
+            self.parking.park(file, place, size, good_until, lot);
+            self.judge(file);
+        }
     }
 
-    /// Takes back every file for which there is room.
-    pub fn unpark(&mut self, rooms: &Rooms) {
-        while let Some(file) = self.parking.take_fitting(rooms) {
+    /// Takes back files for which there is room, the best first, as far as they are among the best
+    /// `first` of all that want a copy. Answers whether there are more: however many fit, a round
+    /// looks at the best only.
+    pub fn unpark(&mut self, rooms: &Rooms, first: u64) -> bool {
+        while let Some((place, file)) = self.parking.best_fitting(rooms, &self.order) {
+            let last = first.checked_sub(1).and_then(|last| u32::try_from(last).ok());
+            if last.and_then(|last| self.wanted.select(last)).is_some_and(|last| last < place) {
+                return true;
+            }
+            self.parking.take(file);
+            self.judge(file);
+        }
+        false
+    }
+
+    /// Takes one file back if there is room for it.
+    pub fn unpark_one(&mut self, file: FileId, rooms: &Rooms) {
+        if self.parking.fits(file, rooms) {
+            self.parking.take(file);
             self.judge(file);
         }
     }
@@ -304,7 +324,7 @@ impl Candidates {
 
     /// Where a file stands among the graded ones.
     fn position(&self, file: FileId) -> Option<u32> {
-        self.position.get(file.0 as usize).copied().filter(|position| *position != NOWHERE)
+        place_in(&self.position, file)
     }
 
     fn rank_hot(&mut self) {
@@ -389,6 +409,11 @@ impl Candidates {
     }
 }
 
+/// Where a file stands by `positions`, if it has a place there.
+fn place_in(positions: &[u32], file: FileId) -> Option<u32> {
+    positions.get(file.0 as usize).copied().filter(|position| *position != NOWHERE)
+}
+
 /// The hosts that hold a file: as last confirmed, also by a host that is down now, or as seen by
 /// this process.
 fn holders(file: FileId, book: &TaskBook, hosts: &HostTable) -> impl Iterator<Item = HostAddr> {
@@ -415,6 +440,33 @@ mod tests {
     use crate::journal::Piece;
     use crate::task_manager::event::TaskEvent;
     use crate::task_manager::samples::{host, name};
+
+    #[test]
+    fn of_many_files_that_fit_again_only_the_best_come_back() {
+        let mut candidates = Candidates::default();
+        let ids: Vec<FileId> = (0..1000).map(FileId).collect();
+        candidates
+            .set_ranking(Arc::new(Ranking::from_files_wanting(ids.iter().map(|file| (*file, 1)))));
+        let masters = Masters { files: (0..1000).collect(), ..Masters::default() };
+        candidates.set_masters(Arc::new(masters));
+        candidates.rebuild(&TaskBook::default(), &HostTable::default());
+        let rooms = |largest| Rooms { largest, ..Rooms::default() };
+        for file in &ids[1..] {
+            candidates.park(*file, 10 + u64::from(file.0 % 2), Millis(0), Lot::TooBig);
+        }
+        assert!(!candidates.unpark(&rooms(9), 5));
+        assert!(candidates.unpark(&rooms(10), 5));
+        let wanted = |candidates: &Candidates| -> Vec<u32> {
+            candidates.best_first(false).map(|candidate| candidate.file.0).collect()
+        };
+        assert_eq!(wanted(&candidates), [0, 2, 4, 6, 8]);
+        assert!(candidates.unpark(&rooms(10), 5), "there are enough already");
+        candidates.park(FileId(2), 10, Millis(0), Lot::TooBig);
+        assert!(candidates.unpark(&rooms(11), 5));
+        assert_eq!(wanted(&candidates), [0, 1, 2, 3, 4, 6, 8]);
+        assert!(!candidates.unpark(&rooms(11), 2000));
+        assert_eq!(candidates.wanted(), 1000);
+    }
 
     /// Two graded files with masters, two destinations.
     fn yard() -> (TaskBook, Candidates, [FileId; 2]) {

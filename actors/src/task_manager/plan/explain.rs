@@ -22,8 +22,10 @@ impl Planner {
         let occupied = Occupied::of(yard);
         let mut pairing = Pairing::new(yard, &occupied.held_pairs);
         self.keep_rooms(yard, &occupied, &mut pairing);
-        self.candidates.unpark(&pairing.rooms());
         let file = yard.book.names().find(name.as_bytes());
+        if let Some(file) = file {
+            self.candidates.unpark_one(file, &pairing.rooms());
+        }
         let subject = Subject {
             planner: self,
             yard,

@@ -11,13 +11,15 @@ use crate::catalog::MasterLook;
 use crate::clock::Millis;
 use crate::names::FileId;
 
-/// How many looks are kept before those that are no longer good are dropped.
+/// How many looks are kept at least before those that are no longer good are dropped.
 const DROP_BEYOND: usize = 8192;
 
 /// Recent looks at masters.
 #[derive(Clone, Debug, Default)]
 pub struct Looks {
     by_file: HashMap<FileId, Look>,
+    /// How many were still good when that was done last.
+    kept: usize,
     /// Those whose masters were not there when they were looked at last.
     absent: Arc<RoaringBitmap>,
 }
@@ -63,8 +65,10 @@ impl Looks {
             }
             self.by_file.insert(*file, Look { seen: seen.clone(), good_until });
         }
-        if self.by_file.len() > DROP_BEYOND {
+        // Twice as many as were kept: many that are all good must not be gone through each time.
+        if self.by_file.len() > DROP_BEYOND.max(self.kept * 2) {
             self.by_file.retain(|_, look| now < look.good_until);
+            self.kept = self.by_file.len();
         }
     }
 
@@ -90,5 +94,28 @@ impl Looks {
             MasterLook::Absent => Err(Skip::MasterAbsent),
             MasterLook::Unknown => Err(Skip::MasterUnknown),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_looks_are_dropped_now_and_then() {
+        let (fresh_for, again) = (Duration::from_secs(300), Duration::from_secs(5));
+        let mut looks = Looks::default();
+        let mut learn = |files: std::ops::Range<u32>, now| {
+            for file in files {
+                looks.learn(&[(FileId(file), MasterLook::Absent)], Millis(now), fresh_for, again);
+            }
+            (looks.by_file.len(), looks.kept)
+        };
+        assert_eq!(learn(0..10_000, 0), (10_000, 8_193), "gone through once: all are good");
+        let later = 300_000;
+        assert_eq!(learn(10_000..16_386, later), (16_386, 8_193));
+        assert_eq!(learn(16_386..16_387, later), (6_387, 6_387));
+        assert_eq!(looks.get(FileId(0), Millis(later)), None);
+        assert!(looks.get(FileId(16_386), Millis(later)).is_some());
     }
 }

@@ -14,6 +14,7 @@ mod parking;
 mod passed_over;
 mod ring;
 mod skip;
+mod smallest;
 mod wants_room;
 mod yard;
 
@@ -65,6 +66,9 @@ const NO_PAIRS_A_SECOND: usize = 256;
 /// How many masters of files that are set aside are looked at again in a second.
 const LOOKED_AT_AGAIN_A_SECOND: usize = 16;
 
+/// Among how many of the best a round looks for files that there is room for again, at least.
+const AMONG_THE_BEST: u64 = 1024;
+
 /// How many skipped files a round names, and beyond these the best one of each reason.
 const EXAMPLES: usize = 20;
 
@@ -94,6 +98,8 @@ pub struct Planner {
     looks: Looks,
     no_pairs: Pace,
     looked_at_again: Pace,
+    /// How often in a row nothing went of what rounds took back for there is room.
+    further: u32,
 }
 
 impl Planner {
@@ -189,12 +195,13 @@ impl Planner {
         let occupied = Occupied::of(yard);
         let mut pairing = Pairing::new(yard, &occupied.held_pairs);
         self.keep_rooms(yard, &occupied, &mut pairing);
-        self.candidates.unpark(&pairing.rooms());
+        let more_fit = self.candidates.unpark(&pairing.rooms(), self.among_the_best());
         let mut round = Round { waiting: self.waits(yard, &pairing), ..Round::default() };
         if matches!(round.waiting, None | Some(Waiting::Source)) {
             self.walk(yard, &occupied, &mut pairing, &mut round);
             self.look_again(yard.now, &mut round);
         }
+        self.look_further(more_fit, &mut round);
         round.parts = pairing.parts().clone();
         self.count_parked(&mut round);
         round
@@ -212,6 +219,21 @@ impl Planner {
             if is_awaited {
                 pairing.keep_room(*addr, room, &occupied.held_pairs);
             }
+        }
+    }
+
+    fn among_the_best(&self) -> u64 {
+        AMONG_THE_BEST << self.further.min(32)
+    }
+
+    /// A round that went through all candidates and has turns left goes on with those for which
+    /// there is room as well: the next one takes back twice as many.
+    fn look_further(&mut self, more_fit: bool, round: &mut Round) {
+        if more_fit && round.waiting == Some(Waiting::Nothing) {
+            self.further += 1;
+            round.waiting = Some(Waiting::Looks(round.to_look_up.len()));
+        } else if round.waiting == Some(Waiting::Source) || !more_fit {
+            self.further = 0;
         }
     }
 

@@ -1,4 +1,4 @@
-//! Files set aside because they can go nowhere as things are, by size.
+//! Files set aside because they can go nowhere as things are.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::skip::Skip;
+use super::smallest::Smallest;
 use crate::clock::Millis;
 use crate::names::FileId;
 
@@ -76,11 +77,17 @@ impl Lot {
     }
 }
 
-/// Files that wait for room. They come back, the smallest first, once there is as much for them.
+/// How many places of the ranking are looked through for the one file that fits.
+const STRETCH: usize = 64;
+
+/// Files that wait for room. They come back, the best first, once there is as much for them.
 #[derive(Clone, Debug, Default)]
 pub struct Parking {
     parked: HashMap<u32, Parked>,
-    by_size: [BTreeSet<(u64, u32)>; Lot::ALL.len()],
+    /// By stretch of the ranking, what is no larger than the least size there.
+    least: [Smallest; Lot::ALL.len()],
+    /// How many files are ranked.
+    ranked: usize,
     /// By when the look at the master that showed the size is no longer good.
     by_look: BTreeSet<(Millis, u32)>,
     files: RoaringBitmap,
@@ -95,11 +102,36 @@ struct Parked {
 }
 
 impl Parking {
-    /// Sets a file aside, whose size was looked at and is good to know until `good_until`.
-    pub fn park(&mut self, file: FileId, size: u64, good_until: Millis, lot: Lot) {
+    /// Takes a new ranking of so many files. What has no place in it any more is not kept.
+    pub fn rank_anew(&mut self, ranked: usize, place: impl Fn(FileId) -> Option<u32>) {
+        self.ranked = ranked;
+        self.least = Default::default();
+        let files: Vec<FileId> = self.files.iter().map(FileId).collect();
+        for file in files {
+            match (place(file), self.parked.get(&file.0).copied()) {
+                (Some(place), Some(parked)) => self.note(place, parked),
+                _ => {
+                    self.take(file);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, place: u32, Parked { lot, size, .. }: Parked) {
+        let least = &mut self.least[lot as usize];
+        if least.is_empty() {
+            *least = Smallest::of(self.ranked.div_ceil(STRETCH));
+        }
+        least.add(place as usize / STRETCH, size);
+    }
+
+    /// Sets the file at this place of the ranking aside, whose size was looked at and is good to
+    /// know until `good_until`.
+    pub fn park(&mut self, file: FileId, place: u32, size: u64, good_until: Millis, lot: Lot) {
         self.take(file);
-        self.parked.insert(file.0, Parked { lot, size, good_until });
-        self.by_size[lot as usize].insert((size, file.0));
+        let parked = Parked { lot, size, good_until };
+        self.note(place, parked);
+        self.parked.insert(file.0, parked);
         self.by_look.insert((good_until, file.0));
         self.files.insert(file.0);
         Arc::make_mut(&mut self.by_lot[lot as usize]).insert(file.0);
@@ -107,23 +139,42 @@ impl Parking {
 
     /// Takes a file back. Answers whether it was here.
     pub fn take(&mut self, file: FileId) -> bool {
-        let Some(Parked { lot, size, good_until }) = self.parked.remove(&file.0) else {
+        let Some(Parked { lot, good_until, .. }) = self.parked.remove(&file.0) else {
             return false;
         };
-        self.by_size[lot as usize].remove(&(size, file.0));
         self.by_look.remove(&(good_until, file.0));
         Arc::make_mut(&mut self.by_lot[lot as usize]).remove(file.0);
         self.files.remove(file.0)
     }
 
-    /// Takes back the smallest file of some lot for which there is room.
-    pub fn take_fitting(&mut self, rooms: &Rooms) -> Option<FileId> {
-        let file = Lot::ALL.iter().find_map(|&lot| {
-            let &(size, file) = self.by_size[lot as usize].first()?;
-            (size <= lot.comes_back(rooms)?).then_some(FileId(file))
-        })?;
-        self.take(file);
-        Some(file)
+    /// The best file for which there is room, and its place. `order` is the ranking, best first.
+    pub fn best_fitting(&mut self, rooms: &Rooms, order: &[FileId]) -> Option<(u32, FileId)> {
+        let best_of = |lot: &Lot| self.best_of_lot(*lot, lot.comes_back(rooms)?, order);
+        Lot::ALL.iter().filter_map(best_of).min()
+    }
+
+    fn best_of_lot(&mut self, lot: Lot, room: u64, order: &[FileId]) -> Option<(u32, FileId)> {
+        loop {
+            let stretch = self.least[lot as usize].first_within(room)?;
+            let places = stretch * STRETCH..order.len().min((stretch + 1) * STRETCH);
+            let mut least: Option<u64> = None;
+            for place in places {
+                let parked = self.parked.get(&order[place].0).filter(|parked| parked.lot == lot);
+                let Some(parked) = parked else { continue };
+                if parked.size <= room {
+                    return Some((place as u32, order[place]));
+                }
+                least = Some(least.map_or(parked.size, |least| least.min(parked.size)));
+            }
+            // What was small enough has been taken back meanwhile.
+            self.least[lot as usize].set(stretch, least);
+        }
+    }
+
+    /// Whether there is room for a file that is here.
+    pub fn fits(&self, file: FileId, rooms: &Rooms) -> bool {
+        let parked = self.parked.get(&file.0);
+        parked.is_some_and(|it| it.lot.comes_back(rooms).is_some_and(|room| it.size <= room))
     }
 
     /// A look showed that the master of `file` has `size` bytes; none if it is not there. Takes the
@@ -157,7 +208,7 @@ impl Parking {
     /// How many files stand here because of this.
     pub fn count(&self, why: Skip) -> u64 {
         let lots = Lot::ALL.iter().filter(|lot| lot.why() == why);
-        lots.map(|lot| self.by_size[*lot as usize].len() as u64).sum()
+        lots.map(|lot| self.by_lot[*lot as usize].len()).sum()
     }
 
     /// The files by why they stand here.
@@ -178,27 +229,56 @@ mod tests {
 
     const LATER: Millis = Millis(1000);
 
-    #[test]
-    fn files_come_back_by_size_as_room_grows() {
+    /// A hundred ranked files, the highest number best.
+    fn ranked() -> (Parking, Vec<FileId>) {
         let mut parking = Parking::default();
-        for (file, size) in [(1, 30), (2, 99), (3, 20), (2, 10)] {
-            parking.park(FileId(file), size, LATER, Lot::TooBig);
+        parking.rank_anew(100, |file| Some(99 - file.0));
+        (parking, (0..100).rev().map(FileId).collect())
+    }
+
+    fn park(parking: &mut Parking, file: u32, size: u64, lot: Lot) {
+        parking.park(FileId(file), 99 - file, size, LATER, lot);
+    }
+
+    #[test]
+    fn the_best_that_fit_come_back_first() {
+        let (mut parking, order) = ranked();
+        for (file, size) in [(1, 30), (2, 99), (93, 20), (2, 10), (94, 40)] {
+            park(&mut parking, file, size, Lot::TooBig);
         }
         let mut fitting = |largest| {
             let rooms = Rooms { largest, ..Rooms::default() };
-            std::iter::from_fn(|| parking.take_fitting(&rooms)).collect::<Vec<_>>()
+            let next = || {
+                let (place, file) = parking.best_fitting(&rooms, &order)?;
+                assert_eq!(place, 99 - file.0);
+                assert!(parking.fits(file, &rooms) && parking.take(file));
+                Some(file.0)
+            };
+            std::iter::from_fn(next).collect::<Vec<_>>()
         };
-        assert_eq!(fitting(9), []);
-        assert_eq!(fitting(20), [FileId(2), FileId(3)]);
-        assert_eq!(fitting(100), [FileId(1)]);
+        assert_eq!(fitting(9), [0; 0]);
+        assert_eq!(fitting(20), [93, 2]);
+        assert_eq!(fitting(100), [94, 1]);
         assert!(parking.files().is_empty() && parking.by_look.is_empty());
+    }
+
+    #[test]
+    fn a_new_ranking_moves_files_and_drops_those_without_a_place() {
+        let (mut parking, _) = ranked();
+        (1..=3).for_each(|file| park(&mut parking, file, 10, Lot::NoRoom));
+        let order = [3, 1].map(FileId);
+        parking.rank_anew(2, |file| order.iter().position(|at| *at == file).map(|at| at as u32));
+        let rooms = Rooms { now: 10, ..Rooms::default() };
+        assert_eq!(parking.best_fitting(&rooms, &order), Some((0, FileId(3))));
+        assert_eq!(parking.files().iter().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(parking.count(Skip::NoRoom), 2);
     }
 
     #[test]
     fn each_lot_comes_back_by_its_own_room() {
         for lot in Lot::ALL {
-            let mut parking = Parking::default();
-            parking.park(FileId(1), 10, LATER, lot);
+            let (mut parking, order) = ranked();
+            park(&mut parking, 1, 10, lot);
             assert_eq!((parking.why(FileId(1)), parking.count(lot.why())), (Some(lot.why()), 1));
             let enough = |is_mine: bool| if is_mine { 10 } else { 9 };
             let is_of_ours = matches!(lot, Lot::NoPairOfOurs | Lot::NameNotCarried);
@@ -208,8 +288,8 @@ mod tests {
                 reach: (lot == Lot::NoPair).then_some(10),
                 reach_of_ours: is_of_ours.then_some(10),
             };
-            assert_eq!(parking.take_fitting(&Rooms::default()), None);
-            assert_eq!(parking.take_fitting(&rooms), Some(FileId(1)), "{lot:?}");
+            assert_eq!(parking.best_fitting(&Rooms::default(), &order), None);
+            assert_eq!(parking.best_fitting(&rooms, &order), Some((98, FileId(1))), "{lot:?}");
         }
     }
 
@@ -217,7 +297,8 @@ mod tests {
     fn a_master_that_was_replaced_comes_back() {
         let mut parking = Parking::default();
         for file in 1..=3 {
-            parking.park(FileId(file), 500, Millis(i64::from(file)), Lot::TooBig);
+            let good_until = Millis(i64::from(file));
+            parking.park(FileId(file), file, 500, good_until, Lot::TooBig);
         }
         assert_eq!(parking.to_look_at(Millis(0), 9), []);
         assert_eq!(parking.to_look_at(Millis(2), 9), [FileId(1), FileId(2)]);

@@ -1,0 +1,280 @@
+//! `reelyard simulate`: a yard over days, by the rules of a node.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use reelyard::config::{Layers, load_node};
+use reelyard::simulate::options::{DemandOptions, Options, SyntheticOptions, YardOptions};
+use reelyard::simulate::{Report, Rules, simulate};
+use reelyard_actors::host::BitsPerSecond;
+use reelyard_integration_tests::binary::{Ended, run};
+
+/// A yard of five destinations whose disks hold three of five files.
+fn small() -> Options {
+    Options {
+        seed: 1,
+        yard: YardOptions {
+            destinations: 5,
+            sources: Some(2),
+            disk: None,
+            source_rate: BitsPerSecond(400_000_000),
+            start_fill: None,
+            failures: 0.0,
+        },
+        demand: DemandOptions::Synthetic(demand()),
+        days: Some(8),
+        mean_size: 1 << 30,
+        gather: None,
+    }
+}
+
+/// Drifting, with new titles and rises.
+fn demand() -> SyntheticOptions {
+    SyntheticOptions {
+        files: 1_000,
+        requests_per_day: Some(10_000),
+        zipf: 0.9,
+        drift: 0.1,
+        new_titles_per_day: Some(5),
+        rises_per_day: Some(5),
+    }
+}
+
+/// Nothing changes but by chance.
+fn steady() -> SyntheticOptions {
+    SyntheticOptions { drift: 0.0, new_titles_per_day: Some(0), rises_per_day: Some(0), ..demand() }
+}
+
+fn rules(set: &[&str]) -> Result<Rules> {
+    let set = set.iter().map(|setting| (*setting).to_owned()).collect();
+    Ok(Rules::of(&load_node(&Layers { set, ..Layers::default() })?))
+}
+
+fn simulated(options: &Options, set: &[&str]) -> Result<Report> {
+    simulate(options, rules(set)?)
+}
+
+#[test]
+fn the_same_seed_gives_the_same_report() -> Result<()> {
+    let report = |seed| -> Result<String> {
+        let yard = YardOptions { failures: 0.05, start_fill: Some(97), ..small().yard };
+        let options = Options { seed, yard, days: Some(2), ..small() };
+        Ok(serde_json::to_string(&simulated(&options, &["copies.by_grade_info=true"])?)?)
+    };
+    let first = report(1)?;
+    ensure!(first == report(1)?, "the same seed gave two reports");
+    ensure!(first != report(2)?, "another seed gave the same report");
+    Ok(())
+}
+
+#[test]
+fn nothing_goes_and_comes_back_while_nothing_changes() -> Result<()> {
+    // The disks begin over their limits, and the catalogue is larger than all of them.
+    for seed in [1, 2, 3] {
+        let yard = YardOptions { start_fill: Some(97), ..small().yard };
+        let demand = DemandOptions::Synthetic(steady());
+        let options = Options { seed, yard, demand, ..small() };
+        let report = simulated(&options, &[])?;
+        ensure!(report.days[0].tally.removed.files > 50, "the disks were relieved");
+        for (day, number) in report.days.iter().zip(1..).skip(1) {
+            ensure!(day.tally.removed.files == 0, "day {number}: {:?}", day.tally);
+        }
+        ensure!(report.churn.twice_for_room == 0, "a cycle: {:?}", report.churn);
+        // What came back was small enough for what was left below the low-water mark.
+        let (came_back, removed) = (report.churn.in_all.bytes, report.all.removed.bytes);
+        ensure!(came_back * 10 < removed, "{came_back} of {removed} bytes came back");
+        ensure!(report.lost == 0 && report.fill_at_end.over_limit == 0);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_changing_demand_moves_no_more_than_it_must() -> Result<()> {
+    for seed in [1, 2, 3] {
+        let report = simulated(&Options { seed, ..small() }, &["remover.interval=1m"])?;
+        ensure!(report.hot.served > 0, "nothing got hot: {:?}", report.hot);
+        ensure!(report.hot.p95_s < Some(1800.0), "{:?}", report.hot);
+        // Only what is hot, and what is better than what went, has a reason to move.
+        let hot = report.hot.served + report.hot.unserved;
+        let for_room = report.removals.iter().filter(|(why, _)| **why != "duplicate");
+        let for_room: u64 = for_room.map(|(_, removed)| removed.files).sum();
+        ensure!(for_room > 0 && for_room <= 20 * hot, "{for_room} went for {hot} hot files");
+        // What goes for a hot file is not soon wanted again, nor driven out by the next one.
+        ensure!(report.churn.within_a_day.files <= for_room / 20, "{:?}", report.churn);
+        ensure!(report.churn.twice_for_room == 0, "{:?}", report.churn);
+        ensure!(report.lost == 0, "{} files were lost", report.lost);
+    }
+    Ok(())
+}
+
+/// Clients ask for other files from day to day, and the disks are full.
+#[test]
+fn room_for_what_gets_hot_keeps_a_full_yard_useful() -> Result<()> {
+    let last_ratio = |set: &[&str]| -> Result<f64> {
+        let options = Options { seed: 1, days: Some(14), ..small() };
+        let report = simulated(&options, &[set, &["remover.interval=1m"]].concat())?;
+        report.days.last().and_then(|day| day.hit_ratio).context("a last day")
+    };
+    let (made, not) = (last_ratio(&[])?, last_ratio(&["remover.make_room=false"])?);
+    ensure!(made > 0.8 && made > 1.2 * not, "{made} of the requests, and {not} without");
+    Ok(())
+}
+
+#[test]
+fn disks_are_brought_and_kept_below_their_limits() -> Result<()> {
+    let yard = YardOptions { start_fill: Some(100), failures: 0.02, ..small().yard };
+    let report = simulated(&Options { yard, days: Some(2), ..small() }, &[])?;
+    ensure!(report.fill_at_start.over_limit == 5);
+    for hour in &report.hours {
+        ensure!(hour.fill.over_limit == 0 && hour.fill.most <= 90.0, "{hour:?}");
+    }
+    ensure!(report.removals.contains_key("over_limit"));
+    Ok(())
+}
+
+#[test]
+fn copies_follow_what_the_ranking_wants_and_none_is_lost() -> Result<()> {
+    let yard = YardOptions { failures: 0.02, ..small().yard };
+    let report = simulated(&Options { yard, ..small() }, &["copies.by_grade_info=true"])?;
+    ensure!(report.copies.failed > 0, "{:?}", report.copies);
+    ensure!(report.removals.contains_key("duplicate"), "{:?}", report.removals);
+    ensure!(report.lost == 0, "{} files were lost", report.lost);
+    Ok(())
+}
+
+#[test]
+fn an_empty_yard_fills_from_its_sources() -> Result<()> {
+    let yard = YardOptions { start_fill: Some(0), ..small().yard };
+    let options = Options { yard, days: Some(1), ..small() };
+    let report = simulated(&options, &[])?;
+    ensure!(report.fill_at_start.most == 0.0 && report.fill_at_end.mean > 80.0);
+    ensure!(report.copies.done.files > 400 && report.copies.sources_busy > 0.05);
+    let ratios: Vec<_> = report.hours.iter().filter_map(|hour| hour.tally.hit_ratio()).collect();
+    ensure!(ratios.first() < ratios.last(), "{ratios:?}");
+    // A dry run says what it would do, and does nothing.
+    let yard = YardOptions { start_fill: Some(97), ..small().yard };
+    let dry = simulated(&Options { yard, days: Some(1), ..small() }, &["remover.mode=dry-run"])?;
+    ensure!(dry.only_decided > 0 && dry.all.removed.files == 0);
+    Ok(())
+}
+
+/// A log of an hour in which 40 files are asked for, some of them much.
+fn write_inputs(dir: &Path) -> Result<()> {
+    let mut log = String::new();
+    for second in 0..3600_i64 {
+        let file = match second % 3 {
+            0 => second % 40,
+            1 => second % 7,
+            _ => continue,
+        };
+        let at = 1_780_000_000 + second;
+        let server = format!("10.9.9.{}", second % 5);
+        log += &format!(
+            "0x40ffff,1,{at},Server {server} Selected for Client, GLB IP : x's file(f{file}.mpg) \
+             Request\n"
+        );
+        log += &format!("0x40ffff,4,{at},File Not Found, UUID : x, gone.mpg\n");
+    }
+    std::fs::write(dir.join("EventLog[20260528].log"), log)?;
+    let mut grades = "filename\tweightcount\tbitrate\n".to_owned();
+    let mut history = "historyheader:1780000000\n".to_owned();
+    for file in (0..40_u64).rev() {
+        grades += &format!("f{file}.mpg\t1\t1\n");
+        history += &format!("f{file}.mpg,1,1,{},10.0.0.1,0,0,0,1=1\n", (file + 1) * 100_000_000);
+    }
+    std::fs::write(dir.join("grade.info"), grades)?;
+    std::fs::write(dir.join("hitcount.history"), history)?;
+    Ok(())
+}
+
+fn recorded(dir: &Path, more: &[&str]) -> Result<Ended> {
+    let path = |name: &str| -> Result<String> {
+        Ok(dir.join(name).to_str().context("a path")?.to_owned())
+    };
+    let log = path("EventLog[20260528].log")?;
+    let hosts = ["--destinations", "3", "--sources", "1"];
+    Ok(run(&[&["simulate", "--event-log", &log][..], &hosts, more].concat()))
+}
+
+#[test]
+fn a_log_is_a_demand() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    write_inputs(dir.path())?;
+    let dir = dir.path();
+    let text = |name: &str| dir.join(name).display().to_string();
+    let (grades, history) = (text("grade.info"), text("hitcount.history"));
+    let inputs = ["--grade-info", &grades, "--hitcount-history", &history, "--json"];
+
+    let ended = recorded(dir, &inputs)?;
+    ensure!(ended.code == Some(0), "{}", ended.err);
+    let report: serde_json::Value = serde_json::from_str(&ended.out)?;
+    ensure!(report["setting"]["seconds"] == 3599, "{}", report["setting"]);
+    ensure!(report["setting"]["files"] == 40);
+    let bytes = (1..=40_u64).sum::<u64>() * 100_000_000;
+    ensure!(report["setting"]["bytes"] == bytes, "sizes are those of hitcount.history");
+    ensure!(report["requests"] == 2400, "{}", report["requests"]);
+    ensure!(report["hit_ratio"].as_f64() > Some(0.4), "{}", report["hit_ratio"]);
+
+    let thrice = recorded(dir, &[&inputs[..], &["--days", "3"]].concat())?;
+    let thrice: serde_json::Value = serde_json::from_str(&thrice.out)?;
+    ensure!(thrice["requests"] == 7200 && thrice["days"].as_array().map(Vec::len) == Some(3));
+
+    let pictures = text("pictures");
+    let table = recorded(dir, &["--days", "2", "--plots", &pictures])?;
+    for shown in ["HIT RATIO", "3 destinations", "hot files served", "rounds of planning"] {
+        ensure!(table.out.contains(shown), "{shown} is missing in:\n{}", table.out);
+    }
+    let mut drawn: Vec<_> = std::fs::read_dir(&pictures)?.collect::<Result<_, _>>()?;
+    drawn.sort_by_key(std::fs::DirEntry::file_name);
+    let names: Vec<_> = drawn.iter().map(|file| file.file_name()).collect();
+    let expected =
+        ["copies-and-removals.svg", "disk-fill.svg", "hit-ratio.svg", "time-to-serve.svg"];
+    ensure!(names == expected, "{names:?}");
+    for file in drawn {
+        let svg = std::fs::read_to_string(file.path())?;
+        check_svg(&svg).with_context(|| format!("{:?}", file.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Every element that begins also ends, in order, and there is text and a curve.
+fn check_svg(svg: &str) -> Result<()> {
+    let mut open: Vec<&str> = Vec::new();
+    for part in svg.split('<').skip(1) {
+        let (tag, _) = part.split_once('>').context("a tag that does not end")?;
+        ensure!(tag.matches('"').count() % 2 == 0, "quotes in <{tag}>");
+        if let Some(name) = tag.strip_prefix('/') {
+            ensure!(open.pop() == Some(name), "</{name}>");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split_whitespace().next().context("a name")?);
+        }
+    }
+    ensure!(open.is_empty(), "{open:?} do not end");
+    ensure!(svg.starts_with("<svg") && svg.contains("<polyline") && svg.contains("hours"));
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_in_words() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let empty = dir.path().join("empty.log").display().to_string();
+    std::fs::write(&empty, "no row of a log\n")?;
+    for (arguments, code, words) in [
+        (&["--destinations", "0"][..], 2, "at least one source and one destination"),
+        (&["--sources", "0"], 2, "at least one source and one destination"),
+        (&["--files", "0"], 2, "no files"),
+        (&["--days", "0"], 2, "no days"),
+        (&["--start-fill", "120"], 2, "120%"),
+        (&["--failures", "120%"], 2, "a share is wanted"),
+        (&["--set", "storage.limit_percent=0"], 2, "storage.limit_percent"),
+        (&["--event-log", "/nowhere/EventLog.log"], 1, "cannot read /nowhere/EventLog.log"),
+        (&["--event-log", &empty], 1, "no file is asked for in it"),
+        (&["--event-log", &empty, "--files", "7"], 2, "cannot be used with"),
+        (&["--grade-info", &empty], 2, "--event-log"),
+    ] {
+        let ended = run(&[&["simulate"][..], arguments].concat());
+        ensure!(ended.code == Some(code), "{arguments:?}: {:?} {}", ended.code, ended.err);
+        ensure!(ended.err.contains(words), "{arguments:?}: {}", ended.err);
+    }
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! `reelyard simulate`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bytesize::ByteSize;
+use clap::Args;
+use comfy_table::{Cell, Table};
+use reelyard_actors::host::BitsPerSecond;
+
+use super::failure::Failure;
+use super::layers::LayerArgs;
+use super::output::{self, number, size};
+use crate::config;
+use crate::simulate::options::{
+    DemandOptions, Options, RecordedOptions, SyntheticOptions, YardOptions,
+};
+use crate::simulate::{self, Amount, Fill, Report, Rules};
+
+pub const AFTER_HELP: &str = "\
+The rules are those of a node, and so are their settings: task.*, storage.*, remover.*, copies.*,
+ignore.prefixes, bandwidth.*, catalog.ungraded_hot, event_log.window, event_log.hit_base. Hosts are
+those given here, not those of the configuration. Hosts and masters answer at once; a copy goes at
+its source's rate, or below it at what task.copy_speed and bandwidth.* allow when it begins.
+
+The demand, unless --event-log gives one, has quiet nights and busy evenings; popularity falls by
+--zipf and drifts; new titles come every day, and cold files are suddenly asked for. The ranking
+is made anew every day from what was asked for.
+
+Examples:
+  reelyard simulate
+  reelyard simulate --config node.toml --set storage.limit_percent=80 --start-fill 88
+  reelyard simulate --event-log 'EventLog[20180603].log' --days 3 --destinations 8 --sources 2
+  reelyard simulate --destinations 2000 --files 2000000 --json > week.json";
+
+/// What to simulate.
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    #[command(flatten)]
+    layers: LayerArgs,
+    /// How many destinations there are
+    #[arg(long, default_value_t = 20)]
+    destinations: u32,
+    /// How many sources; one to ten destinations when not given
+    #[arg(long)]
+    sources: Option<u32>,
+    /// The disk of each destination; enough for 60% of the catalogue in all when not given
+    #[arg(long, value_name = "SIZE")]
+    disk: Option<ByteSize>,
+    /// How full the disks are in the beginning, in percent, best files first; up to
+    /// storage.low_water_percent when not given
+    #[arg(long, value_name = "PERCENT")]
+    start_fill: Option<u32>,
+    /// How many megabits a second one source sends, divided among the copies it serves at a time
+    #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..))]
+    megabits: u64,
+    /// Which part of the copies fails: "1%", "0.01"
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    failures: f64,
+    /// How many files there are
+    #[arg(long, default_value_t = 20_000, conflicts_with = "event_log")]
+    files: u32,
+    /// The mean size of files whose size no file tells
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    size: ByteSize,
+    /// For how many days; 7, or as long as the logs last, when not given. Logs that are shorter
+    /// come again
+    #[arg(long)]
+    days: Option<u32>,
+    /// How many requests a day; 2000 to each destination when not given
+    #[arg(long, conflicts_with = "event_log")]
+    requests_per_day: Option<u64>,
+    /// By which power of the rank popularity falls
+    #[arg(long, default_value_t = 0.9, conflicts_with = "event_log")]
+    zipf: f64,
+    /// Which part of the files changes its place in popularity in a day
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share,
+          conflicts_with = "event_log")]
+    drift: f64,
+    /// How many new titles come a day; one to 2000 files when not given
+    #[arg(long, conflicts_with = "event_log")]
+    new_titles_per_day: Option<u32>,
+    /// How many cold files are suddenly asked for a day; one to 4 destinations when not given
+    #[arg(long, conflicts_with = "event_log")]
+    rises_per_day: Option<u32>,
+    /// A load balancer's log as the demand; can be given several times
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    event_log: Vec<PathBuf>,
+    /// The ranking of the first day; that of the logs when not given
+    #[arg(long, value_name = "FILE", requires = "event_log")]
+    grade_info: Option<PathBuf>,
+    /// The sizes of the files in it
+    #[arg(long, value_name = "FILE", requires = "grade_info")]
+    hitcount_history: Option<PathBuf>,
+    /// What all chance is drawn from: the same seed gives the same report
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How long changes are gathered before a round of planning; 1s to 10s, as the yard's size
+    /// asks for, when not given
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    gather: Option<Duration>,
+    /// Print JSON, every hour included
+    #[arg(long)]
+    json: bool,
+    /// Draw hit ratio, copies and removals, disks, and times to serve into this directory, as SVG
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+}
+
+/// Simulates, and prints what it came to.
+pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let (json, plots) = (args.json, args.plots.clone());
+    let (layers, options) = args.taken_apart();
+    let rules = Rules::of(&config::load_node(&layers.layers())?);
+    options.check().map_err(|bad| Failure::Usage(bad.to_string()))?;
+    let began = Instant::now();
+    let report = simulate::simulate(&options, rules)?;
+    let took = Duration::from_millis(began.elapsed().as_millis() as u64);
+    // Beside the report: that is the same each time.
+    eprintln!("simulated in {}", humantime::format_duration(took));
+    match json {
+        true => output::json(&report, out)?,
+        false => print(&report, out)?,
+    }
+    for path in plots.iter().map(|dir| simulate::plots::write(&report, dir)) {
+        for path in path? {
+            eprintln!("drawn: {}", path.display());
+        }
+    }
+    Ok(())
+}
+
+impl SimulateArgs {
+    fn taken_apart(self) -> (LayerArgs, Options) {
+        let demand = if self.event_log.is_empty() {
+            DemandOptions::Synthetic(SyntheticOptions {
+                files: self.files,
+                requests_per_day: self.requests_per_day,
+                zipf: self.zipf,
+                drift: self.drift,
+                new_titles_per_day: self.new_titles_per_day,
+                rises_per_day: self.rises_per_day,
+            })
+        } else {
+            DemandOptions::Recorded(RecordedOptions {
+                event_logs: self.event_log,
+                grade_info: self.grade_info,
+                hitcount_history: self.hitcount_history,
+            })
+        };
+        let yard = YardOptions {
+            destinations: self.destinations,
+            sources: self.sources,
+            disk: self.disk.map(|disk| disk.as_u64()),
+            source_rate: BitsPerSecond(self.megabits.saturating_mul(1_000_000)),
+            start_fill: self.start_fill,
+            failures: self.failures,
+        };
+        let (seed, days, gather) = (self.seed, self.days, self.gather);
+        let mean_size = self.size.as_u64();
+        (self.layers, Options { seed, yard, demand, days, mean_size, gather })
+    }
+}
+
+/// A part of a whole: "1%" or "0.01".
+fn share(text: &str) -> Result<f64, String> {
+    let wanted = || format!("a share is wanted, as in 5% or 0.05, not \"{text}\"");
+    let (digits, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+    let number: f64 = digits.trim().parse().map_err(|_| wanted())?;
+    let share = number / whole;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wanted()) }
+}
+
+fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let setting = &report.setting;
+    let days = setting.seconds as f64 / 86_400.0;
+    writeln!(
+        out,
+        "{} destinations of {}, {} sources, {} files of {} in all, {} days, seed {}",
+        setting.destinations,
+        ByteSize::b(setting.disk),
+        setting.sources,
+        setting.files,
+        ByteSize::b(setting.bytes),
+        (days * 100.0).round() / 100.0,
+        setting.seed
+    )?;
+    writeln!(out)?;
+    output::print(&days_table(report), out)?;
+    writeln!(out)?;
+    output::print(&figures(report), out)
+}
+
+fn days_table(report: &Report) -> Table {
+    let header = ["DAY", "REQUESTS", "HIT RATIO", "COPIED", "BYTES", "REMOVED", "BYTES"];
+    let mut table = output::table(&header);
+    let mut add = |name: Cell, tally: &simulate::Tally| {
+        table.add_row([
+            name,
+            number(tally.requests),
+            percent_or_dash(tally.hit_ratio()),
+            number(tally.copied.files),
+            size(tally.copied.bytes),
+            number(tally.removed.files),
+            size(tally.removed.bytes),
+        ]);
+    };
+    for (day, number) in report.days.iter().zip(1..) {
+        add(Cell::new(number), &day.tally);
+    }
+    add(Cell::new("all"), &report.all);
+    table
+}
+
+fn figures(report: &Report) -> Table {
+    let mut table = output::table(&["WHAT", "FIGURE"]);
+    let mut add = |what: &str, figure: String| {
+        table.add_row([Cell::new(what), Cell::new(figure)]);
+    };
+    let Report { copies, churn, hot, rounds, .. } = report;
+    add("copies of hot files", amount(&copies.hot));
+    add("copies that failed", copies.failed.to_string());
+    add("sources busy", percent(copies.sources_busy));
+    for (reason, removed) in &report.removals {
+        add(&format!("removed: {}", reason.replace('_', " ")), amount(removed));
+    }
+    if report.only_decided > 0 {
+        add("a dry run would have removed", report.only_decided.to_string());
+    }
+    add("removed and copied again within a day", amount(&churn.within_a_day));
+    add("removed and copied again at all", amount(&churn.in_all));
+    add("removed for room more than once", format!("{} files", churn.twice_for_room));
+    add(
+        "hot files served",
+        format!("{} of {}", hot.served, hot.served + hot.unserved + hot.waiting),
+    );
+    add("… half of them within", seconds(hot.median_s));
+    add("… 95 of a hundred within", seconds(hot.p95_s));
+    add("… all within", seconds(hot.most_s));
+    add("disks in the beginning", fill(&report.fill_at_start));
+    add("disks in the end", fill(&report.fill_at_end));
+    add("files lost", report.lost.to_string());
+    add("rounds of planning", rounds.planning.to_string());
+    for (waits, times) in &rounds.waited_for {
+        add(&format!("… that then waited for {}", waits.replace('_', " ")), times.to_string());
+    }
+    for (skip, files) in &rounds.skipped_in_the_last {
+        add(&format!("passed over in the last: {skip}"), format!("{files} files"));
+    }
+    add("rounds of removing", rounds.removing.to_string());
+    table
+}
+
+fn amount(amount: &Amount) -> String {
+    format!("{} files, {}", amount.files, ByteSize::b(amount.bytes))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2}%", share * 100.0)
+}
+
+fn percent_or_dash(share: Option<f64>) -> Cell {
+    output::maybe(share, |share| number(percent(share)))
+}
+
+fn seconds(seconds: Option<f64>) -> String {
+    let shown = |seconds| humantime::format_duration(Duration::from_secs_f64(seconds)).to_string();
+    seconds.map_or_else(|| "-".to_owned(), |seconds: f64| shown(seconds.round()))
+}
+
+fn fill(fill: &Fill) -> String {
+    let over = match fill.over_limit {
+        0 => String::new(),
+        over => format!(", {over} over the limit"),
+    };
+    format!("{:.1}% full ({:.1}% to {:.1}%){over}", fill.mean, fill.least, fill.most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_a_percentage_or_a_number() {
+        assert_eq!(share("5%"), Ok(0.05));
+        assert_eq!(share("0.25"), Ok(0.25));
+        for bad in ["", "%", "101%", "-1%", "2", "x", "nan"] {
+            assert!(share(bad).is_err(), "{bad}");
+        }
+    }
+}

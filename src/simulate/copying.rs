@@ -1,0 +1,89 @@
+//! Copies under way: they take as long as their bytes take, and their workers report.
+
+use std::time::Duration;
+
+use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use reelyard_actors::names::{FileId, FileName};
+use reelyard_actors::task_manager::{NewTask, TaskState};
+use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
+
+use super::queue::Happening;
+use super::simulation::Simulation;
+
+/// The hash that every simulated copy has: its bytes are not looked at.
+const HASH: ContentHash = ContentHash([0; 32]);
+
+impl Simulation {
+    /// A copy was planned: its destination begins at once.
+    pub(super) fn begin_copy(&mut self, task: &NewTask) {
+        self.measures.planned += 1;
+        self.report(task.id, task.destination, &task.name, Said::Working);
+        let takes = self.rate(task.copy_speed).time_for(task.size);
+        let end = if self.failures > 0.0 && self.rng.f64() < self.failures {
+            let breaks_off = self.now.after(takes.mul_f64(self.rng.f64()));
+            (breaks_off, Happening::CopyFails(task.id))
+        } else {
+            (self.now.after(takes), Happening::CopyArrives(task.id))
+        };
+        self.queue.put(end.0, end.1);
+        let sign = self.now.after(self.silence_allowed());
+        if sign < end.0 {
+            self.queue.put(sign, Happening::SignOfLife(task.id));
+        }
+    }
+
+    /// How fast a copy goes: its source's rate is shared by as many copies as it serves.
+    fn rate(&self, told: Option<BitsPerSecond>) -> BitsPerSecond {
+        let turns = self.rules.tasks.copies_per_source.max(1) as u64;
+        let share = BitsPerSecond((self.source_rate.0 / turns).max(1));
+        told.map_or(share, |told| told.min(share))
+    }
+
+    fn silence_allowed(&self) -> Duration {
+        (self.rules.tasks.timeout / 3).max(Duration::from_secs(1))
+    }
+
+    /// A copy that takes long is still alive.
+    pub(super) fn sign_of_life(&mut self, id: TaskId) {
+        let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
+        self.report(id, task.destination, &task.name, Said::Progress { bytes: 0 });
+        self.queue.put(self.now.after(self.silence_allowed()), Happening::SignOfLife(id));
+    }
+
+    /// A copy ends: it broke off if somebody is to blame.
+    pub(super) fn end_copy(&mut self, id: TaskId, blame: Option<Blame>) {
+        let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
+        self.measures.served_ms += self.now.since(task.created).as_millis();
+        let said = match blame {
+            None => Said::Done { size: task.size, hash: HASH },
+            Some(blame) => Said::Failed { blame, reason: "it broke off".to_owned() },
+        };
+        self.report(id, task.destination, &task.name, said);
+        let ended = self.managers.tasks().task(id).map(|task| task.state);
+        if ended == Some(TaskState::Done) {
+            let file = self.managers.tasks().names().intern(&task.name);
+            self.came(file, task.destination, task.size, task.hits > 0);
+        } else {
+            self.measures.failed += 1;
+        }
+        self.stir();
+    }
+
+    fn came(&mut self, file: FileId, host: HostAddr, size: u64, was_hot: bool) {
+        self.yard.came(host, file, size);
+        self.look_at(host);
+        self.measures.all.copied.add(size);
+        if was_hot {
+            self.measures.copied_hot.add(size);
+        }
+        self.measures.had_copy.insert(file.0);
+        self.measures.gone_for_room.remove(file.0);
+        self.measures.churn.came(file, size, self.now);
+        self.measures.hot.arrived(file, self.now);
+    }
+
+    fn report(&mut self, task: TaskId, host: HostAddr, name: &FileName, said: Said) {
+        let report = Report { task, name: name.clone(), at: self.now, said };
+        self.managers.hear(host, report, self.now);
+    }
+}

@@ -1,0 +1,50 @@
+//! Who asks for what, in the order of time.
+
+use reelyard_actors::clock::Millis;
+use reelyard_actors::names::FileId;
+
+use super::recorded::Recorded;
+use super::synthetic::Synthetic;
+
+/// Somebody wants to see a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// When.
+    pub at: Millis,
+    /// Which.
+    pub file: FileId,
+}
+
+/// A demand.
+#[derive(Debug)]
+pub enum Demand {
+    /// Invented.
+    Synthetic(Box<Synthetic>),
+    /// As it was.
+    Recorded(Recorded),
+}
+
+impl Demand {
+    /// The next request, if it comes before `until`. Times never go back.
+    pub fn next_before(&mut self, until: Millis) -> Option<Request> {
+        match self {
+            Demand::Synthetic(demand) => demand.next_before(until),
+            Demand::Recorded(demand) => demand.next_before(until),
+        }
+    }
+
+    /// A day begins. Answers the files that are released with it.
+    pub fn begin_day(&mut self, now: Millis) -> Vec<FileId> {
+        match self {
+            Demand::Synthetic(demand) => demand.begin_day(now),
+            Demand::Recorded(_) => Vec::new(),
+        }
+    }
+
+    /// An hour has passed: tastes change.
+    pub fn drift(&mut self) {
+        if let Demand::Synthetic(demand) = self {
+            demand.drift();
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The TaskManager and the Remover: what they hold durable and in memory, by the very rules of a
+//! node. What a journal would order is applied at once.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use reelyard_actors::catalog::MasterLook;
+use reelyard_actors::catalog::masters::Masters;
+use reelyard_actors::catalog::ranking::Ranking;
+use reelyard_actors::catalog::rising::RisingHits;
+use reelyard_actors::cfw_worker::{Deleted, HostObserved};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::heartbeat::{Health, HealthChanged};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
+use reelyard_actors::names::{FileId, NameTable};
+use reelyard_actors::remover::{
+    Arrivals, Confirmation, Copy, Desk, Intent, Proposal, Removal, RemovalBook, RemovalEvent,
+    RemoverView, RoomWanted, Spared, Standpoint,
+};
+use reelyard_actors::task_manager::plan::Round;
+use reelyard_actors::task_manager::{
+    Arrival, Dispatcher, HostSetting, Standing, TaskBook, TaskEvent,
+};
+use reelyard_actors::wire::worker::Report;
+
+use super::rules::Rules;
+
+/// Both, and what is on record.
+#[derive(Debug)]
+pub struct Managers {
+    tasks: TaskBook,
+    dispatcher: Dispatcher,
+    no_tasks: InFlight<TaskEvent>,
+    removals: RemovalBook,
+    desk: Desk,
+    no_removals: InFlight<RemovalEvent>,
+}
+
+impl Managers {
+    /// Of these hosts, which all answer, and lead from `now` on.
+    pub fn new(rules: &Rules, hosts: &[HostSetting], names: &NameTable, now: Millis) -> Self {
+        let mut managers = Managers {
+            tasks: TaskBook::new(names.clone()),
+            dispatcher: Dispatcher::new(rules.tasks.clone(), hosts),
+            no_tasks: InFlight::default(),
+            removals: RemovalBook::new(names.clone()),
+            desk: Desk::new(rules.remover.clone()),
+            no_removals: InFlight::default(),
+        };
+        managers.dispatcher.lead(now);
+        managers.desk.lead(now);
+        managers.settle(now);
+        for host in hosts {
+            let (from, to) = (Health::Unknown, Health::Up);
+            let up = HealthChanged { host: host.addr, from, to, at: now };
+            managers.dispatcher.health_changed(&up);
+            managers.desk.health_changed(&up);
+        }
+        managers
+    }
+
+    /// What is on record of tasks.
+    pub fn tasks(&self) -> &TaskBook {
+        &self.tasks
+    }
+
+    /// There is a new ranking.
+    pub fn set_ranking(&mut self, ranking: &Arc<Ranking>) {
+        self.dispatcher.set_ranking(Arc::clone(ranking));
+        self.desk.set_ranking(Arc::clone(ranking));
+    }
+
+    /// The source directories hold other files.
+    pub fn set_masters(&mut self, masters: &Arc<Masters>) {
+        self.dispatcher.set_masters(Arc::clone(masters));
+        self.desk.set_masters(Arc::clone(masters));
+    }
+
+    /// Other files are hot.
+    pub fn set_rising(&mut self, rising: &RisingHits) {
+        self.dispatcher.set_rising(rising);
+        self.desk.set_rising(rising);
+    }
+
+    /// A host told what it holds.
+    pub fn observe(&mut self, seen: &HostObserved) {
+        self.dispatcher.observe(seen, &self.tasks);
+        self.desk.observe(seen);
+    }
+
+    /// Puts on record what is due: ends of tasks, and what hosts hold otherwise than is on record.
+    pub fn settle(&mut self, now: Millis) {
+        loop {
+            let standing = Standing { book: &self.tasks, in_flight: &self.no_tasks, now };
+            let events = self.dispatcher.due(standing);
+            if events.is_empty() {
+                return;
+            }
+            for event in events {
+                self.record(event, now);
+            }
+        }
+    }
+
+    /// Plans one round, and puts its copies on record.
+    pub fn plan(&mut self, now: Millis) -> Round {
+        let standing = Standing { book: &self.tasks, in_flight: &self.no_tasks, now };
+        let made = self.removals.rooms_made(self.desk.settings(), now);
+        let told = RemoverView { rooms_made: made, ..RemoverView::default() };
+        self.dispatcher.set_removals(Arc::new(told));
+        let round = self.dispatcher.round(standing);
+        for task in &round.tasks {
+            self.record(TaskEvent::Created(task.clone()), now);
+        }
+        round
+    }
+
+    /// Tells the Remover what a round had no room for. Answers whether it is to look at that now.
+    pub fn want_room(&mut self, round: &Round) -> bool {
+        let rooms = round.parts.iter().filter_map(|(host, part)| Some((*host, part.room?)));
+        let files = round.wants_room.clone();
+        self.desk.set_room_wanted(RoomWanted { files, rooms: rooms.collect() })
+    }
+
+    /// The Remover asked for the sizes of masters.
+    pub fn learn_sizes(&mut self, sizes: impl IntoIterator<Item = (FileId, u64)>) {
+        self.desk.learn_sizes(sizes);
+    }
+
+    /// Answers a round's question for masters.
+    pub fn looked(&mut self, files: Vec<FileId>, seen: Vec<(FileId, MasterLook)>, now: Millis) {
+        if self.dispatcher.begin_looking(&files) {
+            self.dispatcher.looked(files, seen, now);
+        }
+    }
+
+    /// A worker reports. Answers the copies that are in place now.
+    pub fn hear(&mut self, host: HostAddr, report: Report, now: Millis) -> Vec<Arrival> {
+        let standing = Standing { book: &self.tasks, in_flight: &self.no_tasks, now };
+        let heard = self.dispatcher.hear(host, &[report], standing);
+        heard.events.into_iter().filter_map(|event| self.record(event, now)).collect()
+    }
+
+    fn record(&mut self, event: TaskEvent, at: Millis) -> Option<Arrival> {
+        let result = self.tasks.apply(at, &event);
+        let applied = AppliedEvent { request: RequestId(0), at, event, result };
+        self.dispatcher.follow(&applied, &self.tasks, true).arrived
+    }
+
+    /// What the Remover would have go now.
+    pub fn propose(&mut self, now: Millis) -> Proposal {
+        let hosts = self.tasks.hosts().iter().filter(|(_, record)| record.role.is_destination());
+        let yard: Vec<_> = hosts
+            .map(|(addr, record)| (*addr, reelyard_actors::remover::Standing::of(record)))
+            .collect();
+        let arrivals = Arrivals::of(self.tasks.history(), self.desk.settings(), now);
+        self.desk.set_yard(yard, arrivals);
+        let point = Standpoint { book: &self.removals, in_flight: &self.no_removals, now };
+        self.desk.propose(point)
+    }
+
+    /// What of that goes, now that hosts and masters were asked once more.
+    pub fn confirm(
+        &mut self,
+        removals: Vec<Removal>,
+        now: Millis,
+    ) -> (Vec<Intent>, Vec<(Removal, Spared)>) {
+        let masters = removals.iter().map(|removal| removal.file).collect();
+        let seen = Confirmation { asked_at: now, masters, absent: HashSet::new() };
+        let point = Standpoint { book: &self.removals, in_flight: &self.no_removals, now };
+        let (events, spared) = self.desk.confirm(removals, &seen, point);
+        let intents = events.into_iter().filter_map(|event| match event {
+            RemovalEvent::Intended(intent) => Some(intent),
+            _ => None,
+        });
+        (intents.collect(), spared)
+    }
+
+    /// Puts on record that a copy is to go. Answers whether it may.
+    pub fn intend(&mut self, intent: &Intent, now: Millis) -> bool {
+        self.record_removal(RemovalEvent::Intended(intent.clone()), now)
+    }
+
+    /// A host has removed a copy.
+    pub fn removed(&mut self, copy: Copy, intent: &Intent, now: Millis) {
+        self.desk.asking(copy);
+        let event = self.desk.answered(copy, &intent.name, &Ok(Deleted::Removed), now);
+        if let Some(event) = event {
+            self.record_removal(event, now);
+        }
+        let point = Standpoint { book: &self.removals, in_flight: &self.no_removals, now };
+        if let Some(event) = self.desk.forgets(point) {
+            self.record_removal(event, now);
+        }
+    }
+
+    fn record_removal(&mut self, event: RemovalEvent, at: Millis) -> bool {
+        let result = self.removals.apply(at, &event);
+        let is_done = result.is_ok();
+        let applied = AppliedEvent { request: RequestId(0), at, event, result };
+        self.desk.follow(&applied, &self.removals, true);
+        is_done
+    }
+}

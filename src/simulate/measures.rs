@@ -1,0 +1,315 @@
+//! What is counted in the course of a simulation.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use reelyard_actors::clock::Millis;
+use reelyard_actors::names::FileId;
+use reelyard_actors::task_manager::plan::{Round, Skip, Waiting};
+use roaring::RoaringBitmap;
+use serde::Serialize;
+
+use super::synthetic::DAY;
+
+/// So many copies of so many bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    /// How many.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    /// One more.
+    pub fn add(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// What happened in a while.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Requests for files.
+    pub requests: u64,
+    /// Those that some destination could serve.
+    pub hits: u64,
+    /// Copies that arrived.
+    pub copied: Amount,
+    /// Copies that went.
+    pub removed: Amount,
+}
+
+impl Tally {
+    /// Which part of the requests some destination could serve; none without requests.
+    pub fn hit_ratio(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.hits as f64 / self.requests as f64)
+    }
+
+    fn less(&self, before: &Tally) -> Tally {
+        let amount = |now: Amount, then: Amount| Amount {
+            files: now.files - then.files,
+            bytes: now.bytes - then.bytes,
+        };
+        Tally {
+            requests: self.requests - before.requests,
+            hits: self.hits - before.hits,
+            copied: amount(self.copied, before.copied),
+            removed: amount(self.removed, before.removed),
+        }
+    }
+}
+
+/// How full the disks are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Fill {
+    /// Of the emptiest, in percent.
+    pub least: f64,
+    /// Of all together.
+    pub mean: f64,
+    /// Of the fullest.
+    pub most: f64,
+    /// How many are over the limit.
+    pub over_limit: u64,
+}
+
+/// One hour.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Hour {
+    /// When it ended.
+    pub ended: Millis,
+    /// What happened in it.
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// How full the disks were at its end.
+    pub fill: Fill,
+}
+
+/// Files that became hot while no destination held them.
+#[derive(Clone, Debug, Default)]
+pub struct HotFiles {
+    waiting: BTreeMap<FileId, Millis>,
+    /// How long the first copy of each took, with when it arrived.
+    pub served: Vec<(Millis, Duration)>,
+    /// How many cooled before they had a copy.
+    pub unserved: u64,
+}
+
+impl HotFiles {
+    /// These files are hot now and have no copy, those `under_way` aside; others cooled.
+    pub fn are(
+        &mut self,
+        hot: impl Iterator<Item = FileId>,
+        is_copied: impl Fn(FileId) -> bool,
+        now: Millis,
+    ) {
+        let before = std::mem::take(&mut self.waiting);
+        for file in hot {
+            self.waiting.insert(file, before.get(&file).copied().unwrap_or(now));
+        }
+        for (file, since) in before {
+            let Entry::Vacant(place) = self.waiting.entry(file) else { continue };
+            if is_copied(file) {
+                place.insert(since);
+            } else {
+                self.unserved += 1;
+            }
+        }
+    }
+
+    /// A file has a copy.
+    pub fn arrived(&mut self, file: FileId, now: Millis) {
+        if let Some(since) = self.waiting.remove(&file) {
+            self.served.push((now, now.since(since)));
+        }
+    }
+
+    /// How many still wait.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+}
+
+/// What went and came back.
+#[derive(Clone, Debug, Default)]
+pub struct Churn {
+    /// When a file's copy last went.
+    gone: HashMap<FileId, Millis>,
+    /// How often copies of a file went for room.
+    for_room: HashMap<FileId, u32>,
+    /// Copied again within a day.
+    pub within_a_day: Amount,
+    /// Copied again at all.
+    pub in_all: Amount,
+    /// Files of which copies went for room more than once.
+    pub twice_for_room: u64,
+}
+
+impl Churn {
+    /// A copy went.
+    pub fn went(&mut self, file: FileId, for_room: bool, now: Millis) {
+        self.gone.insert(file, now);
+        if for_room {
+            let times = self.for_room.entry(file).or_default();
+            *times += 1;
+            self.twice_for_room += u64::from(*times == 2);
+        }
+    }
+
+    /// A copy came.
+    pub fn came(&mut self, file: FileId, bytes: u64, now: Millis) {
+        if let Some(gone) = self.gone.remove(&file) {
+            self.in_all.add(bytes);
+            if now.since(gone) <= DAY {
+                self.within_a_day.add(bytes);
+            }
+        }
+    }
+}
+
+/// What rounds of planning came to.
+#[derive(Clone, Debug, Default)]
+pub struct Planning {
+    /// How many there were.
+    pub rounds: u64,
+    /// Masters that were looked at.
+    pub looks: u64,
+    /// What rounds waited for at their ends.
+    pub waiting: BTreeMap<&'static str, u64>,
+    /// Why files got no copy in the last round.
+    pub skipped: BTreeMap<Skip, u64>,
+}
+
+impl Planning {
+    /// A round.
+    pub fn note(&mut self, round: &Round) {
+        self.rounds += 1;
+        self.looks += round.to_look_up.len() as u64;
+        let waits = round.waiting.as_ref().map_or("nothing", |waiting| match waiting {
+            Waiting::Ranking => "ranking",
+            Waiting::Masters => "masters",
+            Waiting::FirstLook(_) => "first_look",
+            Waiting::Source => "source",
+            Waiting::Destination => "destination",
+            Waiting::Looks(_) => "looks",
+            Waiting::Nothing => "nothing",
+        });
+        *self.waiting.entry(waits).or_default() += 1;
+        self.skipped.clone_from(&round.skipped);
+    }
+}
+
+/// Everything that is counted.
+#[derive(Clone, Debug, Default)]
+pub struct Measures {
+    /// From the beginning.
+    pub all: Tally,
+    /// Copies of files that were hot when they were planned.
+    pub copied_hot: Amount,
+    /// Copies that were planned.
+    pub planned: u64,
+    /// Copies that failed or were given up.
+    pub failed: u64,
+    /// Removals by the code of their reason.
+    pub removed_for: BTreeMap<&'static str, Amount>,
+    /// Rounds of removing.
+    pub removal_rounds: u64,
+    /// Removals that a dry run only decided.
+    pub only_decided: u64,
+    /// Milliseconds for which sources served, summed up over what they can serve at a time.
+    pub served_ms: u128,
+    /// What went and came back.
+    pub churn: Churn,
+    /// Files that became hot.
+    pub hot: HotFiles,
+    /// Rounds of planning.
+    pub planning: Planning,
+    /// The hours so far.
+    pub hours: Vec<Hour>,
+    /// The days so far.
+    pub days: Vec<Tally>,
+    /// Files that ever had a copy.
+    pub had_copy: RoaringBitmap,
+    /// Files that have one.
+    pub has_copy: RoaringBitmap,
+    /// Files of which a copy went for room.
+    pub gone_for_room: RoaringBitmap,
+    /// How full the disks were in the beginning.
+    pub fill_at_start: Fill,
+    until_last_hour: Tally,
+    until_last_day: Tally,
+}
+
+impl Measures {
+    /// An hour ended.
+    pub fn end_hour(&mut self, ended: Millis, fill: Fill) {
+        let tally = self.all.less(&self.until_last_hour);
+        self.hours.push(Hour { ended, tally, fill });
+        self.until_last_hour = self.all;
+    }
+
+    /// It is over at `ended`: what began since the last hour and day ends with it.
+    pub fn end_rest(&mut self, ended: Millis, fill: Fill) {
+        if self.hours.last().is_none_or(|hour| hour.ended < ended) {
+            self.end_hour(ended, fill);
+        }
+        if self.days.is_empty() || self.all != self.until_last_day {
+            self.end_day();
+        }
+    }
+
+    /// A day ended.
+    pub fn end_day(&mut self) {
+        self.days.push(self.all.less(&self.until_last_day));
+        self.until_last_day = self.all;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileId = FileId(3);
+
+    #[test]
+    fn a_hot_file_waits_until_it_is_served_or_cools() {
+        let mut hot = HotFiles::default();
+        let none = |_: FileId| false;
+        hot.are([FILE, FileId(4), FileId(5)].into_iter(), none, Millis(1_000));
+        hot.are([FILE].into_iter(), |file| file == FileId(5), Millis(2_000));
+        assert_eq!((hot.waiting(), hot.unserved), (2, 1));
+        hot.arrived(FILE, Millis(4_000));
+        hot.arrived(FILE, Millis(5_000));
+        assert_eq!(hot.served, [(Millis(4_000), Duration::from_secs(3))]);
+    }
+
+    #[test]
+    fn what_comes_back_is_churn_once() {
+        let mut churn = Churn::default();
+        churn.came(FILE, 10, Millis(0));
+        churn.went(FILE, true, Millis(1));
+        churn.came(FILE, 10, Millis(2));
+        churn.came(FILE, 10, Millis(3));
+        churn.went(FILE, true, Millis(4));
+        churn.came(FILE, 10, Millis(5).after(DAY));
+        assert_eq!(churn.within_a_day, Amount { files: 1, bytes: 10 });
+        assert_eq!(churn.in_all, Amount { files: 2, bytes: 20 });
+        assert_eq!(churn.twice_for_room, 1);
+    }
+
+    #[test]
+    fn hours_and_days_have_what_happened_in_them() {
+        let mut measures = Measures::default();
+        measures.all.requests = 5;
+        measures.end_hour(Millis(1), Fill::default());
+        measures.all.requests = 7;
+        measures.all.hits = 1;
+        measures.end_hour(Millis(2), Fill::default());
+        measures.end_day();
+        assert_eq!(measures.hours[1].tally.requests, 2);
+        assert_eq!(measures.hours[1].tally.hit_ratio(), Some(0.5));
+        assert_eq!(measures.days[0].requests, 7);
+    }
+}

@@ -1,0 +1,175 @@
+//! `reelyard simulate`: a yard over days, by the rules of a node, on a clock of its own.
+//!
+//! Nothing is copied here and no rule is: the pure parts of TaskManager and Remover are given an
+//! invented yard and an invented or recorded demand, and decide as they would in a node. Whatever
+//! a host or a master is asked is answered at once; a copy takes as long as its bytes take. The
+//! same options, rules and seed give the same report.
+
+mod catalogue;
+mod copying;
+mod demand;
+mod managers;
+mod measures;
+pub mod options;
+pub mod plots;
+mod popularity;
+mod queue;
+mod ranks;
+mod recorded;
+mod removing;
+mod report;
+mod rules;
+mod simulation;
+mod synthetic;
+mod yard;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use reelyard_actors::clock::Millis;
+use reelyard_actors::names::{FileId, FileName, NameTable};
+
+use catalogue::{Catalogue, Sizes};
+use demand::Demand;
+pub use measures::{Amount, Fill, Hour, Tally};
+use options::{DemandOptions, HELD_PERCENT, Options, RecordedOptions, SyntheticOptions};
+use popularity::{Popularity, Targets};
+use recorded::Recorded;
+pub use report::{Churned, Copies, Day, Hot, Report, Rounds, Setting};
+pub use rules::Rules;
+use simulation::{Beginning, Simulation};
+use synthetic::{DAY, Synthetic};
+use yard::Yard;
+
+/// When an invented demand begins: a Monday, at midnight.
+const START: Millis = Millis(1_767_571_200_000);
+
+/// How many days are simulated when nobody says and no log does.
+pub const DAYS: u32 = 7;
+
+/// The files and who asks for them.
+struct World {
+    catalogue: Catalogue,
+    demand: Demand,
+    popularity: Popularity,
+    start: Millis,
+    end: Millis,
+}
+
+/// Simulates.
+///
+/// # Errors
+/// When the options make no sense or an input cannot be read.
+pub fn simulate(options: &Options, rules: Rules) -> Result<Report> {
+    options.check()?;
+    let mut rng = fastrand::Rng::with_seed(options.seed);
+    let world = match &options.demand {
+        DemandOptions::Synthetic(demand) => World::invented(options, demand, &mut rng)?,
+        DemandOptions::Recorded(demand) => World::recorded(options, demand, &mut rng)?,
+    };
+    let World { catalogue, demand, popularity, start, end } = world;
+    let hosts = &options.yard;
+    let low_water = rules.tasks.fill_percent.min(rules.tasks.storage_limit_percent);
+    let disk =
+        hosts.disk.unwrap_or_else(|| disk_for(catalogue.bytes(), hosts.destinations, low_water));
+    let mut yard = Yard::new(hosts.destinations, hosts.sources(), disk, catalogue.len());
+    let ranking = popularity.ranking(&catalogue);
+    let fill = hosts.start_fill.unwrap_or(low_water);
+    yard.fill(fill, popularity.order(), &ranking, rules.tasks.copies, &catalogue);
+    let setting = Setting {
+        seed: options.seed,
+        seconds: end.since(start).as_secs(),
+        destinations: yard.destinations().len() as u64,
+        disk,
+        sources: yard.sources().len() as u64,
+        files: catalogue.len() as u64,
+        bytes: catalogue.bytes(),
+        limit_percent: rules.tasks.storage_limit_percent,
+        low_water_percent: low_water,
+        gathered_s: options.gather().as_secs_f64(),
+    };
+    let turns = setting.sources * rules.tasks.copies_per_source.max(1) as u64;
+    let mut simulation = Simulation::new(Beginning {
+        rules,
+        catalogue,
+        demand,
+        popularity,
+        yard,
+        source_rate: hosts.source_rate,
+        failures: hosts.failures,
+        gather: options.gather(),
+        rng,
+        start,
+    });
+    simulation.run_until(end);
+    Ok(Report::of(simulation.measures, setting, start, turns))
+}
+
+/// Disks that together hold [`HELD_PERCENT`] of these bytes at `low_water` percent.
+fn disk_for(bytes: u64, destinations: u32, low_water: u32) -> u64 {
+    let held = u128::from(bytes) * u128::from(HELD_PERCENT) / u128::from(low_water.max(1));
+    u64::try_from(held / u128::from(destinations.max(1))).unwrap_or(u64::MAX)
+}
+
+impl World {
+    fn invented(
+        options: &Options,
+        demand: &SyntheticOptions,
+        rng: &mut fastrand::Rng,
+    ) -> Result<Self> {
+        let names = NameTable::new();
+        names.make_room_for(demand.files as usize);
+        for number in 0..demand.files {
+            names.intern(&FileName::new(format!("title{number:07}.mpg"))?);
+        }
+        let sizes = Sizes::with_mean(options.mean_size);
+        let sizes = (0..demand.files).map(|_| sizes.draw(rng)).collect();
+        let days = options.days.unwrap_or(DAYS);
+        let destinations = options.yard.destinations;
+        let demand = Synthetic::new(demand, destinations, days, START, rng.fork());
+        let catalogue = Catalogue { names, sizes };
+        let files = demand.in_the_beginning();
+        let popularity = Popularity::new(files, catalogue.len(), Targets::ByPlace);
+        let demand = Demand::Synthetic(Box::new(demand));
+        let end = START.after(days_long(days));
+        Ok(World { catalogue, demand, popularity, start: START, end })
+    }
+
+    fn recorded(
+        options: &Options,
+        demand: &RecordedOptions,
+        rng: &mut fastrand::Rng,
+    ) -> Result<Self> {
+        let names = NameTable::new();
+        let ranking = recorded::read_ranking(demand, &names)?;
+        let demand = Recorded::read(demand, &names)?;
+        let all = names.len();
+        let ranking = ranking.as_deref();
+        let drawn = Sizes::with_mean(options.mean_size);
+        let ids = (0..all as u32).map(FileId);
+        let sizes = ids.clone().map(|file| {
+            // Drawn for every file, so that a size that becomes known changes no other.
+            let drawn = drawn.draw(rng);
+            ranking.and_then(|ranking| ranking.size(file)).unwrap_or(drawn)
+        });
+        let sizes = sizes.collect();
+        let targets = match ranking {
+            Some(ranking) => {
+                Targets::Read(ids.map(|file| ranking.target(file).min(255) as u8).collect())
+            }
+            None => Targets::ByPlace,
+        };
+        let a_day = demand.a_day(all);
+        let files = recorded::best_first(ranking, &a_day).into_iter();
+        let files = files.map(|file| (file, a_day[file.0 as usize])).collect();
+        let (start, last) = (demand.start(), demand.end());
+        let end = options.days.map_or(last, |days| start.after(days_long(days)));
+        let catalogue = Catalogue { names, sizes };
+        let popularity = Popularity::new(files, all, targets);
+        Ok(World { catalogue, demand: Demand::Recorded(demand), popularity, start, end })
+    }
+}
+
+fn days_long(days: u32) -> Duration {
+    DAY.saturating_mul(days)
+}

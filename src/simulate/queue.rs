@@ -1,0 +1,69 @@
+//! What is going to happen, in the order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use reelyard_actors::clock::Millis;
+use reelyard_actors::wire::worker::TaskId;
+
+/// Something that happens by itself once its time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Happening {
+    /// A day begins; the first one is 1, since day 0 is there from the start.
+    Day(u32),
+    /// An hour is over.
+    Hour,
+    /// A copy is in place.
+    CopyArrives(TaskId),
+    /// A copy breaks off.
+    CopyFails(TaskId),
+    /// A copy that takes long gives a sign of life.
+    SignOfLife(TaskId),
+    /// The TaskManager takes a turn.
+    Turn,
+    /// The Remover looks at all copies.
+    RemovalRound,
+    /// It does so before its time: a file that got hot has no room.
+    RoomRound,
+}
+
+/// Happenings by their times; those of the same instant in the order in which they were put in.
+#[derive(Debug, Default)]
+pub struct Queue {
+    heap: BinaryHeap<Reverse<(Millis, u64, Happening)>>,
+    put: u64,
+}
+
+impl Queue {
+    /// Something happens at `at`.
+    pub fn put(&mut self, at: Millis, what: Happening) {
+        self.heap.push(Reverse((at, self.put, what)));
+        self.put += 1;
+    }
+
+    /// When the next thing happens.
+    pub fn next_at(&self) -> Option<Millis> {
+        self.heap.peek().map(|Reverse((at, _, _))| *at)
+    }
+
+    /// The next thing that happens.
+    pub fn take(&mut self) -> Option<(Millis, Happening)> {
+        self.heap.pop().map(|Reverse((at, _, what))| (at, what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_happen_in_order() {
+        let mut queue = Queue::default();
+        queue.put(Millis(2), Happening::Turn);
+        queue.put(Millis(1), Happening::RemovalRound);
+        queue.put(Millis(2), Happening::Hour);
+        assert_eq!(queue.next_at(), Some(Millis(1)));
+        let order: Vec<_> = std::iter::from_fn(|| queue.take()).map(|(_, what)| what).collect();
+        assert_eq!(order, [Happening::RemovalRound, Happening::Turn, Happening::Hour]);
+    }
+}

@@ -1,0 +1,34 @@
+//! The rules that are tried: those of a node with this configuration.
+
+use std::time::Duration;
+
+use reelyard_actors::remover::RemoverSettings;
+use reelyard_actors::task_manager::TaskSettings;
+
+use crate::config::NodeConfig;
+use crate::node;
+
+/// What a node goes by when it plans and removes.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// How copies are planned and followed.
+    pub tasks: TaskSettings,
+    /// How copies are removed.
+    pub remover: RemoverSettings,
+    /// How long a request that nobody could serve counts.
+    pub window: Duration,
+    /// How many of these make a file hot.
+    pub hit_base: u32,
+}
+
+impl Rules {
+    /// The rules of a node with this configuration.
+    pub fn of(config: &NodeConfig) -> Self {
+        Rules {
+            tasks: node::task_settings(config),
+            remover: node::remover_settings(config),
+            window: config.event_log.window,
+            hit_base: config.event_log.hit_base.get(),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! The course of things: what happens, when, and what the managers make of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::catalog::MasterLook;
+use reelyard_actors::catalog::masters::Masters;
+use reelyard_actors::catalog::rising::{HitWindow, RisingHits};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use reelyard_actors::names::FileId;
+use reelyard_actors::remover::RemovalMode;
+use reelyard_actors::task_manager::plan::{Round, Waiting};
+use reelyard_actors::wire::worker::Blame;
+
+use super::catalogue::Catalogue;
+use super::demand::{Demand, Request};
+use super::managers::Managers;
+use super::measures::{Fill, Measures};
+use super::popularity::Popularity;
+use super::queue::{Happening, Queue};
+use super::rules::Rules;
+use super::synthetic::{DAY, HOUR};
+use super::yard::{Yard, mark};
+
+/// Where all masters are.
+const SOURCE_DIR: &str = "/masters";
+
+/// How soon after a change its host is looked at. It counts as seen only if it was read later.
+const SEEN_AFTER: Duration = Duration::from_millis(1);
+
+/// After how long a round that only wants more time gets it.
+const MORE_TIME: Duration = Duration::from_secs(1);
+
+/// Everything that there is at one instant.
+pub struct Simulation {
+    pub(super) rules: Rules,
+    pub(super) catalogue: Catalogue,
+    pub(super) demand: Demand,
+    pub(super) popularity: Popularity,
+    pub(super) yard: Yard,
+    pub(super) managers: Managers,
+    pub(super) measures: Measures,
+    masters: Arc<Masters>,
+    pub(super) queue: Queue,
+    pub(super) rng: fastrand::Rng,
+    /// Requests that the centre had to serve lately.
+    window: HitWindow,
+    /// The hot files as last told.
+    rising: RisingHits,
+    is_missed: bool,
+    /// Whether something changed that a round of planning is to look at.
+    is_stirred: bool,
+    /// When the next turn is due.
+    turn: Option<Millis>,
+    pub(super) source_rate: BitsPerSecond,
+    pub(super) failures: f64,
+    gather: Duration,
+    pub(super) now: Millis,
+}
+
+/// What a simulation begins with.
+pub struct Beginning {
+    /// The rules that are tried.
+    pub rules: Rules,
+    /// The files.
+    pub catalogue: Catalogue,
+    /// Who asks for them.
+    pub demand: Demand,
+    /// How they rank.
+    pub popularity: Popularity,
+    /// The hosts and what they hold.
+    pub yard: Yard,
+    /// What one source sends.
+    pub source_rate: BitsPerSecond,
+    /// Which part of the copies fails.
+    pub failures: f64,
+    /// How long changes are gathered.
+    pub gather: Duration,
+    /// Where other chance than the demand's comes from.
+    pub rng: fastrand::Rng,
+    /// When it begins.
+    pub start: Millis,
+}
+
+impl Simulation {
+    /// A yard whose managers have read everything for the first time.
+    pub fn new(beginning: Beginning) -> Self {
+        let Beginning { rules, catalogue, popularity, yard, start, .. } = beginning;
+        let files = popularity.order().iter().map(|file| file.0).collect();
+        let managers = Managers::new(&rules, &yard.settings(), &catalogue.names, start);
+        let mut simulation = Simulation {
+            masters: Arc::new(Masters { files, ..Masters::default() }),
+            window: HitWindow::new(rules.window, rules.hit_base),
+            demand: beginning.demand,
+            measures: Measures::default(),
+            queue: Queue::default(),
+            rng: beginning.rng,
+            rising: RisingHits::default(),
+            is_missed: false,
+            is_stirred: false,
+            turn: None,
+            source_rate: beginning.source_rate,
+            failures: beginning.failures,
+            gather: beginning.gather,
+            now: start,
+            rules,
+            catalogue,
+            popularity,
+            yard,
+            managers,
+        };
+        simulation.tell_inputs();
+        simulation.look_at_all();
+        simulation.measures.fill_at_start = simulation.fill();
+        simulation.queue.put(start.after(DAY), Happening::Day(1));
+        simulation.queue.put(start.after(HOUR), Happening::Hour);
+        if simulation.rules.remover.mode != RemovalMode::Off {
+            let first = start.after(simulation.rules.remover.interval);
+            simulation.queue.put(first, Happening::RemovalRound);
+        }
+        simulation.stir();
+        simulation
+    }
+
+    /// Lets everything happen that happens before `end`.
+    pub fn run_until(&mut self, end: Millis) {
+        loop {
+            let next = self.queue.next_at().unwrap_or(end).min(end);
+            while let Some(request) = self.demand.next_before(next) {
+                self.now = request.at;
+                self.serve(request);
+                if self.turn.is_some_and(|turn| turn < next) {
+                    break;
+                }
+            }
+            match self.queue.next_at().filter(|at| *at < end) {
+                None => break,
+                Some(_) => {
+                    let Some((at, what)) = self.queue.take() else { break };
+                    self.now = at;
+                    self.happen(what);
+                }
+            }
+        }
+        self.now = end;
+        // An hour or a day that ends with the simulation is over, too.
+        while let Some((at, what)) = self.queue.take().filter(|(at, _)| *at <= end) {
+            match what {
+                Happening::Hour => self.measures.end_hour(at, self.fill()),
+                Happening::Day(_) => self.measures.end_day(),
+                _ => {}
+            }
+        }
+        self.measures.end_rest(end, self.fill());
+        for file in 0..self.catalogue.len() as u32 {
+            if self.yard.copies_of(FileId(file)) > 0 {
+                self.measures.has_copy.insert(file);
+            }
+        }
+    }
+
+    fn happen(&mut self, what: Happening) {
+        match what {
+            Happening::Day(day) => {
+                self.begin_day();
+                self.queue.put(self.now.after(DAY), Happening::Day(day + 1));
+            }
+            Happening::Hour => {
+                self.measures.end_hour(self.now, self.fill());
+                self.demand.drift();
+                self.queue.put(self.now.after(HOUR), Happening::Hour);
+            }
+            Happening::CopyArrives(task) => self.end_copy(task, None),
+            Happening::CopyFails(task) => {
+                let blame = self.rng.choice([Blame::Source, Blame::Destination, Blame::Pair]);
+                self.end_copy(task, blame);
+            }
+            Happening::SignOfLife(task) => self.sign_of_life(task),
+            Happening::Turn => self.take_turn(),
+            Happening::RemovalRound => self.remove(),
+            Happening::RoomRound => {
+                self.removal_round();
+            }
+        }
+    }
+
+    /// Has a turn taken soon: what comes until then is looked at together with it.
+    pub(super) fn stir(&mut self) {
+        self.is_stirred = true;
+        self.turn_at(self.now);
+    }
+
+    /// Has a turn taken at the end of what is gathered at `at`.
+    fn turn_at(&mut self, at: Millis) {
+        let gather = (self.gather.as_millis() as i64).max(1);
+        let due = Millis((at.0.div_euclid(gather) + 1) * gather);
+        if self.turn.is_none_or(|turn| due < turn) {
+            self.turn = Some(due);
+            self.queue.put(due, Happening::Turn);
+        }
+    }
+
+    /// Somebody wants a file: a destination serves it, or the centre has to.
+    fn serve(&mut self, request: Request) {
+        self.popularity.asked_for(request.file);
+        self.measures.all.requests += 1;
+        if self.yard.copies_of(request.file) > 0 {
+            self.measures.all.hits += 1;
+        } else {
+            self.window.hit(request.file, request.at, request.at);
+            self.is_missed = true;
+            self.turn_at(request.at);
+        }
+    }
+
+    fn begin_day(&mut self) {
+        self.measures.end_day();
+        let released = self.demand.begin_day(self.now);
+        self.popularity.end_day(&released);
+        if !released.is_empty() {
+            let masters = Arc::make_mut(&mut self.masters);
+            masters.files.extend(released.iter().map(|file| file.0));
+        }
+        self.tell_inputs();
+        self.stir();
+    }
+
+    fn tell_inputs(&mut self) {
+        self.managers.set_ranking(&self.popularity.ranking(&self.catalogue));
+        self.managers.set_masters(&self.masters);
+    }
+
+    fn look_at_all(&mut self) {
+        let hosts: Vec<HostAddr> = self.yard.settings().iter().map(|host| host.addr).collect();
+        for host in hosts {
+            self.look_at(host);
+        }
+        for host in self.yard.destinations() {
+            self.measures.had_copy |= &host.files;
+        }
+        self.managers.settle(self.now);
+    }
+
+    pub(super) fn look_at(&mut self, host: HostAddr) {
+        if let Some(seen) = self.yard.look_at(host, self.now.after(SEEN_AFTER)) {
+            self.managers.observe(&seen);
+        }
+    }
+
+    fn take_turn(&mut self) {
+        if self.turn.is_none_or(|turn| turn != self.now) {
+            // An earlier one took its place.
+            return;
+        }
+        self.turn = None;
+        if self.is_missed || self.window.next_change().is_some_and(|at| at <= self.now) {
+            self.is_missed = false;
+            self.see_rising();
+        }
+        if std::mem::take(&mut self.is_stirred) {
+            self.plan();
+        }
+        if let Some(change) = self.window.next_change() {
+            self.turn_at(change.max(self.now));
+        }
+    }
+
+    fn see_rising(&mut self) {
+        self.window.expire(self.now);
+        let rising = self.window.rising(&self.catalogue.names);
+        if rising == self.rising {
+            return;
+        }
+        self.managers.set_rising(&rising);
+        let (yard, tasks) = (&self.yard, self.managers.tasks());
+        let hot = rising.hot().iter().map(|(file, _)| *file);
+        let bare = hot.filter(|file| yard.copies_of(*file) == 0);
+        self.measures.hot.are(bare, |file| tasks.open_for(file).is_some(), self.now);
+        self.rising = rising;
+        self.is_stirred = true;
+    }
+
+    /// Plans until nothing more can be: a round that wants masters looked at is answered at once.
+    fn plan(&mut self) {
+        self.managers.settle(self.now);
+        loop {
+            let round = self.managers.plan(self.now);
+            self.measures.planning.note(&round);
+            for task in &round.tasks {
+                self.begin_copy(task);
+            }
+            self.seek_room(&round);
+            let wants_more = matches!(round.waiting, Some(Waiting::Looks(_)));
+            if round.to_look_up.is_empty() {
+                if wants_more {
+                    self.is_stirred = true;
+                    self.turn_at(self.now.after(MORE_TIME));
+                }
+                return;
+            }
+            let look = |file: &FileId| {
+                let (dir, size) = (SOURCE_DIR.into(), self.catalogue.size(*file));
+                (*file, MasterLook::Found { dir, size, modified: Millis(0) })
+            };
+            let seen = round.to_look_up.iter().map(look).collect();
+            self.managers.looked(round.to_look_up, seen, self.now);
+            if !wants_more {
+                return;
+            }
+        }
+    }
+
+    /// Has the Remover look at once at files that got hot and have no room.
+    fn seek_room(&mut self, round: &Round) {
+        if self.managers.want_room(round) && self.rules.remover.mode != RemovalMode::Off {
+            self.queue.put(self.now, Happening::RoomRound);
+        }
+    }
+
+    /// How full the disks are.
+    fn fill(&self) -> Fill {
+        let limit = self.rules.tasks.storage_limit_percent;
+        let mut fill = Fill { least: f64::INFINITY, ..Fill::default() };
+        let (mut used, mut all) = (0.0, 0.0);
+        for host in self.yard.destinations() {
+            let percent = host.used as f64 / host.disk.max(1) as f64 * 100.0;
+            fill.least = fill.least.min(percent);
+            fill.most = fill.most.max(percent);
+            fill.over_limit += u64::from(host.used > mark(host.disk, limit));
+            used += host.used as f64;
+            all += host.disk as f64;
+        }
+        fill.mean = used / f64::max(all, 1.0) * 100.0;
+        fill
+    }
+}

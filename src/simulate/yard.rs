@@ -1,0 +1,201 @@
+//! What the hosts really hold. What the managers know of it they are told.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use reelyard_actors::catalog::ranking::{CopiesWanted, Ranking};
+use reelyard_actors::cfw_worker::{DiskFigures, HostObserved, Inventory};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::host::{HostAddr, HostKind, HostRole};
+use reelyard_actors::names::FileId;
+use reelyard_actors::task_manager::HostSetting;
+use roaring::RoaringBitmap;
+
+use super::catalogue::Catalogue;
+
+/// The port of every worker.
+const PORT: u16 = 8888;
+
+/// A destination.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// Its address.
+    pub addr: HostAddr,
+    /// The size of its disk in bytes.
+    pub disk: u64,
+    /// Bytes in use.
+    pub used: u64,
+    /// What it holds.
+    pub files: RoaringBitmap,
+}
+
+/// The hosts, and what is where.
+#[derive(Clone, Debug)]
+pub struct Yard {
+    destinations: Vec<Destination>,
+    sources: Vec<HostAddr>,
+    by_addr: HashMap<HostAddr, usize>,
+    /// How many copies there are of each file.
+    copies: Vec<u16>,
+}
+
+impl Yard {
+    /// So many hosts with empty disks of `disk` bytes, for `files` files.
+    pub fn new(destinations: u32, sources: u32, disk: u64, files: usize) -> Self {
+        let addr = |base: u32, number: u32| {
+            // Within 10.0.0.0/8, as a yard behind a load balancer is.
+            let ip = Ipv4Addr::from_bits((10 << 24) + base + number + 1);
+            HostAddr::from(SocketAddr::from((ip, PORT)))
+        };
+        let destinations: Vec<Destination> = (0..destinations)
+            .map(|number| {
+                let (addr, files) = (addr(0, number), RoaringBitmap::new());
+                Destination { addr, disk, used: 0, files }
+            })
+            .collect();
+        let sources = (0..sources).map(|number| addr(1 << 23, number)).collect();
+        let by_addr = destinations.iter().enumerate().map(|(at, host)| (host.addr, at)).collect();
+        Yard { destinations, sources, by_addr, copies: vec![0; files] }
+    }
+
+    /// Every host, as a configuration has it.
+    pub fn settings(&self) -> Vec<HostSetting> {
+        let destinations = self.destinations.iter().map(|host| (host.addr, HostRole::Destination));
+        let sources = self.sources.iter().map(|addr| (*addr, HostRole::Source));
+        destinations.chain(sources).map(|(addr, role)| HostSetting { addr, role }).collect()
+    }
+
+    /// The destinations, by address.
+    pub fn destinations(&self) -> &[Destination] {
+        &self.destinations
+    }
+
+    /// The sources.
+    pub fn sources(&self) -> &[HostAddr] {
+        &self.sources
+    }
+
+    /// Fills the disks to `percent` with what is best, each copy where there is most room.
+    pub fn fill(
+        &mut self,
+        percent: u32,
+        best_first: &[FileId],
+        ranking: &Ranking,
+        wanted: CopiesWanted,
+        catalogue: &Catalogue,
+    ) {
+        let room = |host: &Destination| mark(host.disk, percent).saturating_sub(host.used);
+        let hosts = self.destinations.iter().enumerate();
+        let mut rooms: BinaryHeap<(u64, Reverse<usize>)> =
+            hosts.map(|(at, host)| (room(host), Reverse(at))).collect();
+        for file in best_first {
+            let size = catalogue.size(*file);
+            // Copies of one file are on different hosts.
+            let mut taken = Vec::new();
+            for _ in 0..wanted.of(*file, Some(ranking)) {
+                let Some((left, at)) = rooms.peek().copied().filter(|(left, _)| *left >= size)
+                else {
+                    break;
+                };
+                rooms.pop();
+                self.put(at.0, *file, size);
+                taken.push((left - size, at));
+            }
+            rooms.extend(taken);
+        }
+    }
+
+    fn put(&mut self, at: usize, file: FileId, size: u64) {
+        let host = &mut self.destinations[at];
+        if host.files.insert(file.0) {
+            host.used = host.used.saturating_add(size);
+            self.copies[file.0 as usize] += 1;
+        }
+    }
+
+    /// A copy is in place.
+    pub fn came(&mut self, addr: HostAddr, file: FileId, size: u64) {
+        if let Some(at) = self.by_addr.get(&addr) {
+            self.put(*at, file, size);
+        }
+    }
+
+    /// A copy is gone. Answers whether it was there.
+    pub fn went(&mut self, addr: HostAddr, file: FileId, size: u64) -> bool {
+        let Some(host) = self.by_addr.get(&addr).map(|at| &mut self.destinations[*at]) else {
+            return false;
+        };
+        let was_there = host.files.remove(file.0);
+        if was_there {
+            host.used = host.used.saturating_sub(size);
+            self.copies[file.0 as usize] -= 1;
+        }
+        was_there
+    }
+
+    /// How many copies there are of a file.
+    pub fn copies_of(&self, file: FileId) -> u16 {
+        self.copies.get(file.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// What a host answers at `at` when it is asked for everything. None for a stranger.
+    pub fn look_at(&self, addr: HostAddr, at: Millis) -> Option<HostObserved> {
+        let kind = HostKind::Reelyard { data_addr: addr.socket(), fetches_from_old: false };
+        let Some(host) = self.by_addr.get(&addr).map(|at| &self.destinations[*at]) else {
+            let is_source = self.sources.binary_search(&addr).is_ok();
+            let source =
+                HostObserved { host: addr, kind, inventory: None, disk: None, traffic: None, at };
+            return is_source.then_some(source);
+        };
+        let inventory = Inventory { files: host.files.clone(), unreadable_names: 0, at };
+        let (disk, inventory) = (Some((host.figures(), at)), Some(Arc::new(inventory)));
+        Some(HostObserved { host: addr, kind, inventory, disk, traffic: None, at })
+    }
+}
+
+impl Destination {
+    /// Its disk as its worker tells it.
+    pub fn figures(&self) -> DiskFigures {
+        let avail = self.disk.saturating_sub(self.used);
+        DiskFigures {
+            total: self.disk,
+            used: self.used,
+            avail,
+            free: avail,
+            used_percent: u32::try_from(percent(self.used, self.disk)).unwrap_or(100),
+        }
+    }
+}
+
+fn percent(part: u64, whole: u64) -> u64 {
+    (u128::from(part) * 100 / u128::from(whole.max(1))) as u64
+}
+
+/// So many percent of a disk, in bytes.
+pub fn mark(disk: u64, percent: u32) -> u64 {
+    DiskFigures { avail: disk, ..DiskFigures::default() }.mark(percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_are_there_from_the_beginning_as_far_as_there_is_room() {
+        let catalogue = Catalogue { sizes: vec![10, 10, 30, 10, 10], ..Catalogue::default() };
+        let mut yard = Yard::new(2, 1, 25, 5);
+        let files: Vec<FileId> = (0..5).map(FileId).collect();
+        yard.fill(80, &files, &Ranking::default(), CopiesWanted::default(), &catalogue);
+        assert_eq!([0, 1, 2, 3, 4].map(|file| yard.copies_of(FileId(file))), [1, 1, 0, 1, 1]);
+        let used: Vec<u64> = yard.destinations().iter().map(|host| host.used).collect();
+        assert_eq!(used, [20, 20]);
+        let host = yard.destinations()[0].addr;
+        let seen = yard.look_at(host, Millis(7)).unwrap();
+        assert_eq!(seen.disk.unwrap().0.used_percent, 80);
+        assert!(yard.went(host, FileId(0), 10) && !yard.went(host, FileId(0), 10));
+        assert_eq!((yard.copies_of(FileId(0)), yard.destinations()[0].used), (0, 10));
+        assert!(yard.look_at(yard.sources()[0], Millis(7)).unwrap().inventory.is_none());
+    }
+}
