@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::binary;
+use reelyard_integration_tests::event_reader::EventReader;
 use reelyard_integration_tests::old_yard::is_on;
 use reelyard_integration_tests::yard::{Ground, Role, wait_for};
 use serde_json::Value;
@@ -101,7 +102,11 @@ fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
     let more =
         format!("{}\nheartbeat.interval = \"200ms\"", graded(&yard.ground, "input/.grade.info"));
     yard.configure(1, &more)?;
+    let events = EventReader::open(yard.ground.node, "?kinds=configuration", &[])?;
     yard.node.hang_up()?;
+    let told = events.next()?;
+    let keys = ["hosts.destinations", "catalog.grade_info_file", "heartbeat.interval"];
+    ensure!(told.data["applied"] == serde_json::json!(keys), "{told:?}");
     yard.has_destination(1)?;
     yard.logs("set anew: heartbeat.interval: \"500ms\" -> \"200ms\"")?;
     let [from, to] = [0, 1].map(|number| yard.ground.destination(number));

@@ -323,3 +323,32 @@ fn every_kind_is_told_in_words() -> Result<()> {
     follower.wait()?;
     Ok(())
 }
+
+#[test]
+fn a_removal_is_told_from_its_decision_to_its_end() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let bytes = ground.master(b"a.mpg", 5000)?;
+    ground.grade(&[b"a.mpg"])?;
+    for destination in 0..2 {
+        std::fs::create_dir_all(ground.copies(destination))?;
+        std::fs::write(ground.copies(destination).join("a.mpg"), &bytes)?;
+    }
+    let node = ground.start_node(&[("remover.interval", "\"200ms\"")])?;
+    wait_for("the node answers", &[&node], || ground.get("/api/v1/status"))?;
+    let removals = EventReader::open(ground.node, "?kinds=removal", &[])?;
+    let _roles = [
+        ground.start_source(0, &[])?,
+        ground.start_destination(0, &[])?,
+        ground.start_destination(1, &[])?,
+    ];
+    let intended = removals.next()?;
+    assert_eq!(intended.data["step"], "intended", "{intended:?}");
+    assert!(intended.data["reason"]["duplicate"]["copies"] == 2, "{intended:?}");
+    let ended = removals.next()?;
+    assert_eq!((&ended.data["step"], &ended.data["ending"]), (&"ended".into(), &"removed".into()));
+    assert_eq!(ended.data["host"], intended.data["host"]);
+    let kept = intended.data["keeper"].as_str().context("who keeps it")?;
+    let kept = usize::from(kept != ground.destination(0).to_string());
+    assert!(holds(&ground.copies(kept).join("a.mpg"), &bytes));
+    Ok(())
+}

@@ -106,3 +106,29 @@ fn a_host_that_is_reset_is_told_with_who_asked() {
         }
     });
 }
+
+#[test]
+fn a_back_off_is_told_with_whom_it_is_about_and_again_when_it_is_forgotten() {
+    on_a_system(async {
+        let dir = tempfile::tempdir().unwrap();
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let mut listener = yard.changes.listen(Begin::Now).unwrap();
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.fail(&task, Blame::Source).await;
+        yard.ended(&task, TaskState::Failed).await;
+        let (host, asked_by, request) = (task.source, "op".to_owned(), RequestId::random());
+        yard.manager.send(ResetHost { host, asked_by, request }).await.unwrap().unwrap();
+        yard.settle().await;
+        let (mut told, last) = (Vec::new(), yard.changes.published());
+        while listener.heard_to().number < last {
+            for heard in listener.next(&yard.clock, 1).await {
+                if let Change::BackOff(change) = &heard.event.change {
+                    assert_eq!((change.source, change.destination), (Some(host), None));
+                    told.push(change.back_off.as_ref().map(|held| held.failures));
+                }
+            }
+        }
+        assert_eq!(told, [Some(1), None]);
+    });
+}

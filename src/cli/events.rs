@@ -7,8 +7,8 @@ use clap::Args;
 use reelyard_actors::change_feed::ChangeId;
 use reelyard_actors::names::ShownName;
 use reelyard_actors::wire::api::{
-    Change, ChangeEvent, ChangeKind, HostEvent, InputChange, Missed, PinChange, PlacementChange,
-    RemovalChange, TaskChange, TaskStep,
+    BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent, InputChange,
+    Missed, PinChange, PlacementChange, RemovalChange, TaskChange, TaskStep,
 };
 use serde_json::{Value, json};
 
@@ -102,6 +102,15 @@ fn words(change: &Change) -> String {
             let by = asked_by.as_deref().map(|by| format!(" by {}", plain(by))).unwrap_or_default();
             format!("{} is {}{by}", name(file), if *pinned { "pinned" } else { "unpinned" })
         }
+        Change::BackOff(change) => of_back_off(change),
+        Change::Configuration(ConfigurationChange { applied, needs_restart }) => {
+            let list = |what: &str, keys: &[String]| {
+                (!keys.is_empty()).then(|| format!("{what}: {}", keys.join(", ")))
+            };
+            let parts = [list("in force now", applied), list("takes a restart", needs_restart)];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            format!("the configuration was read again; {}", parts.join("; "))
+        }
         Change::Reset(reset) => {
             let why = match reset.why {
                 Missed::OtherProcess => "the node was started anew, or is another one",
@@ -186,6 +195,25 @@ fn of_input(change: &InputChange) -> String {
         InputChange::Usable { problem } => {
             format!("an input can be used again: it {}", plain(problem))
         }
+    }
+}
+
+fn of_back_off(change: &BackOffChange) -> String {
+    let who = match (&change.source, &change.destination, &change.file) {
+        (Some(source), Some(destination), _) => format!("copies from {source} to {destination}"),
+        (Some(source), None, _) => format!("{source} as a source"),
+        (None, Some(destination), _) => format!("{destination} as a destination"),
+        (None, None, Some(file)) => name(file),
+        (None, None, None) => "something".to_owned(),
+    };
+    match &change.back_off {
+        Some(held) => format!(
+            "{who}: left alone until {} after failure {}: {}",
+            held.until,
+            held.failures,
+            plain(&held.reason)
+        ),
+        None => format!("{who}: failures are forgotten"),
     }
 }
 

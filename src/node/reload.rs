@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use reelyard_actors::clock::Clock;
+use reelyard_actors::wire::api::{Change, ConfigurationChange};
 use reelyard_actors::{catalog, cfw_worker, heartbeat, remover, task_manager};
 use tokio::sync::Mutex;
 
 use super::live::{InForce, Live};
 use super::{Wiring, settings};
-use crate::config::{Effective, Layers, LogSettings, NodeConfig};
+use crate::config::{Difference, Effective, Layers, LogSettings, NodeConfig};
 use crate::logging;
 use crate::reloading::{AtOnce, ReloadRefused, Reloaded, read_again};
 
@@ -73,6 +75,7 @@ impl Reloader {
             self.actors.go_by(&before, &after);
             logging::change_level(&after.config.log.level);
             AT_ONCE.keep_the_rest(&mut running, effective);
+            self.actors.tell_of_reload(&reloaded);
         }
         Ok(reloaded)
     }
@@ -101,6 +104,21 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
 }
 
 impl Wiring {
+    /// Tells whoever listens that the configuration is another one.
+    fn tell_of_reload(&self, reloaded: &Reloaded) {
+        let keys = |differences: &[Difference]| {
+            differences.iter().map(|difference| difference.key.clone()).collect()
+        };
+        let change = ConfigurationChange {
+            applied: keys(&reloaded.applied),
+            needs_restart: keys(&reloaded.needs_restart),
+        };
+        if !change.applied.is_empty() || !change.needs_restart.is_empty() {
+            let now = Clock::system().now();
+            self.changes.publish(now, Change::Configuration(change));
+        }
+    }
+
     /// Tells every actor what it goes by from now on, where that is something else.
     fn go_by(&self, before: &InForce, after: &InForce) {
         let (before, after, http) = (&before.config, &after.config, &after.calls);

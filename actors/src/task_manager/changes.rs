@@ -1,26 +1,52 @@
 //! What an applied event changes, as the feed of changes tells it.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::back_off::Blamed;
 use super::event::TaskEvent;
 use super::messages::{Task, TaskState};
 use super::state::TaskBook;
 use super::{TaskManager, TaskOutcome};
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{AppliedEvent, Piece};
-use crate::wire::api::{Change, HostEvent, PlacementChange, TaskChange, TaskStep, TaskView};
+use crate::wire::api::{
+    BackOffChange, Change, HostEvent, PlacementChange, TaskChange, TaskStep, TaskView,
+};
 use crate::wire::worker::TaskId;
 
 impl TaskManager {
     /// Tells of what the last entry changed.
-    pub(super) fn tell_of_changes(&self, events: &[AppliedEvent<TaskBook>]) {
+    pub(super) fn tell_of_changes(&mut self, events: &[AppliedEvent<TaskBook>]) {
+        let back_offs = self.seat.piece().back_offs();
+        let told = std::mem::replace(&mut self.back_offs_told, Arc::clone(back_offs));
         let Some(feed) = &self.changes else { return };
         let applied = events.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
         let changes = applied.flat_map(|applied| {
             let changes = changes_of(applied.at, &applied.event, self.seat.piece());
             changes.into_iter().map(|change| (applied.at, change))
         });
-        feed.publish_applied(TaskBook::ID, self.seat.applied(), changes);
+        let at = events.last().map_or(Millis(0), |last| last.at);
+        let others = differing(&told, back_offs).into_iter().map(|change| (at, change));
+        feed.publish_applied(TaskBook::ID, self.seat.applied(), changes.chain(others));
     }
+}
+
+/// What became of back-offs, by whatever event.
+fn differing(
+    before: &Arc<BTreeMap<Blamed, BackOff>>,
+    now: &Arc<BTreeMap<Blamed, BackOff>>,
+) -> Vec<Change> {
+    if Arc::ptr_eq(before, now) {
+        return Vec::new();
+    }
+    let change = |blamed, held| Change::BackOff(BackOffChange::of(blamed, held));
+    let gone = before.keys().filter(|blamed| !now.contains_key(*blamed));
+    let gone = gone.map(|blamed| change(blamed, None));
+    let held = now.iter().filter(|(blamed, held)| before.get(*blamed) != Some(*held));
+    held.map(|(blamed, held)| change(blamed, Some(held))).chain(gone).collect()
 }
 
 impl TaskManager {
@@ -157,6 +183,35 @@ mod tests {
         let failed = TaskEvent::Ended { id: TaskId(1), ending, back_off: None };
         let told = told(&[TaskEvent::Created(new_task(1, "a.mpg")), failed]);
         assert_eq!(told[1], "Ended Failed Some(Source) Some(\"broke\")");
+    }
+
+    #[test]
+    fn a_back_off_is_told_when_it_begins_grows_and_is_forgotten() {
+        let held = |failures| BackOff {
+            failures,
+            since: Millis(1),
+            until: Millis(9),
+            reason: "broke".to_owned(),
+        };
+        let blamed = Blamed::Source(host(1));
+        let of = |held: Option<BackOff>| {
+            Arc::new(held.map(|one| (blamed.clone(), one)).into_iter().collect())
+        };
+        let told = |before, now| -> Vec<Option<u32>> {
+            let changes = differing(&of(before), &of(now)).into_iter();
+            let failures = changes.map(|change| match change {
+                Change::BackOff(change) => {
+                    assert_eq!((change.source, change.destination), (Some(host(1)), None));
+                    change.back_off.map(|held| held.failures)
+                }
+                other => panic!("{other:?}"),
+            });
+            failures.collect()
+        };
+        assert_eq!(told(None, Some(held(1))), [Some(1)]);
+        assert_eq!(told(Some(held(1)), Some(held(2))), [Some(2)]);
+        assert_eq!(told(Some(held(2)), None), [None]);
+        assert_eq!(told(Some(held(2)), Some(held(2))), []);
     }
 
     #[test]

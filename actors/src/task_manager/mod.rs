@@ -43,6 +43,8 @@ mod time_out;
 mod turn;
 mod views;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use actix::fut::wrap_future;
@@ -68,6 +70,7 @@ pub use state::{Placement, TaskBook, Tasks};
 pub use strangers::{Stranger, StrangerSign, Us};
 pub use views::*;
 
+use crate::back_off::BackOff;
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
 use crate::change_feed::ChangeFeed;
@@ -110,6 +113,8 @@ pub struct TaskManager {
     /// Whether the piece is the present one, not one of the past on its way there.
     is_present: bool,
     changes: Option<ChangeFeed>,
+    /// The back-offs as they were told last.
+    back_offs_told: Arc<BTreeMap<Blamed, BackOff>>,
 }
 
 impl TaskManager {
@@ -132,6 +137,7 @@ impl TaskManager {
             wake: None,
             badge: None,
             changes: None,
+            back_offs_told: Arc::default(),
             incarnation: board.roll().new_incarnation(),
             is_present: false,
             board,

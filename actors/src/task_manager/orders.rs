@@ -1,5 +1,7 @@
 //! What the journal orders, and what the TaskManager does on it.
 
+use std::sync::Arc;
+
 use actix::{Context, Handler};
 
 use super::{Arrival, TaskEvent, TaskManager, TaskOutcome};
@@ -30,6 +32,7 @@ impl Handler<Order> for TaskManager {
             }
             Occasion::Installed => {
                 self.dispatcher.installed(self.seat.piece());
+                self.back_offs_told = Arc::clone(self.seat.piece().back_offs());
                 self.show();
             }
             Occasion::LeaderStarted(epoch) => {

@@ -46,8 +46,9 @@ mod status;
 mod task;
 
 pub use change::{
-    Change, ChangeEvent, ChangeKind, HostEvent, InputChange, LeadershipChange, Missed, NAMES_TOLD,
-    PinChange, PlacementChange, RemovalChange, Reset, TaskChange, TaskStep,
+    BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent, InputChange,
+    LeadershipChange, Missed, NAMES_TOLD, PinChange, PlacementChange, RemovalChange, Reset,
+    TaskChange, TaskStep,
 };
 pub use config::{ReloadView, SettingChange};
 pub use explain::ExplainView;

@@ -117,8 +117,8 @@ impl<'dir> TempFile<'dir> {
     }
 
     fn write_into_cache(&self, bytes: &[u8], position: u64) -> io::Result<()> {
-        let pieces = bytes.chunks(CACHED_PIECE).zip((position..).step_by(CACHED_PIECE));
-        pieces.map(|(piece, at)| self.file.write_all_at(piece, at)).collect()
+        let mut pieces = bytes.chunks(CACHED_PIECE).zip((position..).step_by(CACHED_PIECE));
+        pieces.try_for_each(|(piece, at)| self.file.write_all_at(piece, at))
     }
 
     /// Makes what was written durable.

@@ -7,14 +7,16 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::host::BackOffView;
 use super::task::TaskView;
+use crate::back_off::BackOff;
 use crate::clock::Millis;
 use crate::event::Epoch;
 use crate::heartbeat::Health;
 use crate::host::{HostAddr, HostMode, HostRole};
 use crate::names::{FileName, ShownName};
 use crate::remover::{Ending, Reason};
-use crate::task_manager::Stranger;
+use crate::task_manager::{Blamed, Stranger};
 
 /// How many names of a long list an event tells.
 pub const NAMES_TOLD: usize = 10;
@@ -49,6 +51,10 @@ pub enum Change {
     Removal(RemovalChange),
     /// A file was pinned or unpinned.
     Pin(PinChange),
+    /// Something is left alone after failures, or is trusted again.
+    BackOff(BackOffChange),
+    /// The configuration was read again.
+    Configuration(ConfigurationChange),
     /// Something was missed: what is known from lists is to be read again.
     Reset(Reset),
 }
@@ -75,13 +81,17 @@ pub enum ChangeKind {
     Removal,
     /// [`Change::Pin`]
     Pin,
+    /// [`Change::BackOff`]
+    BackOff,
+    /// [`Change::Configuration`]
+    Configuration,
     /// [`Change::Reset`], which is told whatever kinds are asked for.
     Reset,
 }
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [ChangeKind; 9] = [
+    pub const ALL: [ChangeKind; 11] = [
         ChangeKind::Task,
         ChangeKind::Placement,
         ChangeKind::Host,
@@ -90,6 +100,8 @@ impl ChangeKind {
         ChangeKind::Stranger,
         ChangeKind::Removal,
         ChangeKind::Pin,
+        ChangeKind::BackOff,
+        ChangeKind::Configuration,
         ChangeKind::Reset,
     ];
 
@@ -104,6 +116,8 @@ impl ChangeKind {
             ChangeKind::Stranger => "stranger",
             ChangeKind::Removal => "removal",
             ChangeKind::Pin => "pin",
+            ChangeKind::BackOff => "back_off",
+            ChangeKind::Configuration => "configuration",
             ChangeKind::Reset => "reset",
         }
     }
@@ -121,6 +135,8 @@ impl Change {
             Change::Stranger(_) => ChangeKind::Stranger,
             Change::Removal(_) => ChangeKind::Removal,
             Change::Pin(_) => ChangeKind::Pin,
+            Change::BackOff(_) => ChangeKind::BackOff,
+            Change::Configuration(_) => ChangeKind::Configuration,
             Change::Reset(_) => ChangeKind::Reset,
         }
     }
@@ -328,6 +344,51 @@ pub struct PinChange {
     /// Who asked, where that is on record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
+}
+
+/// Who or what is left alone after failures, and until when; or is trusted again. At least one of
+/// the first three is there; several are for what fails only together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BackOffChange {
+    /// A host as source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<HostAddr>,
+    /// A host as destination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<HostAddr>,
+    /// A file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<ShownName>,
+    /// How long, and why. Missing once its failures are forgotten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOffView>,
+}
+
+impl BackOffChange {
+    /// What is held against `blamed` now.
+    pub fn of(blamed: &Blamed, held: Option<&BackOff>) -> Self {
+        let (source, destination, file) = match blamed {
+            Blamed::Source(host) => (Some(*host), None, None),
+            Blamed::Destination(host) => (None, Some(*host), None),
+            Blamed::File(name) => (None, None, Some(name.shown())),
+            Blamed::Pair(source, destination) => (Some(*source), Some(*destination), None),
+        };
+        let back_off = held.map(|held| BackOffView {
+            until: held.until,
+            failures: held.failures,
+            reason: held.reason.clone(),
+        });
+        BackOffChange { source, destination, file, back_off }
+    }
+}
+
+/// The configuration was read again, and differs. No value is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConfigurationChange {
+    /// Settings that are in force otherwise from now on.
+    pub applied: Vec<String>,
+    /// Settings that stay as they were until a restart.
+    pub needs_restart: Vec<String>,
 }
 
 /// Something was missed: what is known from lists is to be read again. Changes after that follow.
