@@ -322,7 +322,13 @@ impl World {
 
     /// The planner has no room for a file, or wants none any more.
     fn want(&mut self, file: u32, size: u64, hits: u32) {
-        let wish = WantsRoom { file: self.ids[file as usize], size, hits, grade: 1 };
+        let wish = WantsRoom {
+            file: self.ids[file as usize],
+            size,
+            hits,
+            grade: 1,
+            old_hosts_carry: true,
+        };
         let room = |drawn: &Drawn| 80_u64.saturating_sub(World::used(drawn));
         let rooms = self.hosts.iter().map(|(addr, (drawn, _))| (*addr, room(drawn))).collect();
         let files = if hits > 0 { vec![wish] } else { Vec::new() };

@@ -22,7 +22,8 @@ pub const AFTER_HELP: &str = "\
 The rules are those of a node, and so are their settings: task.*, storage.*, remover.*, copies.*,
 ignore.prefixes, bandwidth.*, catalog.ungraded_hot, event_log.window, event_log.hit_base. Hosts are
 those given here, not those of the configuration. Hosts and masters answer at once; a copy goes at
-its source's rate, or below it at what task.copy_speed and bandwidth.* allow when it begins.
+its source's rate, or below it at what task.copy_speed and bandwidth.* allow when it begins. No
+host is ever down, and what their links carry besides is not simulated: placement.* decides nothing.
 
 The demand, unless --event-log gives one, has quiet nights and busy evenings; popularity falls by
 --zipf and drifts; new titles come every day, and cold files are suddenly asked for. The ranking

@@ -305,10 +305,11 @@ settings! {
         /// From how many rising hits on that is done. Twice event_log.hit_base when it is not
         /// set, so that what comes is at least twice as hot as what goes.
         make_room_hits: Option<NonZeroU32> = Optional "6",
-        /// How much of a destination's disk is given up for one such file, in percent.
+        /// How much of a destination's disk is given up for one such file, in percent, 50 at most.
         make_room_percent: Percent = Default "10",
         /// How long a copy that came because its file was hot is safe from the next such one: until
-        /// grade.info has been made anew, which knows of it.
+        /// grade.info has been made anew, which knows of it. It is known of as many copies as
+        /// history.keep remembers.
         spare_hot_within: Duration = Default "24h",
     }
 }
@@ -399,20 +400,25 @@ impl Role for NodeConfig {
         let (hosts, bandwidth) = (&self.hosts, &self.bandwidth);
         check_limits("sources", &bandwidth.sources, &hosts.sources, reader);
         check_limits("destinations", &bandwidth.destinations, &hosts.destinations, reader);
-        let is_host =
-            |host: &&HostAddr| hosts.sources.contains(host) || hosts.destinations.contains(host);
-        for host in hosts.agents.keys().filter(|host| !is_host(host)) {
-            reader.fault("hosts.agents", format!("{host} is no host of the configuration"));
-        }
         if self.event_log.watch_address.is_some() && self.event_log.dir.is_none() {
             reader.fault("event_log.watch_address", "means nothing without event_log.dir");
         }
     }
 }
 
+/// How much of a disk may be given up for one file, in percent.
+const MOST_FOR_ONE_FILE: u32 = 50;
+
 impl NodeConfig {
     /// What must not be greater than what.
     fn check_order(&self, reader: &mut Reader) {
+        let share = self.remover.make_room_percent.get();
+        if share > MOST_FOR_ONE_FILE {
+            let what = format!(
+                "no more than {MOST_FOR_ONE_FILE} % of a disk are given up for one file, not {share}"
+            );
+            reader.fault("remover.make_room_percent", what);
+        }
         let (heartbeat, calls, task) = (&self.heartbeat, &self.calls, &self.task);
         let catalog = &self.catalog;
         if heartbeat.suspect_after > heartbeat.down_after {

@@ -119,7 +119,8 @@ impl Managers {
 
     /// Tells the Remover what a round had no room for. Answers whether it is to look at that now.
     pub fn want_room(&mut self, round: &Round) -> bool {
-        let rooms = round.parts.iter().filter_map(|(host, part)| Some((*host, part.room?)));
+        let takers = round.parts.iter().filter(|(_, part)| part.no_destination.is_none());
+        let rooms = takers.filter_map(|(host, part)| Some((*host, part.room?)));
         let files = round.wants_room.clone();
         self.desk.set_room_wanted(RoomWanted { files, rooms: rooms.collect() })
     }

@@ -97,6 +97,9 @@ pub enum BadOptions {
     /// Copies have nowhere to go, or nowhere to come from.
     #[error("a yard needs at least one source and one destination")]
     NoHosts,
+    /// They would not have addresses of their own.
+    #[error("a yard of more than {MOST_HOSTS} sources or destinations is not simulated")]
+    TooManyHosts,
     /// There is nothing to copy.
     #[error("there are no files: at least one is wanted")]
     NoFiles,
@@ -128,6 +131,9 @@ impl Options {
         let YardOptions { destinations, start_fill, failures, .. } = self.yard;
         if destinations == 0 || self.yard.sources() == 0 {
             return Err(BadOptions::NoHosts);
+        }
+        if destinations > MOST_HOSTS || self.yard.sources() > MOST_HOSTS {
+            return Err(BadOptions::TooManyHosts);
         }
         if self.days == Some(0) {
             return Err(BadOptions::NoDays);
@@ -165,7 +171,7 @@ impl Options {
 impl YardOptions {
     /// How many sources there are.
     pub fn sources(&self) -> u32 {
-        self.sources.unwrap_or(self.destinations.div_ceil(10)).min(MOST_HOSTS)
+        self.sources.unwrap_or(self.destinations.div_ceil(10))
     }
 }
 

@@ -145,8 +145,9 @@ impl CfwWorker {
         self.traffic.asked = Some(Asked::Agent);
         let client = self.client.clone();
         // Spawned by itself, so that reading a long page does not run inside the actor.
+        let url = agent.url.clone();
         let asking = async move {
-            let asking = tokio::spawn(async move { client.devices(&agent.url).await });
+            let asking = tokio::spawn(async move { client.devices(&url).await });
             asking.await.unwrap_or_else(|panic| {
                 Err(AskFailure::Garbled(format!("reading the answer failed: {panic}")))
             })
@@ -154,12 +155,14 @@ impl CfwWorker {
         let asking = fut::wrap_future::<_, Self>(asking);
         ctx.spawn(asking.map(move |told, worker, ctx| {
             worker.traffic.asked = None;
+            if worker.traffic.agent.as_ref() != Some(&agent) {
+                // Another agent was configured meanwhile, or none: what this one says is of no use.
+                return worker.turn(ctx);
+            }
             let at = worker.clock.now().since(Millis(0));
             let told = told.and_then(|devices| {
                 worker.traffic.meter.take(at, devices);
-                // Another agent may have been configured meanwhile, or none.
-                let agent = worker.traffic.agent.as_ref();
-                agent.map_or(Ok(None), |agent| worker.traffic.meter.traffic(agent))
+                worker.traffic.meter.traffic(&agent)
             });
             worker.take_agent_word(told, asked);
             worker.publish();

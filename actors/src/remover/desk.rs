@@ -126,9 +126,11 @@ impl Desk {
     /// Takes a new listing of the masters.
     pub fn set_masters(&mut self, masters: Arc<Masters>) {
         self.inputs.masters = Some(masters);
+        // What could not be looked at may be there now.
+        self.inputs.sizes.retain(|_, size| *size > 0);
     }
 
-    /// Takes sizes of masters that were looked at.
+    /// Takes sizes of masters that were looked at; 0 where nothing was to be seen.
     pub fn learn_sizes(&mut self, seen: impl IntoIterator<Item = (FileId, u64)>) {
         if self.inputs.sizes.len() > MOST_SIZES {
             self.inputs.sizes.clear();

@@ -5,6 +5,7 @@
 //! its disk. The room is kept for that file (`RoomMade`) until it is placed or hot no longer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,13 +24,16 @@ use crate::task_manager::plan::WantsRoom;
 /// How many hosts are gone through for one file, those that lack least first.
 const MOST_HOSTS: usize = 8;
 
+/// How long after a disk was read the planner's figures go by it for certain.
+const FIGURES_SETTLE: Duration = Duration::from_secs(5);
+
 /// What the planner lacks room for, as it last told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomWanted {
     /// Hot files that fit nowhere, hottest first.
     pub files: Vec<WantsRoom>,
-    /// The bytes that each destination has left under its limit once everything on its way there
-    /// has arrived.
+    /// The bytes that each destination which takes copies has left under its limit once everything on
+    /// its way there has arrived.
     pub rooms: BTreeMap<HostAddr, u64>,
 }
 
@@ -49,6 +53,8 @@ pub struct RoomMade {
     pub size: u64,
     /// How long nothing else takes the room.
     pub until: Millis,
+    /// Bytes that went for it already.
+    pub freed: u64,
 }
 
 /// A hot file that fits nowhere, and what is done about it.
@@ -125,26 +131,38 @@ impl RemovalBook {
         settings: &RemoverSettings,
         now: Millis,
     ) -> BTreeMap<HostAddr, RoomMade> {
-        let mut made = BTreeMap::new();
+        let mut made: BTreeMap<HostAddr, RoomMade> = BTreeMap::new();
         let keep = settings.keep_room_for;
-        let mut note = |host: HostAddr, reason: &Reason, at: Millis| {
+        let mut note = |host: HostAddr, reason: &Reason, at: Millis, freed: u64| {
             let Reason::MakesRoom { better, better_size, .. } = reason else { return };
-            let room =
-                RoomMade { file: self.file(better), size: *better_size, until: at.after(keep) };
-            made.entry(host).or_insert(room);
+            let (file, size) = (self.file(better), *better_size);
+            let room = RoomMade { file, size, until: at.after(keep), freed: 0 };
+            // Of several the latest is in force.
+            let room = made.entry(host).or_insert(room);
+            if room.file == file {
+                room.freed = room.freed.saturating_add(freed);
+            }
         };
         for (copy, open) in self.open.iter() {
-            note(copy.0, &open.intent.reason, now);
+            note(copy.0, &open.intent.reason, now, 0);
         }
         let since = now.before(keep);
         let ended = self.history.newest_first().map(|(_, record)| record);
         for record in ended.take_while(|record| record.at > since) {
             if matches!(record.ending, Ending::Removed | Ending::Absent) {
-                note(record.host, &record.reason, record.at);
+                note(record.host, &record.reason, record.at, record.size.unwrap_or(0));
             }
         }
         made
     }
+}
+
+/// Why a host offers nothing.
+enum NoOffer {
+    /// The sizes of its worst files are not known yet.
+    Unsized,
+    /// Too much would have to go.
+    TooMuch,
 }
 
 /// What goes on one host for one file.
@@ -163,7 +181,7 @@ impl Survey<'_> {
             if let Reason::MakesRoom { better, better_size, .. } = reason {
                 let (file, size) = (self.book.file(better), *better_size);
                 let until = self.now.after(self.settings.keep_room_for);
-                made.insert(*host, RoomMade { file, size, until });
+                made.insert(*host, RoomMade { file, size, until, freed: 0 });
             }
         }
         made
@@ -174,13 +192,15 @@ impl Survey<'_> {
         if self.settings.make_room_percent == 0 {
             return;
         }
-        let made = self.rooms_made();
+        let made = self.rooms_awaited();
         let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
+        // One at which anything goes already has other figures soon.
+        taken.extend(proposal.under_way.going.iter().map(|(host, _)| *host));
         for wish in &self.room_wanted.files {
             let earlier = made.iter().find(|(_, room)| room.file == wish.file);
             let from = self.settings.make_room_hits;
-            let verdict = if let Some((host, _)) = earlier {
-                RoomVerdict::MadeEarlier { host: *host }
+            let verdict = if let Some((host, room)) = earlier {
+                self.make_up_for(*host, room, wish, proposal)
             } else if wish.hits < from {
                 RoomVerdict::TooFewHits { from }
             } else {
@@ -190,16 +210,62 @@ impl Survey<'_> {
         }
     }
 
+    /// The rooms that were made for files which still want them, on hosts that can take them. What
+    /// was made for others is anybody's: they are placed, on their way, or hot no longer.
+    fn rooms_awaited(&self) -> BTreeMap<HostAddr, RoomMade> {
+        let mut made = self.rooms_made();
+        made.retain(|addr, room| {
+            let takes = |host: &Holder| {
+                host.is_askable() && host.standing == Standing::Serves && !host.lists(room.file)
+            };
+            self.room_wanted.is_for(room.file) && self.holders.get(*addr).is_some_and(takes)
+        });
+        made
+    }
+
+    /// Where room was made and is too little after all, since something else came or was smaller
+    /// than it was told, the rest of the share of that same disk makes up for it.
+    fn make_up_for(
+        &self,
+        addr: HostAddr,
+        room: &RoomMade,
+        wish: &WantsRoom,
+        proposal: &mut Proposal,
+    ) -> RoomVerdict {
+        let earlier = RoomVerdict::MadeEarlier { host: addr };
+        let is_settled = |host: &&Holder| {
+            let read = host.present_disk().and(host.disk.as_ref()).map(|(_, at)| *at);
+            read.is_some_and(|at| at.after(FIGURES_SETTLE) <= self.now)
+        };
+        let host = self.holders.get(addr).filter(is_settled);
+        let left = self.room_wanted.rooms.get(&addr).copied();
+        let (Some(host), Some(left)) = (host, left) else { return earlier };
+        let lacking = wish.size.saturating_sub(left);
+        if lacking == 0 || !self.may_make_room(addr, host, proposal) {
+            return earlier;
+        }
+        match self.offer(wish, lacking, room.freed, (addr, host), proposal) {
+            Ok(offer) => self.take_up(offer, wish, proposal),
+            Err(_) => earlier,
+        }
+    }
+
     fn make_room(
         &self,
         wish: &WantsRoom,
         taken: &mut BTreeSet<HostAddr>,
         proposal: &mut Proposal,
     ) -> RoomVerdict {
+        let can_take = |addr: HostAddr, host: &Holder| {
+            !taken.contains(&addr)
+                && !host.lists(wish.file)
+                && (wish.old_hosts_carry || host.is_ours())
+        };
         let mut hosts: Vec<(u64, HostAddr, &Holder)> = self
             .holders
             .askable()
-            .filter(|(addr, host)| self.may_make_room(*addr, host, taken, proposal))
+            .filter(|(addr, host)| can_take(*addr, host))
+            .filter(|(addr, host)| self.may_make_room(*addr, host, proposal))
             .filter_map(|(addr, host)| {
                 let room = self.room_wanted.rooms.get(&addr)?;
                 Some((wish.size.saturating_sub(*room), addr, host))
@@ -207,18 +273,30 @@ impl Survey<'_> {
             .collect();
         hosts.sort_unstable_by_key(|(lacking, addr, _)| (*lacking, *addr));
         let least = hosts.first().map(|(lacking, ..)| *lacking);
-        let offers = hosts
-            .into_iter()
-            .take(MOST_HOSTS)
-            .filter_map(|(lacking, addr, host)| self.offer(wish, lacking, (addr, host), proposal));
-        let best = offers.min_by_key(|offer| (offer.goes, offer.host));
-        if best.is_none() && !proposal.to_size.is_empty() {
-            return RoomVerdict::SizesUnknown;
+        let mut best: Option<Offer> = None;
+        let mut are_unsized = false;
+        for (lacking, addr, host) in hosts.into_iter().take(MOST_HOSTS) {
+            match self.offer(wish, lacking, 0, (addr, host), proposal) {
+                Ok(offer) if best.as_ref().is_none_or(|best| offer.goes < best.goes) => {
+                    best = Some(offer);
+                }
+                Ok(_) | Err(NoOffer::TooMuch) => {}
+                Err(NoOffer::Unsized) => are_unsized = true,
+            }
         }
-        let Some(Offer { host, lacking, goes, victims }) = best else {
-            return RoomVerdict::TooMuch { lacking: least };
-        };
-        taken.insert(host);
+        match best {
+            Some(offer) => {
+                taken.insert(offer.host);
+                self.take_up(offer, wish, proposal)
+            }
+            None if are_unsized => RoomVerdict::SizesUnknown,
+            None => RoomVerdict::TooMuch { lacking: least },
+        }
+    }
+
+    /// Proposes what was offered.
+    fn take_up(&self, offer: Offer, wish: &WantsRoom, proposal: &mut Proposal) -> RoomVerdict {
+        let Offer { host, lacking, goes, victims } = offer;
         for (file, size) in victims {
             let reason = Reason::MakesRoom {
                 better: self.name(wish.file),
@@ -232,37 +310,30 @@ impl Survey<'_> {
         RoomVerdict::Made { host, lacking, goes }
     }
 
-    /// Whether room is made on a host at all now. One at which anything goes already has other
-    /// figures soon.
-    fn may_make_room(
-        &self,
-        addr: HostAddr,
-        host: &Holder,
-        taken: &BTreeSet<HostAddr>,
-        proposal: &Proposal,
-    ) -> bool {
+    /// Whether room is made on a host at all now.
+    fn may_make_room(&self, addr: HostAddr, host: &Holder, proposal: &Proposal) -> bool {
         host.standing == Standing::Serves
             && self.keeps_all(host).is_none()
             && host.present_disk().is_some()
-            && !taken.contains(&addr)
             && !proposal.relieving.contains(&addr)
-            && !proposal.under_way.is_at_work_on(addr)
     }
 
-    /// What would go on a host: its worst files, until there is room; none if that is more than is
-    /// given up for one file.
+    /// What would go on a host: its worst files, until there is room; not more than is given up of
+    /// a disk for one file, with the bytes that went for it already.
     fn offer(
         &self,
         wish: &WantsRoom,
         lacking: u64,
+        freed: u64,
         (addr, host): (HostAddr, &Holder),
         proposal: &mut Proposal,
-    ) -> Option<Offer> {
-        let share = host.present_disk()?.mark(self.settings.make_room_percent);
-        if lacking == 0 || lacking > share || wish.size > self.marks(host.present_disk()?).0 {
-            return None;
+    ) -> Result<Offer, NoOffer> {
+        let disk = host.present_disk().ok_or(NoOffer::TooMuch)?;
+        let share = disk.mark(self.settings.make_room_percent).saturating_sub(freed);
+        if lacking == 0 || lacking > share || wish.size > self.marks(disk).0 {
+            return Err(NoOffer::TooMuch);
         }
-        let (mut victims, mut goes) = (Vec::new(), 0_u64);
+        let (mut victims, mut goes, mut are_unsized) = (Vec::new(), 0_u64, false);
         for file in self.worst_first(host) {
             if goes >= lacking || victims.len() == self.settings.most_per_host {
                 break;
@@ -275,13 +346,22 @@ impl Survey<'_> {
                 continue;
             }
             match self.size(file) {
-                None => proposal.wants_size(file),
+                // Nothing could be seen of its master: it stays.
+                None if self.inputs.sizes.contains_key(&file) => {}
+                // No better one goes in the place of one whose size is not known yet.
+                None => {
+                    proposal.wants_size(file);
+                    are_unsized = true;
+                }
                 Some(size) if size == 0 || size > share => {}
                 Some(size) => {
                     goes = goes.saturating_add(size);
                     victims.push((file, size));
                 }
             }
+        }
+        if are_unsized {
+            return Err(NoOffer::Unsized);
         }
         // The last one may have made up for better ones that nothing would be gained by.
         for index in (0..victims.len()).rev() {
@@ -291,7 +371,8 @@ impl Survey<'_> {
                 victims.remove(index);
             }
         }
-        (lacking..=share).contains(&goes).then_some(Offer { host: addr, lacking, goes, victims })
+        let offer = Offer { host: addr, lacking, goes, victims };
+        if (lacking..=share).contains(&goes) { Ok(offer) } else { Err(NoOffer::TooMuch) }
     }
 
     /// The files for which room would be made in vain: of what was to go for them something stays.
@@ -316,9 +397,10 @@ mod tests {
     use crate::catalog::masters::Masters;
     use crate::catalog::ranking::{RankedFile, Ranking};
     use crate::cfw_worker::{DiskFigures, HostObserved, Inventory};
+    use crate::event::RequestId;
     use crate::heartbeat::{Health, HealthChanged};
     use crate::host::HostKind;
-    use crate::journal::{InFlight, Piece};
+    use crate::journal::{AppliedEvent, InFlight, Piece};
     use crate::remover::samples::{host, name};
     use crate::remover::{
         Arrivals, Confirmation, Desk, RemovalEvent, RemovalOutcome, RemoverSettings, Standpoint,
@@ -331,6 +413,8 @@ mod tests {
         desk: Desk,
         book: RemovalBook,
         files: Vec<FileId>,
+        now: Millis,
+        wanted: RoomWanted,
     }
 
     fn yard(files: &[(&str, u64, u8)], hosts: u8) -> Yard {
@@ -370,7 +454,7 @@ mod tests {
                 at,
             });
         }
-        Yard { desk, book, files: ids }
+        Yard { desk, book, files: ids, now: NOW, wanted: RoomWanted::default() }
     }
 
     impl Yard {
@@ -378,15 +462,17 @@ mod tests {
         fn want(&mut self, wishes: &[(usize, u64, u32)], rooms: &[(u8, u64)]) {
             let files = wishes.iter().map(|&(index, size, hits)| {
                 let file = self.files[index];
-                WantsRoom { file, size, hits, grade: 1 }
+                WantsRoom { file, size, hits, grade: 1, old_hosts_carry: true }
             });
             let rooms = rooms.iter().map(|&(last, room)| (host(last), room)).collect();
-            self.desk.set_room_wanted(RoomWanted { files: files.collect(), rooms });
+            self.wanted = RoomWanted { files: files.collect(), rooms };
+            self.desk.set_room_wanted(self.wanted.clone());
         }
 
         fn propose(&mut self) -> Proposal {
             let in_flight = InFlight::default();
-            self.desk.propose(Standpoint { book: &self.book, in_flight: &in_flight, now: NOW })
+            let (book, now) = (&self.book, self.now);
+            self.desk.propose(Standpoint { book, in_flight: &in_flight, now })
         }
 
         fn goes(proposal: &Proposal) -> Vec<(HostAddr, FileId)> {
@@ -436,6 +522,86 @@ mod tests {
         assert_eq!(proposal.spared.get(&Spared::CameHot), Some(&1));
     }
 
+    /// The victims of the one wish are gone, and the host was read again `after` that.
+    fn after_one_room(after: Duration) -> Yard {
+        let files = [("x", 200, 0), ("y", 200, 0), ("a", 500, 1), ("b", 200, 1), ("c", 200, 1)];
+        let mut yard = yard(&files, 1);
+        yard.want(&[(0, 200, 9)], &[(1, 0)]);
+        let removals = yard.propose().removals;
+        let masters = yard.files.iter().copied().collect();
+        let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
+        let in_flight = InFlight::default();
+        let standpoint = Standpoint { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let (events, _) = yard.desk.confirm(removals, &seen, standpoint);
+        let ended = RemovalEvent::Ended { host: host(1), name: name("c"), ending: Ending::Removed };
+        for event in events.into_iter().chain([ended]) {
+            let result = yard.book.apply(NOW, &event);
+            let applied =
+                AppliedEvent { request: RequestId(0), at: NOW, event, result: result.clone() };
+            assert_eq!(result, Ok(RemovalOutcome::Applied));
+            yard.desk.follow(&applied, &yard.book, true);
+        }
+        yard.now = NOW.after(after);
+        let at = Millis(NOW.0 + 1);
+        let held = [2, 3].map(|index| yard.files[index].0).into_iter().collect();
+        let inventory = Some(Arc::new(Inventory { files: held, unreadable_names: 0, at }));
+        let disk = DiskFigures { used: 700, avail: 300, ..DiskFigures::default() };
+        let disk = Some((disk, at));
+        let kind = HostKind::Cfw;
+        yard.desk.observe(&HostObserved {
+            host: host(1),
+            kind,
+            inventory,
+            disk,
+            traffic: None,
+            at,
+        });
+        yard
+    }
+
+    #[test]
+    fn a_host_makes_room_for_the_next_file_once_the_first_one_wants_none_any_more() {
+        let mut yard = after_one_room(Duration::from_secs(10));
+        yard.want(&[(0, 200, 9), (1, 200, 8)], &[(1, 200)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.rooms[1].verdict, RoomVerdict::TooMuch { lacking: None });
+        // The first is on its way: the planner has no wish for it, and counts it.
+        yard.want(&[(1, 200, 8)], &[(1, 0)]);
+        assert_eq!(Yard::goes(&yard.propose()), [(host(1), yard.files[3])]);
+    }
+
+    #[test]
+    fn what_was_too_little_is_made_up_for_within_the_share_of_the_disk() {
+        // Somebody else took 60 of the 200 bytes.
+        let mut yard = after_one_room(Duration::from_secs(1));
+        yard.want(&[(0, 200, 9)], &[(1, 140)]);
+        let earlier = RoomVerdict::MadeEarlier { host: host(1) };
+        assert_eq!(yard.propose().rooms[0].verdict, earlier, "its figures may be old");
+        let mut yard = after_one_room(Duration::from_secs(10));
+        yard.want(&[(0, 200, 9)], &[(1, 140)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.removals, [], "200 of 300 went, and the next would be 200 more");
+        assert_eq!(proposal.rooms[0].verdict, earlier);
+        yard.desk.learn_sizes([(yard.files[3], 80)]);
+        let made = RoomVerdict::Made { host: host(1), lacking: 60, goes: 80 };
+        assert_eq!(yard.propose().rooms[0].verdict, made);
+    }
+
+    #[test]
+    fn a_host_that_cannot_take_the_file_makes_no_room() {
+        let files = [("new", 300, 0), ("a", 400, 1), ("b", 300, 1), ("c", 300, 2)];
+        let mut yard = yard(&files, 2);
+        yard.want(&[(0, 300, 9)], &[(2, 0)]);
+        assert_eq!(Yard::goes(&yard.propose()), [(host(2), yard.files[3])], "it tells no room");
+        yard.want(&[(2, 300, 9)], &[(1, 0)]);
+        assert!(yard.propose().removals.is_empty(), "it holds one already");
+        yard.want(&[(0, 300, 9)], &[(1, 0), (2, 0)]);
+        let mut wanted = yard.wanted.clone();
+        wanted.files[0].old_hosts_carry = false;
+        yard.desk.set_room_wanted(wanted);
+        assert!(yard.propose().removals.is_empty(), "old hosts cannot carry its name");
+    }
+
     #[test]
     fn nothing_goes_that_nothing_is_gained_by() {
         let files = [("new", 300, 0), ("a", 500, 1), ("b", 290, 1), ("c", 50, 1), ("d", 50, 1)];
@@ -477,10 +643,10 @@ mod tests {
 
     #[test]
     fn what_has_no_known_size_is_looked_at_first() {
-        let mut yard = yard(&[("new", 300, 0), ("a", 600, 1), ("b", 290, 1)], 1);
+        let mut yard = yard(&[("new", 300, 0), ("a", 295, 1), ("b", 290, 1)], 1);
         let ranked = [1, 0].map(|index| RankedFile {
             file: yard.files[index],
-            size: Some(600),
+            size: Some(295),
             listed_on: Vec::new(),
         });
         yard.desk.set_ranking(Arc::new(Ranking::from_files(ranked)));

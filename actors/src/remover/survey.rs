@@ -26,7 +26,7 @@ pub struct Inputs {
     pub ranking: Option<Arc<Ranking>>,
     /// The listing of the masters; none before the first.
     pub masters: Option<Arc<Masters>>,
-    /// Sizes of masters that were looked at.
+    /// Sizes of masters that were looked at; 0 where nothing was to be seen.
     pub sizes: HashMap<FileId, u64>,
     /// Hot files.
     pub hot: RoaringBitmap,
@@ -97,7 +97,7 @@ impl<'a> Survey<'a> {
 
     /// Its size, as a look at its master or hitcount.history tells it.
     pub fn size(&self, file: FileId) -> Option<u64> {
-        let looked_at = self.inputs.sizes.get(&file).copied();
+        let looked_at = self.inputs.sizes.get(&file).copied().filter(|size| *size > 0);
         looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file))
     }
 

@@ -95,11 +95,14 @@ impl Remover {
             destinations.map(|host| (host.host, Standing::of(&host.record))).collect();
         let arrivals = Arrivals::of(&view.history, self.desk.settings(), self.clock.now());
         self.desk.set_yard(yard, arrivals);
-        let rooms = view.hosts.iter().filter_map(|host| Some((host.host, host.room?)));
+        let takers = view.hosts.iter().filter(|host| host.no_destination.is_none());
+        let rooms = takers.filter_map(|host| Some((host.host, host.room?)));
         let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
         if self.desk.set_room_wanted(wanted) {
             // A file that got hot waits for room: that is looked at now.
-            self.next_round = self.next_round.map(|planned| planned.min(self.clock.now()));
+            let last = self.last.as_ref().map_or(Millis(0), |round| round.at);
+            let soon = last.after(WHILE_THERE_IS_MORE);
+            self.next_round = self.next_round.map(|planned| planned.min(soon));
         }
     }
 
@@ -158,7 +161,9 @@ impl Remover {
                     MasterLook::Unknown => false,
                 };
             }
-            let sized = proposal.to_size.iter().any(|file| seen.masters.contains(file));
+            let unseen = proposal.to_size.iter().filter(|file| !seen.masters.contains(*file));
+            sizes.extend(unseen.map(|file| (*file, 0)));
+            let sized = !proposal.to_size.is_empty();
             remover.desk.learn_sizes(sizes);
             remover.decide(now, took_us, proposal, &seen, ctx);
             if sized {

@@ -109,7 +109,7 @@ impl World {
 
     /// The Remover made room for a file on a host.
     pub fn room_made(&mut self, addr: HostAddr, name: &FileName, size: u64, until: Millis) {
-        let room = RoomMade { file: self.names.intern(name), size, until };
+        let room = RoomMade { file: self.names.intern(name), size, until, freed: 0 };
         self.hosts.set_rooms_made([(addr, room)].into());
     }
 

@@ -51,7 +51,7 @@ impl FileSyncs {
         Ok(FileSyncs { whole, waiting, together, renames, errors })
     }
 
-    /// To be asked before a file is opened that is to be made durable.
+    /// To be asked before a file is opened, or renamed, that is to be made durable.
     pub(super) fn errors_before(&self) -> ErrorsBefore {
         ErrorsBefore(self.errors.load(Ordering::Acquire))
     }
@@ -69,14 +69,23 @@ impl FileSyncs {
 
     /// Returns when what was renamed in `dir` is durable. In company the sync of the file system
     /// that others wait for with their bytes does it too: one flush of the disk for all.
-    pub(super) fn make_rename_durable(&self, dir: impl AsFd) -> io::Result<()> {
+    pub(super) fn make_rename_durable(
+        &self,
+        dir: impl AsFd,
+        before: ErrorsBefore,
+    ) -> io::Result<()> {
         let company = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let synced = match &self.whole {
-            Some(whole) if company >= COMPANY => self.sync_whole(whole),
-            _ => Err(io::ErrorKind::Unsupported.into()),
+        let is_done = match &self.whole {
+            Some(whole) if company >= COMPANY => {
+                self.sync_whole(whole).is_ok() && self.had_no_errors_since(before)
+            }
+            _ => false,
         };
-        let synced =
-            synced.or_else(|_| self.renames.wait_or(|| fsync(dir.as_fd())).map_err(Into::into));
+        let synced = if is_done {
+            Ok(())
+        } else {
+            self.renames.wait_or(|| fsync(dir.as_fd())).map_err(Into::into)
+        };
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         synced
     }
@@ -89,9 +98,13 @@ impl FileSyncs {
         })
     }
 
+    fn had_no_errors_since(&self, before: ErrorsBefore) -> bool {
+        self.errors.load(Ordering::Acquire) == before.0
+    }
+
     fn sync_together(&self, whole: &OwnedFd, file: &File, before: ErrorsBefore) -> io::Result<()> {
         let synced = self.sync_whole(whole);
-        if synced.is_err() || self.errors.load(Ordering::Acquire) != before.0 {
+        if synced.is_err() || !self.had_no_errors_since(before) {
             return file.sync_all();
         }
         Ok(())
@@ -122,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn many_files_at_a_time_are_synced_and_one_that_was_there_at_an_error_asks_for_itself() {
+    fn many_files_at_a_time_are_synced_and_renamed() {
         let dir = tempfile::tempdir().unwrap();
         let syncs = FileSyncs::of(File::open(dir.path()).unwrap()).unwrap();
         std::thread::scope(|scope| {
@@ -132,6 +145,11 @@ mod tests {
                     let before = syncs.errors_before();
                     let file = File::create(dir.join(number.to_string())).unwrap();
                     syncs.make_durable(&file, before).unwrap();
+                    let before = syncs.errors_before();
+                    let (from, to) = (number.to_string(), format!("{number}.mpg"));
+                    std::fs::rename(dir.join(from), dir.join(to)).unwrap();
+                    let dir = File::open(dir).unwrap();
+                    syncs.make_rename_durable(&dir, before).unwrap();
                 });
             }
         });

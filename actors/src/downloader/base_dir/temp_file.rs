@@ -144,9 +144,10 @@ impl<'dir> TempFile<'dir> {
     /// there) and makes that durable too.
     pub fn publish(mut self, name: &FileName) -> io::Result<()> {
         self.base.syncs.make_durable(&self.file, self.errors_before)?;
+        let before = self.base.syncs.errors_before();
         renameat(&self.base.temp, self.name.as_bytes(), &self.base.dir, name.as_bytes())?;
         self.stays = true;
-        self.base.syncs.make_rename_durable(&self.base.dir)?;
+        self.base.syncs.make_rename_durable(&self.base.dir, before)?;
         Ok(())
     }
 }

@@ -115,7 +115,8 @@ impl Planner {
         }
         let master = self.looks.get(file, yard.now).unwrap_or(Err(Skip::MasterUnknown));
         let master = master.map_err(of_file)?;
-        let pairing = Pairing::new(yard, &occupied.held_pairs);
+        let mut pairing = Pairing::new(yard, &occupied.held_pairs);
+        self.keep_rooms(yard, &occupied, &mut pairing);
         let destination = self.destination(asked, file, master.size, &pairing, yard)?;
         let source = source(asked, &destination, &pairing, yard)?;
         let pair = (source, asked.destination);
@@ -146,11 +147,12 @@ impl Planner {
         }
         let usable = pairing.destinations.iter().find(|to| to.addr == host);
         let to = usable.ok_or_else(|| refused(Says::DiskUnknown))?;
+        let room = to.room_for(Some(file), true);
         if !to.ours && !self.candidates.traits().old_hosts_carry(file) {
             Err(refused(Says::NameNotCarried))
-        } else if size > to.room.saturating_add(part.on_its_way) {
+        } else if size > room.saturating_add(part.on_its_way) {
             Err(refused(Says::TooBig))
-        } else if size > to.room {
+        } else if size > room {
             Err(refused(Says::NoRoom))
         } else {
             Ok(to.clone())

@@ -215,7 +215,10 @@ impl Planner {
             let is_awaited = yard.now < room.until
                 && self.candidates.hits(file) > 0
                 && !self.candidates.is_placed(file)
-                && !occupied.files.contains(&file);
+                && !occupied.files.contains(&file)
+                && !occupied.held_files.contains(&file)
+                && self.candidates.unwanted(file, yard.settings.ungraded_hot).is_none()
+                && !self.candidates.holders(file, yard.book, yard.hosts).contains(addr);
             if is_awaited {
                 pairing.keep_room(*addr, room, &occupied.held_pairs);
             }

@@ -262,9 +262,10 @@ impl Pairing {
     /// that nothing is known of, nothing is hoped.
     pub fn lacks_room_for(&self, wish: &Wish) -> bool {
         let fits = |(addr, part): (&HostAddr, &Part)| {
-            let kept = self.destinations.iter().find(|host| host.addr == *addr);
-            let kept = kept.map_or(0, |host| host.kept_from(Some(wish.file)));
+            let usable = self.destinations.iter().find(|host| host.addr == *addr);
+            let kept = usable.map_or(0, |host| host.kept_from(Some(wish.file)));
             !wish.holders.contains(addr)
+                && (wish.old_hosts_carry || usable.is_none_or(|host| host.ours))
                 && !part.no_destination.is_some_and(Unusable::is_on_record)
                 && part.room.is_some_and(|room| wish.size <= room.saturating_sub(kept))
         };

@@ -18,6 +18,8 @@ pub struct WantsRoom {
     pub hits: u32,
     /// Its rank, 1 = best; 0 without a grade.
     pub grade: u32,
+    /// Whether old hosts can carry its name.
+    pub old_hosts_carry: bool,
 }
 
 impl WantsRoom {
@@ -25,6 +27,7 @@ impl WantsRoom {
     pub(super) fn of(candidate: Candidate, wish: &Wish, pairing: &Pairing) -> Option<Self> {
         let Candidate { file, grade, hits } = candidate;
         let wants = hits > 0 && pairing.lacks_room_for(wish);
-        wants.then_some(WantsRoom { file, size: wish.size, hits, grade })
+        let Wish { size, old_hosts_carry, .. } = *wish;
+        wants.then_some(WantsRoom { file, size, hits, grade, old_hosts_carry })
     }
 }
