@@ -30,6 +30,14 @@ async fn first_told(yard: &Yard, host: HostAddr) -> Option<HostRecord> {
     roll.unwrap().hosts.get(&host).copied()
 }
 
+/// Waits until the roll names a host: that of a new node is empty at first.
+async fn until_told(yard: &Yard, host: HostAddr) {
+    let mut watch = yard.board.roll().watch();
+    let names =
+        |roll: &Option<Roll>| roll.as_ref().is_some_and(|roll| roll.hosts.contains_key(&host));
+    watch.wait_for(names).await.unwrap();
+}
+
 async fn until_recorded(yard: &Yard, what: &str, holds: impl Fn(&HostRecord) -> bool) {
     yard.until(what, |view| view.hosts.iter().any(|host| holds(&host.record)).then_some(())).await;
 }
@@ -43,7 +51,7 @@ fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
         let (plot, dir) = (plot.clone(), dir.path().to_owned());
         async move {
             let yard = plot.open(&dir, START).await;
-            first_told(&yard, resting).await.unwrap();
+            until_told(&yard, resting).await;
             yard.manager.send(set_mode(resting, HostMode::Maintenance)).await.unwrap().unwrap();
             let (role, asked_by) = (HostRole::Destination, "test".to_owned());
             let add = AddHost { host: added, role, asked_by, request: RequestId::random() };

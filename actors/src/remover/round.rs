@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::event::{Intent, RemovalEvent};
-use super::make_room::RoomSought;
 use super::over_limit::Relief;
 use super::reason::{Reason, Spared};
+use super::room::RoomSought;
 use super::settings::RemoverSettings;
 use super::survey::{Survey, UnderWay};
 use crate::clock::Millis;

@@ -7,9 +7,9 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
 use super::event::Ending;
-use super::make_room::{RoomMade, RoomVerdict};
 use super::over_limit::Relief;
 use super::reason::{Reason, Spared};
+use super::room::{RoomMade, RoomVerdict};
 use super::round::RemoverWaits;
 use super::settings::RemovalMode;
 use super::state::{Copy, OpenRemoval, Pin, RemovalRecord};
