@@ -103,7 +103,7 @@ struct Opened {
     epochs: EpochGuard,
     base: Option<Arc<BaseDir>>,
     /// The interrupted copies in `base`.
-    partials: Option<Partials>,
+    partials: Option<Arc<Partials>>,
     inventory: Option<Arc<InventoryDesk>>,
     dials: Dials,
 }
@@ -290,7 +290,7 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
 fn make_fetcher(
     settings: &WorkerSettings,
     base: Arc<BaseDir>,
-    partials: Partials,
+    partials: Arc<Partials>,
     dials: &Dials,
     received: ByteCount,
     clock: &Clock,

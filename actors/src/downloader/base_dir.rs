@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{
@@ -47,8 +47,8 @@ pub struct BaseDir {
 
 /// Keeps the temporary files of a task from being collected, for as long as it lives.
 #[derive(Debug)]
-pub struct AtWork<'dir> {
-    base: &'dir BaseDir,
+pub struct AtWork {
+    base: Arc<BaseDir>,
     task: TaskId,
 }
 
@@ -187,8 +187,8 @@ impl BaseDir {
     }
 
     /// Notes that `task` is at work. None if it is already.
-    pub fn begin_work(&self, task: TaskId) -> Option<AtWork<'_>> {
-        self.at_work().insert(task).then_some(AtWork { base: self, task })
+    pub fn begin_work(self: &Arc<Self>, task: TaskId) -> Option<AtWork> {
+        self.at_work().insert(task).then(|| AtWork { base: Arc::clone(self), task })
     }
 
     /// Whether `task` is at work.
@@ -202,7 +202,7 @@ impl BaseDir {
 
     /// Makes the temporary file of `task`, empty; one that stands there from an earlier attempt is
     /// replaced.
-    pub fn create_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
+    pub fn create_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
         let errors_before = self.syncs.errors_before();
         let name = task.to_string();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -215,15 +215,15 @@ impl BaseDir {
             }
             created => created?,
         };
-        Ok(TempFile::new(self, File::from(file), name, errors_before))
+        Ok(TempFile::new(Arc::clone(self), File::from(file), name, errors_before))
     }
 
     /// Opens the temporary file that was kept for `task`, to be written further.
-    pub fn open_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
+    pub fn open_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
         let errors_before = self.syncs.errors_before();
         let name = task.to_string();
         let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::WRONLY)?;
-        Ok(TempFile::new(self, file, name, errors_before))
+        Ok(TempFile::new(Arc::clone(self), file, name, errors_before))
     }
 
     /// Removes the temporary file of `task`, if there is one.
@@ -244,15 +244,15 @@ impl BaseDir {
     }
 
     /// Takes over what another program wrote as the temporary file of `task`, for reading.
-    pub fn adopt_temp(&self, task: TaskId) -> io::Result<TempFile<'_>> {
+    pub fn adopt_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
         let errors_before = self.syncs.errors_before();
         let name = task.to_string();
         let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::RDONLY)?;
-        Ok(TempFile::new(self, file, name, errors_before))
+        Ok(TempFile::new(Arc::clone(self), file, name, errors_before))
     }
 }
 
-impl Drop for AtWork<'_> {
+impl Drop for AtWork {
     fn drop(&mut self) {
         self.base.at_work().remove(&self.task);
     }
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_copy_of_any_name_is_published_listed_and_removed() {
         let place = tempfile::tempdir().unwrap();
-        let base = BaseDir::open(place.path()).unwrap();
+        let base = Arc::new(BaseDir::open(place.path()).unwrap());
         let longest = [b'x'; 255];
         let mut names: Vec<&[u8]> =
             vec![b"a#b.mpg", b"c?d.mpg", b"%411.mpg", b" sp ace ", b"\xff\xfe", b"n\nl", &longest];
@@ -372,7 +372,7 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let secret = outside.path().join("secret");
         std::fs::write(&secret, b"s").unwrap();
-        let base = BaseDir::open(place.path()).unwrap();
+        let base = Arc::new(BaseDir::open(place.path()).unwrap());
         symlink(&secret, place.path().join("to-file")).unwrap();
         symlink(outside.path(), place.path().join("to-dir")).unwrap();
         std::fs::create_dir(place.path().join("dir")).unwrap();
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn a_temporary_file_goes_when_it_is_dropped() {
         let place = tempfile::tempdir().unwrap();
-        let base = BaseDir::open(place.path()).unwrap();
+        let base = Arc::new(BaseDir::open(place.path()).unwrap());
         drop(base.create_temp(TaskId(1)).unwrap());
         assert_eq!(base.temp_entries().unwrap(), []);
     }
@@ -398,7 +398,7 @@ mod tests {
     fn a_quota_counts_copies_and_temporary_files() {
         let place = tempfile::tempdir().unwrap();
         let quota = Capacity::Quota(1000);
-        let base = BaseDir::open(place.path()).unwrap().with_capacity(quota);
+        let base = Arc::new(BaseDir::open(place.path()).unwrap().with_capacity(quota));
         std::fs::write(place.path().join("copy"), [0; 300]).unwrap();
         std::fs::write(place.path().join(TEMP_DIR).join("x.mpg.7"), [0; 200]).unwrap();
         let disk = base.disk().unwrap();
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn a_directory_has_one_worker() {
         let place = tempfile::tempdir().unwrap();
-        let base = BaseDir::open(place.path()).unwrap();
+        let base = Arc::new(BaseDir::open(place.path()).unwrap());
         std::fs::write(place.path().join(TEMP_DIR).join("7"), b"under way").unwrap();
         let refused = BaseDir::open(place.path()).unwrap_err();
         assert!(refused.to_string().contains("another worker"), "{refused}");

@@ -21,7 +21,7 @@ pub(super) use sign_of_life::meanwhile;
 use source::{DataPorts, Links};
 
 use crate::clock::Clock;
-use crate::downloader::base_dir::BaseDir;
+use crate::downloader::base_dir::{AtWork, BaseDir};
 use crate::downloader::cancel::Cancel;
 use crate::downloader::data_port::master_path;
 use crate::downloader::dial::Dial;
@@ -47,7 +47,7 @@ pub struct Fetcher {
     /// Where copies go.
     pub base: Arc<BaseDir>,
     /// What became of those that were interrupted.
-    pub partials: Partials,
+    pub partials: Arc<Partials>,
     /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
     pub storage_limit_percent: Dial<u32>,
     /// Signs the tickets for the source.
@@ -96,17 +96,26 @@ pub struct Copied {
     pub verified: bool,
 }
 
-/// What a copy tells while it is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
-    /// So many bytes are here.
-    Here(u64),
-    /// All bytes of a small file are here and are the master's: only the disk is waited for.
-    Arrived,
+/// What a copy came to before it is in its place.
+pub enum Brought {
+    /// It is there already.
+    InPlace(Copied),
+    /// All bytes of a small file are here and are the master's: only the disk is to be waited for,
+    /// best together with others.
+    Arrived(Arrived),
 }
 
-/// What is told how a copy goes on.
-pub type Progress<'a> = dyn Fn(Sign) + Sync + 'a;
+/// A copy whose bytes are all here, to be made durable and put into its place.
+pub struct Arrived {
+    draft: Draft,
+    copied: Copied,
+    cancel: Cancel,
+    /// Keeps its file from being collected.
+    _at_work: Option<AtWork>,
+}
+
+/// Is told how many bytes are here.
+pub type Progress<'a> = dyn Fn(u64) + Sync + 'a;
 
 /// One copy under way.
 struct Copying<'a> {
@@ -114,7 +123,7 @@ struct Copying<'a> {
     addr: SocketAddr,
     /// Of the master, at its source.
     path: String,
-    claim: Option<&'a Claim<'a>>,
+    claim: Option<&'a Arc<Claim>>,
     cancel: &'a Cancel,
     rate: &'a RateDial,
     progress: &'a Progress<'a>,
@@ -140,7 +149,7 @@ impl From<Fault> for Ended {
 
 impl Fetcher {
     /// A fetcher into `base` that takes its time from `clock`; everything else by default.
-    pub fn new(base: Arc<BaseDir>, partials: Partials, clock: Clock) -> Self {
+    pub fn new(base: Arc<BaseDir>, partials: Arc<Partials>, clock: Clock) -> Self {
         Fetcher {
             base,
             partials,
@@ -170,27 +179,80 @@ impl Fetcher {
         rate: &RateDial,
         progress: &Progress<'_>,
     ) -> Result<Copied, Fault> {
-        let _at_work = self.base.begin_work(order.id);
-        let copied = self.try_fetch(order, cancel, rate, progress);
-        // What a cancelled copy fails of is the cancelling.
-        if copied.is_err() && cancel.is_cancelled() { Err(Fault::Cancelled) } else { copied }
+        match self.bring(order, cancel, rate, progress)? {
+            Brought::InPlace(copied) => Ok(copied),
+            Brought::Arrived(arrived) => {
+                let published = self.publish(vec![arrived]).pop();
+                published.unwrap_or(Err(Fault::Cancelled))
+            }
+        }
     }
 
+    /// The same, but a small file is left to be [published](Fetcher::publish).
+    pub fn bring(
+        &self,
+        order: &CopyOrder,
+        cancel: &Cancel,
+        rate: &RateDial,
+        progress: &Progress<'_>,
+    ) -> Result<Brought, Fault> {
+        let at_work = self.base.begin_work(order.id);
+        let (copied, draft) = match self.try_fetch(order, cancel, rate, progress) {
+            Ok((copied, draft)) => (copied, draft),
+            Err(fault) => return Err(unless_cancelled(fault, cancel)),
+        };
+        let Some(draft) = draft else { return Ok(Brought::InPlace(copied)) };
+        let cancel = cancel.clone();
+        let arrived = Arrived { draft, copied, cancel, _at_work: at_work };
+        if copied.size < LARGE {
+            return Ok(Brought::Arrived(arrived));
+        }
+        let published = meanwhile(copied.size, progress, || self.publish(vec![arrived]).pop());
+        published.unwrap_or(Err(Fault::Cancelled)).map(Brought::InPlace)
+    }
+
+    /// Makes copies durable and puts them into their places. Answers in their order.
+    pub fn publish(&self, arrived: Vec<Arrived>) -> Vec<Result<Copied, Fault>> {
+        let mut drafts = Vec::with_capacity(arrived.len());
+        let mut ends = Vec::with_capacity(arrived.len());
+        for Arrived { draft, copied, cancel, _at_work } in arrived {
+            let is_wanted = !cancel.is_cancelled();
+            if is_wanted {
+                drafts.push(draft);
+            } else {
+                draft.keep(&self.clock);
+            }
+            ends.push((is_wanted, copied, cancel, _at_work));
+        }
+        let mut placed = Draft::publish(&self.base, drafts).into_iter();
+        let mut end = |(is_wanted, copied, cancel, _)| {
+            let placed = if is_wanted { placed.next() } else { None };
+            match placed {
+                Some(Ok(())) => Ok(copied),
+                Some(Err(error)) => Err(unless_cancelled(publishing(error), &cancel)),
+                None => Err(Fault::Cancelled),
+            }
+        };
+        ends.into_iter().map(&mut end).collect()
+    }
+
+    /// The copy and what is to be published of it: nothing where an external program made it.
     fn try_fetch(
         &self,
         order: &CopyOrder,
         cancel: &Cancel,
         rate: &RateDial,
         progress: &Progress<'_>,
-    ) -> Result<Copied, Fault> {
-        let claim = self.partials.claim(&order.name);
+    ) -> Result<(Copied, Option<Draft>), Fault> {
+        let claim = self.partials.claim(&order.name).map(Arc::new);
         self.check_disk()?;
         let addr = match order.source_data {
             Some(addr) => addr,
             None => match self.ask_for_data_port(order, cancel)? {
                 Some(addr) => addr,
                 None => {
-                    return self.fetch_externally(order, cancel, progress);
+                    let copied = self.fetch_externally(order, cancel, progress)?;
+                    return Ok((copied, None));
                 }
             },
         };
@@ -202,37 +264,24 @@ impl Fetcher {
             Some(claim) => Draft::take_up(self, claim)?,
             None => None,
         };
-        let copied = self.until_it_ends(&copying, &mut draft);
-        match (copied, draft) {
-            (Ok(copied), Some(draft)) if !cancel.is_cancelled() => {
-                if copied.size < LARGE {
-                    progress(Sign::Arrived);
-                }
-                let publish = || draft.publish(&order.name).map_err(publishing);
-                meanwhile(copied.size, progress, publish)?;
-                Ok(copied)
-            }
-            (Ok(_), draft) => {
-                draft.into_iter().for_each(|draft| draft.keep(&self.clock));
-                Err(Fault::Cancelled)
-            }
-            (Err(fault), Some(draft)) => {
+        match self.until_it_ends(&copying, &mut draft) {
+            Ok(copied) => Ok((copied, draft)),
+            Err(fault) => {
                 if is_worth_keeping(&fault) {
-                    draft.keep(&self.clock);
+                    draft.into_iter().for_each(|draft| draft.keep(&self.clock));
                 } else {
-                    draft.discard();
+                    draft.into_iter().for_each(Draft::discard);
                 }
                 Err(fault)
             }
-            (Err(fault), None) => Err(fault),
         }
     }
 
     /// Attempt after attempt, for as long as there is hope.
-    fn until_it_ends<'a>(
-        &'a self,
-        copying: &Copying<'a>,
-        draft: &mut Option<Draft<'a>>,
+    fn until_it_ends(
+        &self,
+        copying: &Copying<'_>,
+        draft: &mut Option<Draft>,
     ) -> Result<Copied, Fault> {
         let (mut tries, mut reached, mut begun_anew, mut turned_away) = (0, 0, false, 0);
         loop {
@@ -246,7 +295,7 @@ impl Fetcher {
                             format!("the data port {} was busy all the time", copying.addr);
                         return Err(Fault::Blamed(Blame::Source, reason));
                     }
-                    (copying.progress)(Sign::Here(draft.as_ref().map_or(0, Draft::position)));
+                    (copying.progress)(draft.as_ref().map_or(0, Draft::position));
                     if copying.cancel.sleep(BUSY_PAUSE) {
                         return Err(Fault::Cancelled);
                     }
@@ -287,13 +336,8 @@ impl Fetcher {
     }
 
     /// Fetches what is missing, and compares the whole with the source's hash.
-    fn attempt<'a>(
-        &'a self,
-        copying: &Copying<'a>,
-        draft: &mut Option<Draft<'a>>,
-    ) -> Result<Copied, Ended> {
-        let is_all_here =
-            |draft: &&mut Draft<'_>| draft.size() > 0 && draft.position() == draft.size();
+    fn attempt(&self, copying: &Copying<'_>, draft: &mut Option<Draft>) -> Result<Copied, Ended> {
+        let is_all_here = |draft: &&mut Draft| draft.size() > 0 && draft.position() == draft.size();
         if let Some(draft) = draft.as_mut().filter(|draft| is_all_here(draft)) {
             let link = self.connect(copying)?;
             return self.compare(copying, link, draft);
@@ -312,10 +356,10 @@ impl Fetcher {
 
     /// Asks for the bytes that are missing in `draft`, which is begun if there is none, and begun
     /// anew if the master is another one by now.
-    fn ask_for_the_rest<'a>(
-        &'a self,
-        copying: &Copying<'a>,
-        draft: &mut Option<Draft<'a>>,
+    fn ask_for_the_rest(
+        &self,
+        copying: &Copying<'_>,
+        draft: &mut Option<Draft>,
     ) -> Result<(SourceLink, AnswerHead), Ended> {
         let origin = |head: &AnswerHead| Origin {
             source: copying.order.source,
@@ -381,6 +425,11 @@ impl Fetcher {
             }
         }
     }
+}
+
+/// What a cancelled copy fails of is the cancelling.
+fn unless_cancelled(fault: Fault, cancel: &Cancel) -> Fault {
+    if cancel.is_cancelled() { Fault::Cancelled } else { fault }
 }
 
 /// Whether the bytes that are here can be those of a later copy.

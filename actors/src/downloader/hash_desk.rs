@@ -131,13 +131,6 @@ impl HashDesk {
         lead.outcome.clone().unwrap_or(Hashed::UnderWay)
     }
 
-    /// Hashes the whole of a small file, already read, and remembers that.
-    pub fn hash_of_bytes(&self, identity: &FileIdentity, bytes: &[u8]) -> ContentHash {
-        let hash = ContentHash(*blake3::hash(bytes).as_bytes());
-        self.remember(identity, hash);
-        hash
-    }
-
     /// A file that was changed just now could be changed once more without its identity telling:
     /// its hash is good only for those who asked for it then.
     fn remember(&self, identity: &FileIdentity, hash: ContentHash) {

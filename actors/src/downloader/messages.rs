@@ -44,24 +44,17 @@ pub struct TransferArrived {
     pub task: TaskId,
 }
 
-/// Shows the present state to whoever watches. The actor tells itself.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "()")]
-pub(super) struct Publish;
-
 /// Another number of copies may be made at once. Sent by whoever turned that dial.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct CopiesAtOnceChanged;
 
-/// A copy has ended. The last thing its thread says.
+/// Copies have ended.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct TransferEnded {
-    /// The task.
-    pub task: TaskId,
-    /// `Done` or `Failed`, already durable; none when it was given up.
-    pub report: Option<Report>,
+pub struct TransfersEnded {
+    /// Of each task `Done` or `Failed`, already durable; no report when it was given up.
+    pub ends: Vec<(TaskId, Option<Report>)>,
 }
 
 /// Gives every copy up and begins no other. Answered when the last thread is done.

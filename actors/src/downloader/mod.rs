@@ -9,6 +9,7 @@
 
 pub mod base_dir;
 pub mod cancel;
+mod copy_at_work;
 mod copy_threads;
 pub mod data_port;
 pub mod dial;
@@ -27,6 +28,7 @@ pub mod order;
 mod outbox;
 pub mod pacer;
 pub mod partials;
+mod publisher;
 pub mod rate_dial;
 pub mod room;
 pub mod source_link;
@@ -37,7 +39,6 @@ pub mod transfers;
 pub mod tree_hash;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,32 +50,33 @@ use tokio::sync::{oneshot, watch};
 
 pub use messages::{
     DownloaderView, LinkWork, ReportsDelivered, StopTransfers, TakeOrders, TransferArrived,
-    TransferEnded, TransferMoved,
+    TransferMoved, TransfersEnded,
 };
 
-use messages::{CopiesAtOnceChanged, Publish};
+use messages::CopiesAtOnceChanged;
 
 use crate::clock::Clock;
 use crate::downloader::cancel::Cancel;
+use crate::downloader::copy_at_work::{CopyAtWork, UnderWay};
 use crate::downloader::copy_threads::CopyThreads;
 use crate::downloader::dial::Dial;
-use crate::downloader::fault::Fault;
-use crate::downloader::fetch::{Copied, Fetcher, Sign};
+use crate::downloader::fetch::Fetcher;
 use crate::downloader::order::CopyOrder;
+use crate::downloader::publisher::Publisher;
 use crate::downloader::rate_dial::RateDial;
 use crate::downloader::state_store::StateStore;
 use crate::downloader::transfers::{Act, Transfers};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
-use crate::wire::worker::{Blame, Report, Said, TaskId};
-
-/// Longer reasons are cut, in characters: a report must fit the store and be read by people.
-const LONGEST_REASON: usize = 1000;
+use crate::wire::worker::{Report, TaskId};
 
 /// How often what is left of copies is collected.
 const COLLECT_EVERY: Duration = Duration::from_secs(600);
 
 /// How long an actor that stops may take before it is ended.
 const STOPPING: Duration = Duration::from_secs(20);
+
+/// How late what happened may be published.
+const PUBLISH_WITHIN: Duration = Duration::from_millis(2);
 
 /// How often copies that wait for the disk show that they live.
 const SHOW_LIFE_EVERY: Duration = Duration::from_secs(10);
@@ -96,6 +98,7 @@ struct Lasting {
     clock: Clock,
     copies_at_once: Dial<usize>,
     threads: CopyThreads,
+    publisher: Publisher,
     /// How many copies are being made, of whichever incarnation.
     at_work: watch::Sender<usize>,
     /// What the link reads.
@@ -119,6 +122,7 @@ impl Downloads {
             clock,
             copies_at_once: copies_at_once.into(),
             threads: CopyThreads::default(),
+            publisher: Publisher::default(),
             at_work: watch::Sender::new(0),
             work: watch::Sender::default(),
             view: ArcSwap::default(),
@@ -197,7 +201,7 @@ pub struct Downloader {
     dials: HashMap<TaskId, RateDial>,
     /// Who waits for the last copy to end.
     stopping: Vec<oneshot::Sender<()>>,
-    /// Whether the next thing this actor does is to publish.
+    /// Whether it publishes within a moment.
     is_to_publish: bool,
 }
 
@@ -236,11 +240,10 @@ impl Downloader {
         self.publish_soon(ctx);
     }
 
-    /// Publishes once for everything that waits in the mailbox: of small files much happens at a
-    /// time.
+    /// Publishes once for everything that happens meanwhile: of small files that is much.
     fn publish_soon(&mut self, ctx: &mut Context<Self>) {
         if !std::mem::replace(&mut self.is_to_publish, true) {
-            ctx.notify(Publish);
+            ctx.run_later(PUBLISH_WITHIN, |downloader, _| downloader.publish());
         }
     }
 
@@ -268,7 +271,7 @@ impl Downloader {
         if let Err(error) = self.lasting.threads.begin(Box::new(|| copy.run())) {
             // Without a report: the task is still ordered and is begun again by the next answer.
             tracing::error!(%task, %error, "no thread can be started for a copy");
-            addr.do_send(TransferEnded { task, report: None });
+            addr.do_send(TransfersEnded { ends: vec![(task, None)] });
         }
     }
 
@@ -288,87 +291,6 @@ impl Downloader {
             changed
         });
     }
-}
-
-/// What the thread of a copy holds meanwhile.
-struct CopyAtWork {
-    order: CopyOrder,
-    cancel: Cancel,
-    rate: RateDial,
-    under_way: UnderWay,
-    downloader: Addr<Downloader>,
-}
-
-/// Counts one copy as under way for as long as it lives.
-struct UnderWay(Arc<Lasting>);
-
-impl UnderWay {
-    fn begin(lasting: &Arc<Lasting>) -> Self {
-        lasting.at_work.send_modify(|copies| *copies += 1);
-        UnderWay(Arc::clone(lasting))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.at_work.send_modify(|copies| *copies -= 1);
-    }
-}
-
-impl CopyAtWork {
-    fn run(self) {
-        let task = self.order.id;
-        let progress = |sign| match sign {
-            Sign::Here(bytes) => self.downloader.do_send(TransferMoved { task, bytes }),
-            Sign::Arrived => self.downloader.do_send(TransferArrived { task }),
-        };
-        let lasting = &self.under_way.0;
-        let fetching = || lasting.fetcher.fetch(&self.order, &self.cancel, &self.rate, &progress);
-        // Whatever panics, the end is told: the place is free for another copy.
-        let said = match catch_unwind(AssertUnwindSafe(fetching)) {
-            Ok(Ok(copied)) => Some(said_of(copied)),
-            Ok(Err(Fault::Blamed(blame, reason))) => Some(failed(blame, reason)),
-            Ok(Err(Fault::Cancelled)) => None,
-            Err(_panic) => {
-                Some(failed(Blame::Destination, "the copy panicked; see its log".to_owned()))
-            }
-        };
-        let name = self.order.name.clone();
-        let report = said.map(|said| Report { task, name, at: lasting.clock.now(), said });
-        if let Some(report) = &report {
-            self.tell(report);
-            let keeping = || lasting.store.keep_report(report).map_err(|error| error.to_string());
-            let panicked = |_| Err("the state store panicked; see its log".to_owned());
-            if let Err(error) = catch_unwind(AssertUnwindSafe(keeping)).unwrap_or_else(panicked) {
-                tracing::error!(%task, %error, "a report is not durable: a restart would lose it");
-            }
-        }
-        self.downloader.do_send(TransferEnded { task, report });
-    }
-
-    fn tell(&self, report: &Report) {
-        let (task, file, source) = (report.task, &report.name, self.order.source);
-        match &report.said {
-            Said::Done { size, hash } => {
-                tracing::info!(%task, %file, %source, size, %hash, "copy verified and in place");
-            }
-            Said::DoneUnverified { size, hash } => {
-                tracing::info!(%task, %file, %source, size, %hash, "copy in place; its source tells no hash to compare with");
-            }
-            Said::Failed { blame, reason } => {
-                tracing::warn!(%task, %file, %source, ?blame, reason, "copy failed");
-            }
-            Said::Working | Said::Progress { .. } => {}
-        }
-    }
-}
-
-fn said_of(Copied { size, hash, verified }: Copied) -> Said {
-    if verified { Said::Done { size, hash } } else { Said::DoneUnverified { size, hash } }
-}
-
-fn failed(blame: Blame, reason: String) -> Said {
-    Said::Failed { blame, reason: reason.chars().take(LONGEST_REASON).collect() }
 }
 
 impl Actor for Downloader {
@@ -459,22 +381,17 @@ impl Handler<CopiesAtOnceChanged> for Downloader {
     }
 }
 
-impl Handler<Publish> for Downloader {
+impl Handler<TransfersEnded> for Downloader {
     type Result = ();
 
-    fn handle(&mut self, _: Publish, _: &mut Context<Self>) {
-        self.publish();
-    }
-}
-
-impl Handler<TransferEnded> for Downloader {
-    type Result = ();
-
-    fn handle(&mut self, message: TransferEnded, ctx: &mut Context<Self>) {
-        self.cancels.remove(&message.task);
-        self.dials.remove(&message.task);
-        let acts = self.transfers.ended(message.task, message.report, self.lasting.clock.now());
-        self.carry_out(acts, ctx);
+    fn handle(&mut self, message: TransfersEnded, ctx: &mut Context<Self>) {
+        let now = self.lasting.clock.now();
+        for (task, report) in message.ends {
+            self.cancels.remove(&task);
+            self.dials.remove(&task);
+            let acts = self.transfers.ended(task, report, now);
+            self.carry_out(acts, ctx);
+        }
         if self.cancels.is_empty() {
             // Nothing is handled after the last of those who wait is told.
             self.publish();

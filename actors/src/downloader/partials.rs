@@ -76,8 +76,8 @@ pub struct Partials {
 }
 
 /// The right to go on with the copy of one name, or to begin it: nobody else has it meanwhile.
-pub struct Claim<'a> {
-    partials: &'a Partials,
+pub struct Claim {
+    partials: Arc<Partials>,
     name: FileName,
 }
 
@@ -108,21 +108,21 @@ impl Partials {
         store: Arc<StateStore>,
         clock: Clock,
         keep_for: impl Into<Dial<KeepFor>>,
-    ) -> Self {
+    ) -> Arc<Self> {
         let keep_for = keep_for.into();
-        Partials { base, store, clock, keep_for, claimed: Mutex::default() }
+        Arc::new(Partials { base, store, clock, keep_for, claimed: Mutex::default() })
     }
 
     /// Claims the copies of `name`. None while somebody else has them.
-    pub fn claim(&self, name: &FileName) -> Option<Claim<'_>> {
+    pub fn claim(self: &Arc<Self>, name: &FileName) -> Option<Claim> {
         let is_free = self.claimed().insert(name.clone());
-        is_free.then(|| Claim { partials: self, name: name.clone() })
+        is_free.then(|| Claim { partials: Arc::clone(self), name: name.clone() })
     }
 
     /// Removes what nobody resumed in time, and temporary files of which nothing is known: ours
     /// when their task is not at work, others when they were not touched for long. Files under
     /// way and everything outside the directory of temporary files stay.
-    pub fn collect(&self) -> Result<Collected, CollectError> {
+    pub fn collect(self: &Arc<Self>) -> Result<Collected, CollectError> {
         let now = self.clock.now();
         let mut collected = Collected::default();
         // Who is at work is asked before what is kept: a copy that breaks off is kept before its
@@ -157,7 +157,7 @@ impl Partials {
     }
 
     /// Collects, and tells in the log what it could not do.
-    pub fn collect_or_tell(&self) {
+    pub fn collect_or_tell(self: &Arc<Self>) {
         if let Err(error) = self.collect() {
             tracing::warn!(%error, "stale temporary files cannot be collected");
         }
@@ -165,7 +165,7 @@ impl Partials {
 
     /// Gives up the oldest of the interrupted copies that nobody goes on with, for the room it
     /// takes. Answers whether there was one.
-    pub fn give_up_oldest(&self) -> bool {
+    pub fn give_up_oldest(self: &Arc<Self>) -> bool {
         let mut partials = self.store.partials().unwrap_or_else(|error| {
             tracing::warn!(%error, "interrupted copies cannot be read");
             Vec::new()
@@ -179,7 +179,7 @@ impl Partials {
     }
 
     /// Removes one that nobody goes on with.
-    fn remove(&self, partial: &Partial) -> bool {
+    fn remove(self: &Arc<Self>, partial: &Partial) -> bool {
         self.claim(&partial.name).is_some_and(|claim| claim.forget(partial.began))
     }
 
@@ -188,7 +188,7 @@ impl Partials {
     }
 }
 
-impl Claim<'_> {
+impl Claim {
     /// What was kept of the copy, if it can be gone on with.
     pub fn kept(&self) -> Option<Partial> {
         let kept = self.partials.store.partial(&self.name).unwrap_or_else(|error| {
@@ -230,7 +230,7 @@ impl Claim<'_> {
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for Claim {
     fn drop(&mut self) {
         self.partials.claimed().remove(&self.name);
     }
@@ -250,7 +250,7 @@ mod tests {
         place: tempfile::TempDir,
         clock: Clock,
         base: Arc<BaseDir>,
-        partials: Partials,
+        partials: Arc<Partials>,
     }
 
     const HOUR: Duration = Duration::from_secs(3600);

@@ -104,12 +104,17 @@ impl StateStore {
         Ok(store)
     }
 
-    /// Keeps `report` until [`StateStore::forget_report`]. Durable when this returns.
-    pub fn keep_report(&self, report: &Report) -> Result<(), StateStoreError> {
-        // As JSON, as it goes over the wire: postcard cannot read a tagged enum back.
-        let json = serde_json::to_vec(report).map_err(unencodable)?;
+    /// Keeps each report until [`StateStore::forget_report`]. All are durable when this returns.
+    pub fn keep_reports(&self, reports: &[&Report]) -> Result<(), StateStoreError> {
+        if reports.is_empty() {
+            return Ok(());
+        }
         self.with(|opened| {
-            opened.put(&report_key(report.task), &json)?;
+            for report in reports {
+                // As JSON, as it goes over the wire: postcard cannot read a tagged enum back.
+                let json = serde_json::to_vec(report).map_err(unencodable)?;
+                opened.put(&report_key(report.task), &json)?;
+            }
             opened.sync()
         })
     }
@@ -326,9 +331,8 @@ mod tests {
         let done = Report { said: Said::Done { size: 1, hash: ContentHash([3; 32]) }, ..failed(2) };
         {
             let store = StateStore::open(&dir.path().join("state")).unwrap();
-            store.keep_report(&failed(1)).unwrap();
-            store.keep_report(&done).unwrap();
-            store.keep_report(&failed(3)).unwrap();
+            store.keep_reports(&[&failed(1), &done]).unwrap();
+            store.keep_reports(&[&failed(3)]).unwrap();
             store.forget_report(TaskId(3)).unwrap();
             store.raise_epoch(Epoch(9)).unwrap();
             store.remember_hash(&identity, ContentHash([5; 32])).unwrap();

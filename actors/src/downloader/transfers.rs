@@ -12,8 +12,8 @@ use crate::names::FileName;
 use crate::wire::worker::{Report, Said, TaskId};
 
 /// How many copies may wait for the disk besides those whose bytes are coming: enough for one
-/// sync to stand for many, and few enough to be threads.
-const MOST_ARRIVED: usize = 32;
+/// sync to stand for many, and few enough to be open files.
+const MOST_ARRIVED: usize = 256;
 
 /// How many ended tasks are remembered, so that an answer that was on its way when they ended
 /// does not begin them again. Numbers of tasks are never used twice.
@@ -358,18 +358,18 @@ mod tests {
     #[test]
     fn a_copy_that_only_waits_for_the_disk_holds_nobody_up() {
         let mut transfers = Transfers::new(1, vec![]);
-        let orders: Vec<CopyOrder> = (1..=100).map(order).collect();
+        let orders: Vec<CopyOrder> = (1..=400).map(order).collect();
         transfers.order(orders.clone(), NOW);
-        for id in 1..=32 {
+        for id in 1..=256 {
             assert_eq!(transfers.arrived(TaskId(id), NOW), [Act::Begin(order(id + 1))]);
         }
-        assert_eq!(transfers.arrived(TaskId(33), NOW), [], "the disk is too far behind");
-        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [Act::Begin(order(34))]);
-        assert_eq!(transfers.known().len(), 100);
+        assert_eq!(transfers.arrived(TaskId(257), NOW), [], "the disk is too far behind");
+        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [Act::Begin(order(258))]);
+        assert_eq!(transfers.known().len(), 400);
         transfers.show_life(NOW);
         let moved = |report: &&Report| matches!(report.said, Said::Progress { .. });
-        assert_eq!(transfers.reports().iter().filter(moved).count(), 32);
-        assert_eq!(transfers.order(orders[40..].to_vec(), NOW).len(), 33, "all are given up");
+        assert_eq!(transfers.reports().iter().filter(moved).count(), 256);
+        assert_eq!(transfers.order(orders[300..].to_vec(), NOW).len(), 257, "all are given up");
     }
 
     #[test]

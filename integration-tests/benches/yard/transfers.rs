@@ -28,7 +28,7 @@ const SMALL_FILES: usize = 10_000;
 const SMALL: u64 = 64 << 10;
 
 /// How many orders wait at the destination at a time: a node, too, tells only what it has planned.
-const ORDERED_AHEAD: usize = 64;
+const ORDERED_AHEAD: usize = 192;
 
 /// How long everything may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -239,12 +239,15 @@ impl Yard {
             if ended == names.len() {
                 break;
             }
-            for order in orders.by_ref().take(ORDERED_AHEAD - (ordered - ended)) {
-                self.node.order(order);
-                ordered += 1;
+            // In rounds, as a node plans.
+            if ordered - ended <= ORDERED_AHEAD / 2 {
+                for order in orders.by_ref().take(ORDERED_AHEAD - (ordered - ended)) {
+                    self.node.order(order);
+                    ordered += 1;
+                }
             }
             ensure!(began.elapsed() < PATIENCE, "the copies took too long");
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
         let cost = Cost { wall: began.elapsed(), cpu: self.cpu()? - cpu };
         for report in self.node.reports() {

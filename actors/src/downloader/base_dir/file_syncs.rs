@@ -3,12 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{fstatfs, fsync, syncfs};
+use rustix::fs::{fstatfs, syncfs};
 use rustix::system::{Uname, uname};
-
-use crate::downloader::group_sync::GroupSync;
 
 /// From so many files at a time on the file system is synced as a whole: each sync of a file alone
 /// ends with a flush of the disk, which then is the larger part of its cost.
@@ -25,13 +24,9 @@ const KNOWN: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 #[derive(Debug)]
 pub(super) struct FileSyncs {
     /// A handle on the file system, which sees each of its errors once. None where files are only
-    /// synced one by one.
-    whole: Option<OwnedFd>,
-    /// Files that are being made durable.
-    waiting: AtomicUsize,
-    together: GroupSync,
-    /// Syncs of the directory alone.
-    renames: GroupSync,
+    /// synced one by one. Locked, so that an error is noted before another sync says that all is
+    /// well.
+    whole: Option<Mutex<OwnedFd>>,
     /// How often the file system has told an error.
     errors: AtomicU64,
 }
@@ -46,68 +41,33 @@ impl FileSyncs {
         let kind = u64::try_from(fstatfs(&dir)?.f_type).unwrap_or_default();
         let told = KNOWN.contains(&kind) && tells_errors(&uname());
         let whole = told.then(|| dir.as_fd().try_clone_to_owned()).transpose()?;
-        let (waiting, errors) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let (together, renames) = (GroupSync::default(), GroupSync::default());
-        Ok(FileSyncs { whole, waiting, together, renames, errors })
+        Ok(FileSyncs { whole: whole.map(Mutex::new), errors: AtomicU64::new(0) })
     }
 
-    /// To be asked before a file is opened, or renamed, that is to be made durable.
+    /// To be asked before a file is opened that is to be made durable.
     pub(super) fn errors_before(&self) -> ErrorsBefore {
         ErrorsBefore(self.errors.load(Ordering::Acquire))
     }
 
-    /// Returns when all of `file` is durable.
-    pub(super) fn make_durable(&self, file: &File, before: ErrorsBefore) -> io::Result<()> {
-        let company = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let synced = match &self.whole {
-            Some(whole) if company >= COMPANY => self.sync_together(whole, file, before),
-            _ => file.sync_all(),
+    /// Makes all of each file durable. Answers in their order.
+    pub(super) fn make_durable(&self, files: &[(&File, ErrorsBefore)]) -> Vec<io::Result<()>> {
+        let together = files.len() >= COMPANY && self.sync_whole();
+        let synced = |(file, before): &(&File, ErrorsBefore)| {
+            let had_no_errors = self.errors.load(Ordering::Acquire) == before.0;
+            if together && had_no_errors { Ok(()) } else { file.sync_all() }
         };
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        synced
+        files.iter().map(synced).collect()
     }
 
-    /// Returns when what was renamed in `dir` is durable. In company the sync of the file system
-    /// that others wait for with their bytes does it too: one flush of the disk for all.
-    pub(super) fn make_rename_durable(
-        &self,
-        dir: impl AsFd,
-        before: ErrorsBefore,
-    ) -> io::Result<()> {
-        let company = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let is_done = match &self.whole {
-            Some(whole) if company >= COMPANY => {
-                self.sync_whole(whole).is_ok() && self.had_no_errors_since(before)
-            }
-            _ => false,
-        };
-        let synced = if is_done {
-            Ok(())
-        } else {
-            self.renames.wait_or(|| fsync(dir.as_fd())).map_err(Into::into)
-        };
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        synced
-    }
-
-    fn sync_whole(&self, whole: &OwnedFd) -> io::Result<()> {
-        self.together.wait_or(|| {
-            Ok(syncfs(whole).inspect_err(|_| {
-                self.errors.fetch_add(1, Ordering::Release);
-            })?)
-        })
-    }
-
-    fn had_no_errors_since(&self, before: ErrorsBefore) -> bool {
-        self.errors.load(Ordering::Acquire) == before.0
-    }
-
-    fn sync_together(&self, whole: &OwnedFd, file: &File, before: ErrorsBefore) -> io::Result<()> {
-        let synced = self.sync_whole(whole);
-        if synced.is_err() || !self.had_no_errors_since(before) {
-            return file.sync_all();
+    /// Syncs the file system as a whole, if that can be. Answers whether it succeeded.
+    fn sync_whole(&self) -> bool {
+        let Some(whole) = &self.whole else { return false };
+        let whole = whole.lock().unwrap_or_else(PoisonError::into_inner);
+        let succeeded = syncfs(&*whole).is_ok();
+        if !succeeded {
+            self.errors.fetch_add(1, Ordering::Release);
         }
-        Ok(())
+        succeeded
     }
 }
 
@@ -125,6 +85,8 @@ fn release_of(release: &str) -> (u32, u32) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     #[test]
@@ -135,24 +97,22 @@ mod tests {
     }
 
     #[test]
-    fn many_files_at_a_time_are_synced_and_renamed() {
+    fn files_are_synced_together_and_one_by_one_after_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let syncs = FileSyncs::of(File::open(dir.path()).unwrap()).unwrap();
-        std::thread::scope(|scope| {
-            for number in 0..4 * COMPANY {
-                let (syncs, dir) = (&syncs, dir.path());
-                scope.spawn(move || {
-                    let before = syncs.errors_before();
-                    let file = File::create(dir.join(number.to_string())).unwrap();
-                    syncs.make_durable(&file, before).unwrap();
-                    let before = syncs.errors_before();
-                    let (from, to) = (number.to_string(), format!("{number}.mpg"));
-                    std::fs::rename(dir.join(from), dir.join(to)).unwrap();
-                    let dir = File::open(dir).unwrap();
-                    syncs.make_rename_durable(&dir, before).unwrap();
-                });
-            }
-        });
-        assert_eq!(syncs.waiting.load(Ordering::Relaxed), 0);
+        let before = syncs.errors_before();
+        let file = |number: usize| File::create(dir.path().join(number.to_string())).unwrap();
+        let files: Vec<File> = (0..COMPANY).map(file).collect();
+        let files: Vec<_> = files.iter().map(|file| (file, before)).collect();
+        assert!(syncs.make_durable(&files).iter().all(Result::is_ok));
+        syncs.errors.fetch_add(1, Ordering::Release);
+        assert!(syncs.make_durable(&files).iter().all(Result::is_ok));
+        // A file that cannot be synced by itself shows who was asked.
+        let (unsyncable, _other_end) = UnixStream::pair().unwrap();
+        let unsyncable = File::from(OwnedFd::from(unsyncable));
+        let with_it = [&files[..], &[(&unsyncable, before)]].concat();
+        let synced = syncs.make_durable(&with_it);
+        assert!(synced[..COMPANY].iter().all(Result::is_ok));
+        assert!(synced[COMPANY].is_err());
     }
 }

@@ -4,11 +4,12 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{
-    AtFlags, FallocateFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl, ftruncate, renameat,
-    unlinkat,
+    AtFlags, FallocateFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl, fsync, ftruncate,
+    renameat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -29,8 +30,8 @@ const CACHED_PIECE: usize = 16 << 10;
 /// A temporary file of one task. Dropped without [`TempFile::publish`] or [`TempFile::keep`], it
 /// is removed.
 #[derive(Debug)]
-pub struct TempFile<'dir> {
-    pub(super) base: &'dir BaseDir,
+pub struct TempFile {
+    pub(super) base: Arc<BaseDir>,
     pub(super) file: File,
     /// The number of a task and nothing else: a master's name may be 255 bytes long already.
     pub(super) name: String,
@@ -40,9 +41,9 @@ pub struct TempFile<'dir> {
     pub(super) direct: AtomicBool,
 }
 
-impl<'dir> TempFile<'dir> {
+impl TempFile {
     pub(super) fn new(
-        base: &'dir BaseDir,
+        base: Arc<BaseDir>,
         file: File,
         name: String,
         errors_before: ErrorsBefore,
@@ -140,19 +141,40 @@ impl<'dir> TempFile<'dir> {
         Ok(())
     }
 
-    /// Makes the bytes durable, puts the file into place under `name` (over whatever file is
-    /// there) and makes that durable too.
-    pub fn publish(mut self, name: &FileName) -> io::Result<()> {
-        self.base.syncs.make_durable(&self.file, self.errors_before)?;
-        let before = self.base.syncs.errors_before();
+    /// Puts the file into place under `name` (over whatever file is there). It is durable, and
+    /// whoever calls makes this durable too.
+    fn put_into_place(mut self, name: &FileName) -> io::Result<()> {
         renameat(&self.base.temp, self.name.as_bytes(), &self.base.dir, name.as_bytes())?;
         self.stays = true;
-        self.base.syncs.make_rename_durable(&self.base.dir, before)?;
         Ok(())
+    }
+
+    /// Makes the bytes durable, puts the file into place under `name` (over whatever file is
+    /// there) and makes that durable too.
+    pub fn publish(self, name: &FileName) -> io::Result<()> {
+        let base = Arc::clone(&self.base);
+        base.publish(vec![(self, name.clone())]).into_iter().collect()
     }
 }
 
-impl Drop for TempFile<'_> {
+impl BaseDir {
+    /// Publishes many files as [`TempFile::publish`] does one, each for itself, with as few syncs
+    /// as that takes. Answers in their order.
+    pub fn publish(&self, files: Vec<(TempFile, FileName)>) -> Vec<io::Result<()>> {
+        let written = files.iter().map(|(temp, _)| (&temp.file, temp.errors_before));
+        let synced = self.syncs.make_durable(&written.collect::<Vec<_>>());
+        let files = files.into_iter().zip(synced);
+        let place =
+            files.map(|((temp, name), synced)| synced.and_then(|()| temp.put_into_place(&name)));
+        let placed: Vec<_> = place.collect();
+        match fsync(&self.dir) {
+            Ok(()) => placed,
+            Err(error) => placed.into_iter().map(|placed| placed.and(Err(error.into()))).collect(),
+        }
+    }
+}
+
+impl Drop for TempFile {
     fn drop(&mut self) {
         if !self.stays {
             // What cannot be removed now is removed at the next start.
@@ -179,7 +201,7 @@ mod tests {
     }
 
     fn written_directly(place: &Path, size: usize) {
-        let base = BaseDir::open(place).unwrap();
+        let base = Arc::new(BaseDir::open(place).unwrap());
         let (space, offset) = aligned(size);
         let temp = base.create_temp(TaskId(1)).unwrap();
         let reservation = base.reserve(size as u64).unwrap();
@@ -206,7 +228,7 @@ mod tests {
     #[test]
     fn a_file_that_is_kept_gives_its_room_back() {
         let place = tempfile::tempdir().unwrap();
-        let base = BaseDir::open(place.path()).unwrap();
+        let base = Arc::new(BaseDir::open(place.path()).unwrap());
         let temp = base.create_temp(TaskId(1)).unwrap();
         let reservation = base.reserve(1 << 20).unwrap();
         temp.preallocate(1 << 20, reservation).unwrap();

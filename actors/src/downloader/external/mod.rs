@@ -26,7 +26,7 @@ use self::family::{Family, MARK, has_ended};
 use self::tail::Tail;
 use crate::downloader::cancel::Cancel;
 use crate::downloader::fault::{Fault, local, publishing};
-use crate::downloader::fetch::{Copied, Fetcher, Progress, Sign, meanwhile};
+use crate::downloader::fetch::{Copied, Fetcher, Progress, meanwhile};
 use crate::downloader::order::CopyOrder;
 use crate::host::{BitsPerSecond, OLD_COPY_SPEED};
 use crate::wire::worker::{Blame, ContentHash};
@@ -79,11 +79,9 @@ impl Fetcher {
         let room = self.reserve(order.size.unwrap_or(0))?;
         self.base.remove_temp(order.id).map_err(local)?;
         let here = AtomicU64::new(0);
-        let counted = |sign| {
-            if let Sign::Here(bytes) = sign {
-                self.received.add(bytes.saturating_sub(here.fetch_max(bytes, Ordering::Relaxed)));
-            }
-            progress(sign);
+        let counted = |bytes: u64| {
+            self.received.add(bytes.saturating_sub(here.fetch_max(bytes, Ordering::Relaxed)));
+            progress(bytes);
         };
         let ran = program.run(order, cancel, &counted);
         let left = self.base.adopt_temp(order.id);
@@ -271,7 +269,7 @@ fn follow(
             bytes = bytes.max(there);
             // Also when it has not grown, of a program that sets its file's room aside at once:
             // how long it may take is known here.
-            progress(Sign::Here(bytes));
+            progress(bytes);
         }
         let allowed = limit.allows(bytes);
         if began.elapsed() > allowed {
@@ -313,7 +311,7 @@ fn hash(
                 size += count as u64;
                 if told.elapsed() >= LOOK_EVERY {
                     told = Instant::now();
-                    progress(Sign::Here(size));
+                    progress(size);
                 }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 
 use crate::clock::Clock;
-use crate::downloader::base_dir::TempFile;
+use crate::downloader::base_dir::{BaseDir, TempFile};
 use crate::downloader::fault::{Fault, local};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::partials::{Claim, Origin, Partial};
@@ -16,14 +17,14 @@ use crate::wire::worker::TaskId;
 use super::{Copied, Copying, Fetcher};
 
 /// Files from this size on are written past the page cache.
-const DIRECT_FROM: u64 = 4 << 20;
+const DIRECT_FROM: u64 = 16 << 10;
 
 /// A copy that is not whole yet. Dropped without a word it is gone.
-pub(super) struct Draft<'a> {
-    pub(super) temp: TempFile<'a>,
+pub(super) struct Draft {
+    pub(super) temp: TempFile,
     /// Held where the room is not set aside by the file system itself.
     reservation: Option<Reservation>,
-    claim: Option<&'a Claim<'a>>,
+    claim: Option<Arc<Claim>>,
     name: FileName,
     began: TaskId,
     inode: u64,
@@ -35,11 +36,11 @@ pub(super) struct Draft<'a> {
     pub(super) was_resumed: bool,
 }
 
-impl<'a> Draft<'a> {
+impl Draft {
     /// Begins a copy of `size` bytes; none of them is asked for before there is room for all.
     pub(super) fn begin(
-        fetcher: &'a Fetcher,
-        copying: &Copying<'a>,
+        fetcher: &Fetcher,
+        copying: &Copying<'_>,
         size: u64,
         origin: Origin,
     ) -> Result<Self, Fault> {
@@ -49,7 +50,7 @@ impl<'a> Draft<'a> {
         let mut draft = Draft {
             temp,
             reservation: None,
-            claim: copying.claim,
+            claim: copying.claim.cloned(),
             name: copying.order.name.clone(),
             began: copying.order.id,
             inode,
@@ -66,10 +67,7 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     /// There is no room for the rest of it now: it stays for later.
-    pub(super) fn take_up(
-        fetcher: &'a Fetcher,
-        claim: &'a Claim<'a>,
-    ) -> Result<Option<Self>, Fault> {
+    pub(super) fn take_up(fetcher: &Fetcher, claim: &Arc<Claim>) -> Result<Option<Self>, Fault> {
         let Some(kept) = claim.kept() else { return Ok(None) };
         let (length, size) = (kept.trunk.length(), kept.size);
         let temp = match open_kept(fetcher, &kept) {
@@ -87,7 +85,7 @@ impl<'a> Draft<'a> {
         let mut draft = Draft {
             temp,
             reservation: None,
-            claim: Some(claim),
+            claim: Some(Arc::clone(claim)),
             name: kept.name,
             began: kept.began,
             inode: kept.inode,
@@ -161,23 +159,23 @@ impl<'a> Draft<'a> {
     }
 
     /// Writes down how far a copy has come. It goes on, whether that works or not.
-    pub(super) fn note(claim: &Claim<'_>, partial: &Partial) {
+    pub(super) fn note(claim: &Claim, partial: &Partial) {
         if let Err(error) = claim.keep(partial) {
             tracing::warn!(file = %partial.name, %error, "a copy could not be resumed from here");
         }
     }
 
-    pub(super) fn claim(&self) -> Option<&'a Claim<'a>> {
-        self.claim
+    pub(super) fn claim(&self) -> Option<&Claim> {
+        self.claim.as_deref()
     }
 
     /// Leaves it for a later copy of that name, if there is enough of it.
     pub(super) fn keep(self, clock: &Clock) {
         let partial = self.partial(clock);
         let length = partial.trunk.length();
-        let Some(claim) = self.claim.filter(|_| length > 0) else { return self.discard() };
+        let Some(claim) = self.claim.clone().filter(|_| length > 0) else { return self.discard() };
         let kept = self.temp.sync().and_then(|()| {
-            Draft::note(claim, &partial);
+            Draft::note(&claim, &partial);
             self.temp.keep(length)
         });
         match kept {
@@ -197,21 +195,26 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Makes it durable and puts it into its place.
-    pub(super) fn publish(self, name: &FileName) -> io::Result<()> {
-        self.temp.publish(name)?;
-        if let Some(reservation) = self.reservation {
-            reservation.settle();
+    /// Makes many durable and puts them into their places. Answers in their order.
+    pub(super) fn publish(base: &BaseDir, drafts: Vec<Draft>) -> Vec<io::Result<()>> {
+        let apart =
+            |Draft { temp, name, reservation, claim, .. }| ((temp, name), (reservation, claim));
+        let (files, held): (Vec<_>, Vec<_>) = drafts.into_iter().map(apart).unzip();
+        let placed = base.publish(files);
+        for (_, (reservation, claim)) in
+            placed.iter().zip(held).filter(|(placed, _)| placed.is_ok())
+        {
+            reservation.into_iter().for_each(Reservation::settle);
+            if let Some(claim) = claim {
+                claim.is_in_place();
+            }
         }
-        if let Some(claim) = self.claim {
-            claim.is_in_place();
-        }
-        Ok(())
+        placed
     }
 }
 
 /// What was written of an interrupted copy, and no more than that.
-fn open_kept<'a>(fetcher: &'a Fetcher, kept: &Partial) -> io::Result<TempFile<'a>> {
+fn open_kept(fetcher: &Fetcher, kept: &Partial) -> io::Result<TempFile> {
     let temp = fetcher.base.open_temp(kept.began)?;
     let found = temp.file().metadata()?;
     if found.len() < kept.trunk.length() || found.ino() != kept.inode {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::{Progress, Sign};
+use super::Progress;
 
 /// How often a copy says that it lives.
 const EVERY: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ pub(in crate::downloader) fn meanwhile<T>(
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                progress(Sign::Here(bytes));
+                progress(bytes);
             }
         });
         let done = work();

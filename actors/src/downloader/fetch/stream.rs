@@ -7,7 +7,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use super::draft::Draft;
-use super::{Copying, Ended, Fetcher, ResumePolicy, Sign};
+use super::{Copying, Ended, Fetcher, ResumePolicy};
 use crate::clock::Clock;
 use crate::downloader::base_dir::{ALIGNMENT, TempFile};
 use crate::downloader::cancel::Cancel;
@@ -41,7 +41,7 @@ pub(super) fn receive(
     fetcher: &Fetcher,
     copying: &Copying<'_>,
     link: &mut SourceLink,
-    draft: &mut Draft<'_>,
+    draft: &mut Draft,
 ) -> Result<(), Ended> {
     let size = draft.size();
     let mut intake = Intake {
@@ -123,7 +123,7 @@ impl Intake<'_> {
             }
             if self.told.elapsed() >= PROGRESS_EVERY {
                 self.told = Instant::now();
-                (self.progress)(Sign::Here(at + buffer.filled as u64));
+                (self.progress)(at + buffer.filled as u64);
             }
             let taken = (buffer.filled - before) as u64;
             self.received.add(taken);
@@ -187,12 +187,7 @@ struct Notes<'a> {
 }
 
 impl<'a> Notes<'a> {
-    fn new(
-        claim: Option<&Claim<'_>>,
-        last: Partial,
-        policy: ResumePolicy,
-        clock: &'a Clock,
-    ) -> Self {
+    fn new(claim: Option<&Claim>, last: Partial, policy: ResumePolicy, clock: &'a Clock) -> Self {
         let (is_wanted, every) = (claim.is_some(), policy.keep_every);
         Notes { is_wanted, last, every, noted: Instant::now(), clock }
     }
@@ -227,8 +222,8 @@ struct Writer<'scope> {
 impl<'scope> Writer<'scope> {
     fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
-        temp: &'scope TempFile<'env>,
-        claim: Option<&'scope Claim<'env>>,
+        temp: &'scope TempFile,
+        claim: Option<&'scope Claim>,
         buffers: u64,
     ) -> Result<Self, Ended> {
         let (jobs, ordered) = sync_channel(usize::try_from(buffers).unwrap_or(1) + 1);

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 use super::draft::Draft;
-use super::{Copied, Copying, Ended, Fetcher, Sign};
+use super::{Copied, Copying, Ended, Fetcher};
 use crate::downloader::data_port::master_path;
 use crate::downloader::fault::{Fault, changed, refused, remote};
 use crate::downloader::source_link::{AnswerHead, SourceLink};
@@ -24,7 +24,7 @@ impl Fetcher {
         &self,
         copying: &Copying<'_>,
         mut link: SourceLink,
-        draft: &Draft<'_>,
+        draft: &Draft,
     ) -> Result<Copied, Ended> {
         let copied = draft.copied();
         let path = master_path(&copying.order.dir, &copying.order.name, true);
@@ -45,7 +45,7 @@ impl Fetcher {
                     return Ok(copied);
                 }
                 202 if Instant::now() < until => {
-                    (copying.progress)(Sign::Here(copied.size));
+                    (copying.progress)(copied.size);
                     link.read_text(&head).map_err(off)?;
                     if !head.keep_alive {
                         link = self.connect(copying)?;

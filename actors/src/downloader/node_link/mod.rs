@@ -16,6 +16,7 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::clock::{Clock, Millis};
 use crate::downloader::dial::Dial;
@@ -35,6 +36,13 @@ const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
 
 /// At most so many reports go into one call.
 const MOST_REPORTS: usize = 256;
+
+/// Deliveries of reports begin at least so far apart: of small files much happens at a time, and
+/// goes into one call.
+const REPORTS_BREATH: Duration = Duration::from_millis(5);
+
+/// The same for questions for orders, each of which is answered with the whole list.
+const ORDERS_BREATH: Duration = Duration::from_millis(10);
 
 /// A long poll that answers sooner than this without anything new is not asked the same again at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
@@ -175,7 +183,9 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
     let mut last: Option<Vec<CopyOrder>> = None;
     // Only a node that told it understands it.
     let mut rates: Option<u32> = None;
+    let mut breath = breath(ORDERS_BREATH);
     loop {
+        breath.tick().await;
         let node = line.node();
         if *line.speaks.borrow() == Speaks::Cfm && reelyard_asked.elapsed() > ASK_FOR_REELYARD_EVERY
         {
@@ -232,6 +242,13 @@ async fn ask_for_orders(line: Arc<Line>, downloads: Downloads) {
     }
 }
 
+/// Ticks at once after a pause, and otherwise so long after the last time.
+fn breath(length: Duration) -> Interval {
+    let mut breath = tokio::time::interval(length);
+    breath.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    breath
+}
+
 /// Waits for an old cfm to have something new: for the poll interval, or, as cfw does it, until
 /// everything known is done and told (spec 4.9).
 async fn pause_between_polls(line: &Line, work: &mut watch::Receiver<LinkWork>) {
@@ -248,6 +265,7 @@ async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
     let mut work = downloads.work();
     let mut backoff = Backoff::new();
     let mut speaks = line.speaks.subscribe();
+    let mut breath = breath(REPORTS_BREATH);
     loop {
         // Both fail only when the worker is ending.
         if speaks.wait_for(|speaks| *speaks != Speaks::Unknown).await.is_err()
@@ -255,6 +273,7 @@ async fn deliver_reports(line: Arc<Line>, downloads: Downloads) {
         {
             return;
         }
+        breath.tick().await;
         let sent: Vec<Report> = work.borrow().reports.iter().take(MOST_REPORTS).cloned().collect();
         let (node, speaks) = (line.node(), *speaks.borrow());
         let answer = match speaks {

@@ -53,8 +53,11 @@ impl Opened {
         self.db.get(key)?.map(|value| decode(&value)).transpose()
     }
 
+    /// Removes what is under the key, if anything is: sled writes down the removal of nothing too.
     pub(super) fn remove(&self, key: &[u8]) -> Result<(), StateStoreError> {
-        self.db.remove(key)?;
+        if self.db.contains_key(key)? {
+            self.db.remove(key)?;
+        }
         Ok(())
     }
 }

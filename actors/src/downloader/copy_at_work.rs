@@ -1,0 +1,83 @@
+//! One copy while it is made: what its thread holds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use actix::Addr;
+
+use super::messages::{TransferArrived, TransferMoved};
+use super::publisher::panicked;
+use super::{Downloader, Lasting};
+use crate::clock::Millis;
+use crate::downloader::cancel::Cancel;
+use crate::downloader::fetch::Brought;
+use crate::downloader::order::CopyOrder;
+use crate::downloader::rate_dial::RateDial;
+use crate::wire::worker::{Report, Said, TaskId};
+
+/// One copy, from its beginning until its end is told.
+pub(super) struct CopyAtWork {
+    pub(super) order: CopyOrder,
+    pub(super) cancel: Cancel,
+    pub(super) rate: RateDial,
+    pub(super) under_way: UnderWay,
+    /// Who hears of it.
+    pub(super) downloader: Addr<Downloader>,
+}
+
+/// Counts one copy as under way for as long as it lives.
+pub(super) struct UnderWay(Arc<Lasting>);
+
+impl UnderWay {
+    pub(super) fn begin(lasting: &Arc<Lasting>) -> Self {
+        lasting.at_work.send_modify(|copies| *copies += 1);
+        UnderWay(Arc::clone(lasting))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.at_work.send_modify(|copies| *copies -= 1);
+    }
+}
+
+impl CopyAtWork {
+    /// Fetches it and leaves it to be ended.
+    pub(super) fn run(self) {
+        let (task, lasting) = (self.task(), self.lasting());
+        let progress = |bytes| self.downloader.do_send(TransferMoved { task, bytes });
+        let bringing = || lasting.fetcher.bring(&self.order, &self.cancel, &self.rate, &progress);
+        let outcome =
+            catch_unwind(AssertUnwindSafe(bringing)).unwrap_or_else(|_panic| Err(panicked()));
+        if let Ok(Brought::Arrived(_)) = &outcome {
+            self.downloader.do_send(TransferArrived { task });
+        }
+        lasting.publisher.end(self, outcome);
+    }
+
+    pub(super) fn task(&self) -> TaskId {
+        self.order.id
+    }
+
+    pub(super) fn lasting(&self) -> Arc<Lasting> {
+        Arc::clone(&self.under_way.0)
+    }
+
+    /// The report that says `said` of it, told in the log too.
+    pub(super) fn report(&self, said: Said, at: Millis) -> Report {
+        let (task, file, source) = (self.task(), &self.order.name, self.order.source);
+        match &said {
+            Said::Done { size, hash } => {
+                tracing::info!(%task, %file, %source, size, %hash, "copy verified and in place");
+            }
+            Said::DoneUnverified { size, hash } => {
+                tracing::info!(%task, %file, %source, size, %hash, "copy in place; its source tells no hash to compare with");
+            }
+            Said::Failed { blame, reason } => {
+                tracing::warn!(%task, %file, %source, ?blame, reason, "copy failed");
+            }
+            Said::Working | Said::Progress { .. } => {}
+        }
+        Report { task, name: file.clone(), at, said }
+    }
+}
