@@ -22,6 +22,7 @@ pub mod event;
 pub mod heartbeat;
 pub mod history;
 pub mod host;
+pub mod http_files;
 pub mod journal;
 pub mod manager;
 pub mod mounts;
