@@ -28,6 +28,7 @@ pub mod manager;
 pub mod mounts;
 pub mod names;
 pub mod remover;
+pub mod share_expiry;
 pub mod supervision;
 pub mod task_manager;
 pub mod token;
