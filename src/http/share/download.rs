@@ -11,7 +11,7 @@ use super::conditions::{Answer, Validators, answer as judge, http_date};
 use super::connection::Asked;
 use super::refusal::Refusal;
 use super::socket::{Broken, Sending};
-use super::Shared;
+use super::{DisplayName, Shared};
 
 /// Answers one request for a file.
 pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<(), Broken> {
@@ -26,7 +26,7 @@ async fn answer_bytes(
     asked: &Asked<'_>,
     shared: &Shared,
 ) -> Result<Result<(), Refusal>, Broken> {
-    let client = shared.client(asked.place.peer().ip(), asked.head);
+    let client = shared.client(asked.place.peer().ip(), asked.head.all("x-forwarded-for"));
     let share = match shared.find(asked.id, client) {
         Ok(share) => share,
         Err(refusal) => return Ok(Err(refusal)),
@@ -87,7 +87,7 @@ fn describe(head: &mut Head, share: &Share, is: &Validators, answer: &Answer, si
         Answer::NotModified | Answer::Failed => return,
         Answer::Whole => {}
     }
-    let name = share.path().file_name().unwrap_or("file");
+    let name = share.display_name();
     head.line("Content-Type", media_type(name));
     head.line("Content-Disposition", disposition(name));
     // Should a browser show it all the same, then as a document that can do nothing.

@@ -22,8 +22,12 @@ const TAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Shared {
     /// Whose request it is.
-    pub(super) fn client(&self, peer: IpAddr, head: &RequestHead<'_>) -> IpAddr {
-        client(peer, &self.settings.trusted_proxies, head.all("x-forwarded-for"))
+    pub(super) fn client<'v>(
+        &self,
+        peer: IpAddr,
+        forwarded: impl DoubleEndedIterator<Item = &'v [u8]>,
+    ) -> IpAddr {
+        client(peer, &self.settings.trusted_proxies, forwarded)
     }
 
     /// The share behind a link, if it is live now. What does not read as an id looks like one that
@@ -36,7 +40,7 @@ impl Shared {
         if let Some(why) = (self.not_ready)() {
             return Err(Refusal::NotNow(why));
         }
-        let found = id.map_or(Found::Unknown, |id| self.board.find(&id));
+        let found = id.map_or(Found::Unknown, |id| self.board.find(id));
         let refusal = match found {
             Found::Live(share) if share.is_live(self.clock.now()) => return Ok(share),
             Found::Live(share) => {
@@ -96,13 +100,20 @@ impl Shared {
             Ok(_) => Err(Refusal::OtherKind {
                 instead: if wanted == ShareKind::File { "zip" } else { "file" },
             }),
-            Err(NotOpened::Failed(error)) => {
-                tracing::warn!(id = ?share.id(), %error, "what a share stands for cannot be opened");
-                Err(Refusal::Failed)
+            Err(why) => Err(self.not_opened(share, why)),
+        }
+    }
+
+    /// That what a share stands for could not be opened.
+    pub(super) fn not_opened(&self, share: &Share, why: NotOpened) -> Refusal {
+        match why {
+            NotOpened::Failed(error) => {
+                tracing::warn!(id = ?share.id(), %error, "what a share stands for cannot be read");
+                Refusal::Failed
             }
-            Err(why) => {
+            why => {
                 tracing::debug!(id = ?share.id(), %why, "what a share stands for is not there");
-                Err(Refusal::Absent)
+                Refusal::Absent
             }
         }
     }

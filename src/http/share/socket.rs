@@ -121,12 +121,17 @@ impl<'s> Sending<'s> {
         Ok(())
     }
 
+    /// The client had nothing to take, for want of bytes: that does not count against it.
+    pub(super) fn waited_for_us(&mut self) {
+        let (send_timeout, least_pace) = (self.patience.send_timeout, self.patience.least_pace);
+        self.since = Instant::now();
+        self.pace = LeastPace::new(send_timeout, least_pace, self.since, self.sent);
+    }
+
     /// Whether it may go on.
     pub(super) fn check(&mut self) -> Result<(), Broken> {
-        match &mut self.watch {
-            Some(watch) if !watch.may_go_on() => Err(Broken::Cut),
-            _ => Ok(()),
-        }
+        let may_go_on = self.watch.as_mut().is_none_or(Watch::may_go_on);
+        if may_go_on { Ok(()) } else { Err(Broken::Cut) }
     }
 
     fn took(&mut self, count: u64) -> Result<(), Broken> {

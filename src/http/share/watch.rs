@@ -30,7 +30,7 @@ impl Watch {
             return true;
         }
         self.looked = Instant::now();
-        match self.board.find(&self.id) {
+        match self.board.find(self.id) {
             Found::Live(share) => !self.cut_at_deadline || share.is_live(self.clock.now()),
             Found::Ended(tombstone) => !tombstone.cut && !self.cut_at_deadline,
             // Its tombstone has crumbled: it ended long ago.
