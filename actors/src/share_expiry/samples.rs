@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::event::{NewShare, Room};
 use super::facts::{Deadline, ShareKind};
 use super::id::ShareId;
 use super::path::{RootName, SharePath};
@@ -33,4 +34,20 @@ pub(super) fn birth(id: u128, at: &str, deadline: i64) -> Birth {
 
 pub(super) fn share(id: u128, at: &str, deadline: i64) -> Arc<Share> {
     Arc::new(Share::born(birth(id, at, deadline)))
+}
+
+pub(super) fn new_share(id: u128, at: &str, deadline: i64) -> NewShare {
+    NewShare {
+        id: ShareId(id),
+        root: root(),
+        path: path(at),
+        kind: ShareKind::File,
+        deadline: Deadline::at(Millis(deadline)),
+        noticed: false,
+        owner: None,
+        note: None,
+        password: None,
+        max_downloads: None,
+        room: Room::default(),
+    }
 }

@@ -80,11 +80,6 @@ impl Shards {
         }
     }
 
-    /// The share of this id.
-    pub(super) fn live(&self, id: ShareId) -> Option<Arc<Share>> {
-        self.read(self.place(id)).live(id).map(Arc::clone)
-    }
-
     /// What is looked at in the share of this id.
     pub(super) fn look<T>(&self, id: ShareId, look: impl FnOnce(&Share) -> T) -> Option<T> {
         self.read(self.place(id)).live(id).map(|share| look(share))
@@ -115,6 +110,15 @@ impl Shards {
         let (share, _) = shares.find_entry(hash(id), |share| share.id() == id).ok()?.remove();
         tombstones.insert_unique(hash(id), (id, tombstone), |(id, _)| hash(*id));
         Some((share, tombstone))
+    }
+
+    /// So many shares are about to come.
+    pub(super) fn expect(&self, shares: usize) {
+        // A little more than the average, since they do not come evenly.
+        let of_one = (shares >> SHARD_BITS) * 9 / 8;
+        for place in 0..self.0.len() {
+            Arc::make_mut(&mut self.write(place)).shares.reserve(of_one, hash_of);
+        }
     }
 
     /// A tombstone as it was written. Answers whether there was none of that id.
