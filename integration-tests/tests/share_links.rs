@@ -9,6 +9,8 @@ use std::time::Duration;
 use reelyard_actors::share_expiry::{Deadline, Ending, ShareEvent, ShareId};
 use reelyard_integration_tests::share_links::{A_DAY, Links, START, curl, path, root};
 use reelyard_integration_tests::waiting::eventually;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 /// Bytes of which no two stretches are alike.
 fn film(length: usize) -> Vec<u8> {
@@ -86,15 +88,9 @@ async fn a_broken_download_is_resumed_and_one_connection_serves_many_requests() 
     let (id, empty) = (links.share("a.mp4", |_| {}), links.share("empty", |_| {}));
     let saved = links.outside().join("saved");
     std::fs::write(&saved, &film[..700_000]).unwrap();
-    let resumed = curl(&[
-        "--no-include",
-        "-C",
-        "-",
-        "-o",
-        saved.to_str().unwrap(),
-        &links.url(id, "/file"),
-    ])
-    .await;
+    let resumed =
+        curl(&["--no-include", "-C", "-", "-o", saved.to_str().unwrap(), &links.url(id, "/file")])
+            .await;
     assert_eq!(resumed.exit, 0);
     assert!(std::fs::read(&saved).unwrap() == film);
 
@@ -210,7 +206,9 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
 
 #[actix::test]
 async fn only_downloads_are_counted_and_no_more_than_allowed() {
-    let links = Links::start(|_| {});
+    let links = Links::start(|settings| {
+        settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
     links.write("a", &film(100_000));
     let limited = |most| links.share("a", |new| new.max_downloads = NonZeroU32::new(most));
     let id = limited(2);
@@ -228,6 +226,10 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     assert_eq!(status(&[]).await, 200);
     assert_eq!(status(&[]).await, 410, "all are taken");
     assert_eq!(status(&["-r", "20-29"]).await, 206, "who took one may resume");
+    let newcomer = ["-H", "X-Forwarded-For: 192.0.2.1"];
+    for more in [&["-I"][..], &["-r", "20-29"], &["-H", "If-None-Match: *"]] {
+        assert_eq!(status(&[&newcomer, more].concat()).await, 410, "{more:?} of somebody new");
+    }
     assert!(links.get(id, "", &[]).await.text().contains("All downloads of this link were taken"));
 
     let id = limited(5);
@@ -308,8 +310,6 @@ async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
 
 #[actix::test]
 async fn connections_are_bounded_and_who_only_waits_makes_room() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
     let links = Links::start(|settings| settings.connections_per_address = 2);
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
@@ -323,18 +323,11 @@ async fn connections_are_bounded_and_who_only_waits_makes_room() {
     assert_eq!(download.await.unwrap(), 0);
     assert_eq!(second.await.unwrap(), 0);
     eventually("their places are free", || links.server.counters().connections == 0).await;
-    let mut garbage = TcpStream::connect(links.addr()).await.unwrap();
-    garbage.write_all(b"\x01\x02\r\n\r\n").await.unwrap();
-    let mut answer = String::new();
-    garbage.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     links.server.stop().await;
 }
 
 #[actix::test]
 async fn a_client_that_takes_nothing_or_asks_nothing_is_left() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
     let links = Links::start(|settings| {
         settings.send_timeout = Duration::from_millis(600);
         settings.request_timeout = Duration::from_millis(300);
@@ -347,6 +340,30 @@ async fn a_client_that_takes_nothing_or_asks_nothing_is_left() {
     let mut dripping = TcpStream::connect(links.addr()).await.unwrap();
     dripping.write_all(b"GET /s/").await.unwrap();
     assert_eq!(dripping.read(&mut [0]).await.unwrap(), 0);
+    links.server.stop().await;
+}
+
+#[actix::test]
+async fn what_is_no_request_is_answered_and_left() {
+    let links = Links::start(|_| {});
+    links.write("a", b"x");
+    let id = links.share("a", |_| {});
+    let ask = async |text: String| {
+        let mut stream = TcpStream::connect(links.addr()).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    let garbage = ask("\x01\x02\r\n\r\n".into()).await;
+    assert!(garbage.starts_with("HTTP/1.1 400 "), "{garbage}");
+    let long = ask(format!("GET /s/{} HTTP/1.1\r\n\r\n", "x".repeat(100_000))).await;
+    assert!(long.starts_with("HTTP/1.1 431 "), "{long}");
+    let body = "x".repeat(100_000);
+    let with_body = format!("GET /s/{id}/file HTTP/1.1\r\nContent-Length: 100000\r\n\r\n{body}");
+    let answer = ask(with_body).await;
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nx"), "{answer}");
+    assert!(answer.contains("\r\nConnection: close\r\n"), "the body is no next request: {answer}");
     links.server.stop().await;
 }
 

@@ -58,8 +58,11 @@ impl<'b> RequestHead<'b> {
             length,
             headers: head.headers.to_vec(),
         };
-        read.keep_alive =
-            if read.is_1_1 { !read.connection_says(b"close") } else { read.connection_says(b"keep-alive") };
+        read.keep_alive = if read.is_1_1 {
+            !read.connection_says(b"close")
+        } else {
+            read.connection_says(b"keep-alive")
+        };
         // A body that is not read would be taken for the next request: each such header counts,
         // also one behind another that denies it.
         read.has_body = read.headers.iter().any(|header| {
@@ -76,7 +79,8 @@ impl<'b> RequestHead<'b> {
 
     /// The values of all headers of this name, in order.
     pub fn all<'h>(&'h self, name: &'h str) -> impl DoubleEndedIterator<Item = &'b [u8]> + 'h {
-        let named = self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+        let named =
+            self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
         named.map(|header| header.value)
     }
 

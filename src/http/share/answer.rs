@@ -85,7 +85,9 @@ impl Head {
 pub(super) fn disposition(name: &str) -> String {
     let plain: String = name
         .chars()
-        .map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') || c == ' ' { c } else { '_' })
+        .map(|c| {
+            if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') || c == ' ' { c } else { '_' }
+        })
         .collect();
     let exact = utf8_percent_encode(name, NOT_ATTR);
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}")

@@ -31,21 +31,30 @@ pub(super) enum Answer {
     Unsatisfiable,
 }
 
+impl Answer {
+    /// The status code and its phrase.
+    pub(super) fn status(&self) -> (u16, &'static str) {
+        match self {
+            Answer::Whole => (200, "OK"),
+            Answer::Part(_) => (206, "Partial Content"),
+            Answer::NotModified => (304, "Not Modified"),
+            Answer::Failed => (412, "Precondition Failed"),
+            Answer::Unsatisfiable => (416, "Range Not Satisfiable"),
+        }
+    }
+}
+
 /// What a GET or HEAD for a file of `size` bytes is answered.
 pub(super) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> Answer {
-    let tags = |name| {
-        let mut values = head.all(name).peekable();
-        values.peek().is_some().then(|| head.all(name).collect::<Vec<_>>())
-    };
-    if let Some(tags) = tags("if-match") {
-        if !tags.iter().any(|list| names(list, &is.etag, false)) {
+    if head.header("if-match").is_some() {
+        if !head.all("if-match").any(|list| names(list, &is.etag, false)) {
             return Answer::Failed;
         }
     } else if date(head, "if-unmodified-since").is_some_and(|since| is.modified > since) {
         return Answer::Failed;
     }
-    if let Some(tags) = tags("if-none-match") {
-        if tags.iter().any(|list| names(list, &is.etag, true)) {
+    if head.header("if-none-match").is_some() {
+        if head.all("if-none-match").any(|list| names(list, &is.etag, true)) {
             return Answer::NotModified;
         }
     } else if date(head, "if-modified-since").is_some_and(|since| is.modified <= since) {

@@ -14,7 +14,7 @@ use super::link::{self, Part};
 use super::places::Place;
 use super::refusal::Refusal;
 use super::socket::{Broken, Sending};
-use super::{Shared, archive, download};
+use super::{Shared, archive, download, farewell};
 
 /// A connection whose request is for the pages.
 pub(super) struct Handed {
@@ -70,6 +70,7 @@ pub(super) async fn serve(stream: TcpStream, place: Place, shared: &Shared) -> O
             Err(NoRequest::Bad(bad)) => {
                 shared.counts.requests.one();
                 refuse_unread(&stream, bad, shared).await;
+                farewell::close(&stream).await;
                 Next::End
             }
         };
@@ -127,7 +128,10 @@ async fn answer(stream: &TcpStream, buffer: &[u8], place: &Place, shared: &Share
     };
     match answered {
         Ok(()) if keep_alive => Next::Request(head.length),
-        Ok(()) => Next::End,
+        Ok(()) => {
+            farewell::close(stream).await;
+            Next::End
+        }
         Err(broken) => {
             shared.count_broken(id, &broken);
             Next::End
@@ -153,6 +157,11 @@ impl Shared {
 }
 
 impl Asked<'_> {
+    /// Whether only the head of the answer is wanted.
+    pub(super) fn is_head(&self) -> bool {
+        self.head.method == "HEAD"
+    }
+
     /// Answers why not, in plain words.
     pub(super) async fn refuse(&self, refusal: &Refusal, shared: &Shared) -> Result<(), Broken> {
         if matches!(refusal, Refusal::Throttled(_)) {
@@ -169,7 +178,7 @@ impl Asked<'_> {
         head.line("Content-Type", "text/plain; charset=utf-8");
         let text = refusal.text() + "\n";
         let mut answer = head.finish(Length::Bytes(text.len() as u64));
-        if self.head.method != "HEAD" {
+        if !self.is_head() {
             answer.extend_from_slice(text.as_bytes());
         }
         Sending::new(self.stream, shared.patience(), None).bytes(&answer, false).await
@@ -178,7 +187,9 @@ impl Asked<'_> {
 
 async fn refuse_unread(stream: &TcpStream, bad: BadHead, shared: &Shared) {
     let (status, text) = match bad {
-        BadHead::TooLong => ((431, "Request Header Fields Too Large"), "The request is too long.\n"),
+        BadHead::TooLong => {
+            ((431, "Request Header Fields Too Large"), "The request is too long.\n")
+        }
         BadHead::Garbled => ((400, "Bad Request"), "This is no request.\n"),
     };
     let mut head = Head::new(status, false, shared.clock.now());

@@ -1,7 +1,9 @@
 //! `GET|HEAD /s/{id}/file`: the bytes of a shared file.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 
 use reelyard_actors::downloader::file_identity::FileIdentity;
 use reelyard_actors::share_expiry::{Share, ShareKind};
@@ -10,70 +12,77 @@ use super::answer::{Head, Length, disposition, media_type};
 use super::conditions::{Answer, Validators, answer as judge, http_date};
 use super::connection::Asked;
 use super::refusal::Refusal;
+use super::roots::Opened;
 use super::socket::{Broken, Sending};
 use super::{DisplayName, Shared};
 
 /// Answers one request for a file.
 pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<(), Broken> {
-    match answer_bytes(asked, shared).await? {
-        Ok(()) => Ok(()),
+    match begin(asked, shared).await {
+        Ok(begun) => send(asked, shared, begun).await,
         Err(refusal) => asked.refuse(&refusal, shared).await,
     }
 }
 
-/// The inner result is of what may be answered, the outer one of sending it.
-async fn answer_bytes(
-    asked: &Asked<'_>,
-    shared: &Shared,
-) -> Result<Result<(), Refusal>, Broken> {
-    let client = shared.client(asked.place.peer().ip(), asked.head.all("x-forwarded-for"));
-    let share = match shared.find(asked.id, client) {
-        Ok(share) => share,
-        Err(refusal) => return Ok(Err(refusal)),
-    };
-    if let Err(refusal) = shared.let_in(&share, asked.head, client).await {
-        return Ok(Err(refusal));
-    }
-    let opened = match shared.open(&share, ShareKind::File) {
-        Ok(opened) => opened,
-        Err(refusal) => return Ok(Err(refusal)),
-    };
-    let (is, size) = (validators(&opened.metadata), opened.metadata.size());
-    let answer = judge(asked.head, &is, size);
-    let (status, range) = match &answer {
-        Answer::Whole => ((200, "OK"), Some(0..size)),
-        Answer::Part(range) => ((206, "Partial Content"), Some(range.clone())),
-        Answer::NotModified => ((304, "Not Modified"), None),
-        Answer::Failed => ((412, "Precondition Failed"), None),
-        Answer::Unsatisfiable => ((416, "Range Not Satisfiable"), None),
-    };
-    let is_head = asked.head.method == "HEAD";
-    if range.is_some() && !is_head {
-        let ranged = matches!(answer, Answer::Part(_));
-        if let Err(refusal) = shared.take(&share, client, ranged).await {
-            return Ok(Err(refusal));
+/// A file about to be sent, or what else is answered of it.
+struct Begun {
+    share: Arc<Share>,
+    file: File,
+    size: u64,
+    is: Validators,
+    answer: Answer,
+}
+
+impl Begun {
+    /// The bytes that the answer is about, if it is about any.
+    fn range(&self) -> Option<Range<u64>> {
+        match &self.answer {
+            Answer::Whole => Some(0..self.size),
+            Answer::Part(range) => Some(range.clone()),
+            Answer::NotModified | Answer::Failed | Answer::Unsatisfiable => None,
         }
+    }
+}
+
+async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
+    let client = shared.client(asked.place.peer().ip(), asked.head.all("x-forwarded-for"));
+    let share = shared.find(asked.id, client)?;
+    shared.let_in(&share, asked.head, client).await?;
+    shared.is_left(&share, client)?;
+    let Opened { file, metadata, .. } = shared.open(&share, ShareKind::File)?;
+    let (is, size) = (validators(&metadata), metadata.size());
+    let answer = judge(asked.head, &is, size);
+    let begun = Begun { share, file, size, is, answer };
+    if begun.range().is_some() && !asked.is_head() {
+        let ranged = matches!(begun.answer, Answer::Part(_));
+        shared.take(&begun.share, client, ranged).await?;
         shared.counts.downloads.one();
     }
-    let mut head = Head::new(status, asked.keep_alive, shared.clock.now());
-    describe(&mut head, &share, &is, &answer, size);
-    let length = match (&answer, &range) {
+    Ok(begun)
+}
+
+async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Broken> {
+    let mut head = Head::new(begun.answer.status(), asked.keep_alive, shared.clock.now());
+    describe(&mut head, &begun);
+    let range = begun.range();
+    let length = match (&begun.answer, &range) {
         (Answer::NotModified, _) => Length::NoBody,
         (_, Some(range)) => Length::Bytes(range.end - range.start),
         (_, None) => Length::Bytes(0),
     };
-    let range = range.filter(|range| !is_head && !range.is_empty());
-    let watch = range.is_some().then(|| shared.watch(share.id()));
+    let range = range.filter(|range| !asked.is_head() && !range.is_empty());
+    let watch = range.is_some().then(|| shared.watch(begun.share.id()));
     let mut sending = Sending::new(asked.stream, shared.patience(), watch);
     sending.bytes(&head.finish(length), range.is_some()).await?;
-    let Some(range) = range else { return Ok(Ok(())) };
+    let Some(range) = range else { return Ok(()) };
     let of_head = sending.sent();
-    let sent = sending.file(&opened.file, range).await;
+    let sent = sending.file(&begun.file, range).await;
     shared.counts.bytes.add(sending.sent() - of_head);
-    sent.map(Ok)
+    sent
 }
 
-fn describe(head: &mut Head, share: &Share, is: &Validators, answer: &Answer, size: u64) {
+fn describe(head: &mut Head, begun: &Begun) {
+    let Begun { share, is, answer, size, .. } = begun;
     head.line("ETag", &is.etag);
     head.line("Last-Modified", http_date(is.modified));
     head.line("Accept-Ranges", "bytes");
@@ -81,7 +90,10 @@ fn describe(head: &mut Head, share: &Share, is: &Validators, answer: &Answer, si
     head.line("Cache-Control", "private, no-cache");
     match answer {
         Answer::Part(range) => {
-            head.line("Content-Range", format_args!("bytes {}-{}/{size}", range.start, range.end - 1));
+            head.line(
+                "Content-Range",
+                format_args!("bytes {}-{}/{size}", range.start, range.end - 1),
+            );
         }
         Answer::Unsatisfiable => head.line("Content-Range", format_args!("bytes */{size}")),
         Answer::NotModified | Answer::Failed => return,

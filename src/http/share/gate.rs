@@ -7,15 +7,15 @@ use std::time::Duration;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::http_files::request_head::RequestHead;
 use reelyard_actors::share_expiry::{
-    ClientKey, Ending, Found, Share, ShareId, ShareKind, TakeDownload,
+    ClientKey, Downloads, Ending, Found, Share, ShareId, ShareKind, TakeDownload,
 };
 use tokio::time::timeout;
 
+use super::Shared;
 use super::client_address::{client, line};
 use super::passwords::of_basic;
 use super::refusal::Refusal;
 use super::roots::{NotOpened, Opened};
-use super::Shared;
 
 /// How long counting a download may take.
 const TAKE_PATIENCE: Duration = Duration::from_secs(10);
@@ -32,11 +32,7 @@ impl Shared {
 
     /// The share behind a link, if it is live now. What does not read as an id looks like one that
     /// was never given out.
-    pub(super) fn find(
-        &self,
-        id: Option<ShareId>,
-        client: IpAddr,
-    ) -> Result<Arc<Share>, Refusal> {
+    pub(super) fn find(&self, id: Option<ShareId>, client: IpAddr) -> Result<Arc<Share>, Refusal> {
         if let Some(why) = (self.not_ready)() {
             return Err(Refusal::NotNow(why));
         }
@@ -47,9 +43,7 @@ impl Shared {
                 self.board.refused_by_time();
                 due(&share)
             }
-            Found::Ended(tombstone) => {
-                Refusal::Ended { at: tombstone.ended, why: tombstone.why }
-            }
+            Found::Ended(tombstone) => Refusal::Ended { at: tombstone.ended, why: tombstone.why },
             Found::Unknown => match self.guesses.one(&line(client)) {
                 Ok(()) => Refusal::Unknown,
                 Err(wait) => Refusal::Throttled(wait),
@@ -116,6 +110,16 @@ impl Shared {
                 Refusal::Absent
             }
         }
+    }
+
+    /// Refuses newcomers where all downloads were taken: also those who only look, for whom nothing
+    /// is counted.
+    pub(super) fn is_left(&self, share: &Share, client: IpAddr) -> Result<(), Refusal> {
+        let key = ClientKey::of(share.id(), client);
+        let may = |downloads: &Downloads| {
+            share.exhausted().is_none() || downloads.taken_by(key).is_some()
+        };
+        if share.downloads().is_none_or(may) { Ok(()) } else { Err(Refusal::Exhausted) }
     }
 
     /// Counts a download where downloads are limited. The last question before bytes are sent.

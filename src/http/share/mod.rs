@@ -11,6 +11,7 @@ mod conditions;
 mod connection;
 mod counters;
 mod download;
+mod farewell;
 mod gate;
 mod link;
 mod pages;
@@ -45,6 +46,9 @@ use places::Places;
 use socket::Patience;
 use throttle::Throttle;
 use watch::Watch;
+
+/// Clients without a place that are seen out at once; others are just closed.
+const FAREWELLS: usize = 64;
 
 /// Whom the public links ask.
 #[derive(Clone)]
@@ -210,6 +214,7 @@ async fn accept_all(
     let settings = &shared.settings;
     let trusted = settings.trusted_proxies.clone();
     let places = Places::new(settings.connections, settings.connections_per_address, trusted);
+    let farewells = Arc::new(Semaphore::new(FAREWELLS));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -226,7 +231,7 @@ async fn accept_all(
         };
         let Some(place) = places.take(peer) else {
             shared.counts.refused_busy.one();
-            refuse_busy(&stream);
+            turn_away(stream, &farewells);
             continue;
         };
         let (shared, mut stopping, alive) = (Arc::clone(&shared), stopping.clone(), alive.clone());
@@ -242,13 +247,14 @@ async fn accept_all(
     }
 }
 
-fn refuse_busy(stream: &tokio::net::TcpStream) {
-    const ANSWER: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
-        Content-Type: text/plain\r\nContent-Length: 36\r\nConnection: close\r\n\r\n\
-        too many connections, retry shortly\n";
-    // Its send buffer is empty. A client that does not get even this learns it from the closed
-    // connection.
-    let _ = rustix::net::send(stream, ANSWER, rustix::net::SendFlags::NOSIGNAL);
+fn turn_away(stream: tokio::net::TcpStream, farewells: &Arc<Semaphore>) {
+    farewell::tell_busy(&stream);
+    if let Ok(turn) = Arc::clone(farewells).try_acquire_owned() {
+        tokio::spawn(async move {
+            farewell::close(&stream).await;
+            drop(turn);
+        });
+    }
 }
 
 /// What a share is called by whoever has its link.

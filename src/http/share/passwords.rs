@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc};
 use argon2::Argon2;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reelyard_actors::share_expiry::{PasswordHash, Share, ShareId};

@@ -12,10 +12,10 @@ use rustix::fs::sendfile;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
+use super::Shared;
 use super::places::Place;
 use super::request::{NoRequest, Request, RequestReader};
 use super::shelf::{Asked, NotServed};
-use super::Shared;
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::hash_desk::Hashed;
 use crate::downloader::thread_memory::ThreadMemory;

@@ -11,12 +11,12 @@ use reelyard_actors::share_expiry::{Share, ShareKind};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::{DisplayName, Shared};
 use super::answer::{Head, Length, disposition};
 use super::connection::Asked;
 use super::refusal::Refusal;
 use super::socket::{Broken, Sending};
 use super::watch::LOOK_EVERY;
+use super::{DisplayName, Shared};
 use write::Piece;
 
 /// Pieces that wait for the client.
@@ -41,8 +41,9 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
     let client = shared.client(asked.place.peer().ip(), asked.head.all("x-forwarded-for"));
     let share = shared.find(asked.id, client)?;
     shared.let_in(&share, asked.head, client).await?;
+    shared.is_left(&share, client)?;
     let opened = shared.open(&share, ShareKind::Directory)?;
-    if asked.head.method == "HEAD" {
+    if asked.is_head() {
         return Ok(Begun { share, pieces: None });
     }
     let turn = Arc::clone(&shared.archives).try_acquire_owned();
