@@ -45,6 +45,13 @@ impl Piece for ShareTable {
                 let by = Text::new(by.as_str());
                 Ok(self.end_all(ids, |table, id| table.end(at, id, *why, *cut, &by)))
             }
+            ShareEvent::EndedWithin { root, path, why, most, by } => {
+                let by = Text::new(by.as_str());
+                let most = usize::try_from(*most).unwrap_or(usize::MAX);
+                let ids: Vec<ShareId> =
+                    self.within(root, path, None).take(most).map(|share| share.id()).collect();
+                Ok(self.end_all(&ids, |table, id| table.end(at, id, *why, false, &by)))
+            }
             ShareEvent::Taken { id, client, resume_until, forget_before } => {
                 self.take(at, *id, *client, *resume_until, *forget_before)
             }

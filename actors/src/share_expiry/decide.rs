@@ -7,7 +7,7 @@ use super::event::{Changes, NewDeadline, NewOwner, NewShare, Room, ShareEvent, S
 use super::evict::Eviction;
 use super::facts::{Ending, Owner};
 use super::id::ShareId;
-use super::messages::{CreateShare, ShareChange, TakeDownload};
+use super::messages::{CreateShare, NewTerms, TakeDownload};
 use super::order::Due;
 use super::settings::ShareSettings;
 use super::share::{ClientKey, Share};
@@ -177,7 +177,7 @@ impl Desk {
     pub fn change(
         &self,
         id: ShareId,
-        change: &ShareChange,
+        change: &NewTerms,
         at: Standpoint<'_>,
     ) -> Result<Option<ShareEvent>, ShareRefusal> {
         let share = at.as_it_will_be(id)?;

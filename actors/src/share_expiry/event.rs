@@ -46,6 +46,20 @@ pub enum ShareEvent {
         /// Who wants it.
         by: String,
     },
+    /// All shares of a path and of what is below it end, so many at most, in the order of their
+    /// paths: what they shared is gone.
+    EndedWithin {
+        /// The root.
+        root: RootName,
+        /// The file or directory.
+        path: SharePath,
+        /// Why: removed or root gone.
+        why: Ending,
+        /// How many this event ends at most. More of them take more events.
+        most: u64,
+        /// Who wants it.
+        by: String,
+    },
     /// A download is counted.
     Taken {
         /// The share.

@@ -57,7 +57,7 @@ pub struct CreateShare {
 
 /// What is to be otherwise of a share. What is none stays as it is.
 #[derive(Clone, Debug, Default)]
-pub struct ShareChange {
+pub struct NewTerms {
     /// How long it lasts from now on.
     pub term: Option<Term>,
     /// On what that depends; if it does not hold, nothing is changed at all.
@@ -79,7 +79,7 @@ pub struct ChangeShare {
     /// The share.
     pub id: ShareId,
     /// What is to be otherwise.
-    pub change: ShareChange,
+    pub change: NewTerms,
     /// Who asks.
     pub asked_by: String,
     /// Names the request.

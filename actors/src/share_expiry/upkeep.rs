@@ -4,7 +4,6 @@
 use super::decide::{AT_ONCE, Desk, Standpoint};
 use super::event::ShareEvent;
 use super::facts::Ending;
-use super::id::ShareId;
 use super::path::SharePath;
 
 /// How many tombstones and happenings are looked at for one event: forgetting many takes several.
@@ -78,16 +77,15 @@ impl Desk {
 
     /// Shares of roots that are not configured end.
     fn roots_gone(&self, at: Standpoint<'_>) -> Option<ShareEvent> {
-        let under_way =
-            |event: &ShareEvent| matches!(event, ShareEvent::Ended { why: Ending::RootGone, .. });
+        let under_way = |event: &ShareEvent| {
+            matches!(event, ShareEvent::EndedWithin { why: Ending::RootGone, .. })
+        };
         if at.in_flight.events().any(under_way) {
             return None;
         }
         let root = at.table.roots().find(|root| !self.settings.roots.contains(root))?;
-        let all = SharePath::root();
-        let ids: Vec<ShareId> =
-            at.table.within(&root, &all, None).take(AT_ONCE).map(|share| share.id()).collect();
         let by = format!("share.roots.{root} is not configured");
-        Some(ShareEvent::Ended { ids, why: Ending::RootGone, cut: false, by })
+        let (path, why, most) = (SharePath::root(), Ending::RootGone, AT_ONCE as u64);
+        Some(ShareEvent::EndedWithin { root, path, why, most, by })
     }
 }

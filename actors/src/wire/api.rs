@@ -42,6 +42,7 @@ mod host;
 mod page;
 mod plan;
 mod removal;
+mod share;
 mod status;
 mod task;
 
@@ -62,6 +63,7 @@ pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use removal::{
     Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
 };
+pub use share::{ShareChange, ShareTold};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub(crate) use task::optional_id_in_text;
 pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};
