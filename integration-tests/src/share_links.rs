@@ -2,6 +2,7 @@
 //! is asked of them with a real curl.
 
 use std::net::{SocketAddr, TcpListener};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -79,16 +80,29 @@ impl Table {
     }
 }
 
-/// Public links and what is behind them.
-pub struct Links {
+/// Public links and the files behind them, whoever fills the table.
+pub struct Site {
     place: TempDir,
     /// What time it is for the links.
     pub clock: Clock,
     /// Where they look.
     pub board: ShareBoard,
-    table: Table,
     /// They.
     pub server: ShareServer,
+}
+
+/// Public links over a table that a test fills.
+pub struct Links {
+    site: Site,
+    table: Table,
+}
+
+impl Deref for Links {
+    type Target = Site;
+
+    fn deref(&self) -> &Site {
+        &self.site
+    }
 }
 
 /// What curl got.
@@ -133,55 +147,12 @@ impl Links {
     /// # Panics
     /// When they cannot be started.
     pub fn start(change: impl FnOnce(&mut ShareServerSettings)) -> Self {
-        let must = |error: &dyn std::fmt::Display| -> ! { panic!("no links: {error}") };
-        let place = tempfile::tempdir().unwrap_or_else(|error| must(&error));
-        let dir = place.path().join("films");
-        std::fs::create_dir(&dir).unwrap_or_else(|error| must(&error));
-        let roots = Roots::open([(root(), dir)]).unwrap_or_else(|error| must(&error));
         let (clock, board) = (Clock::manual(START), ShareBoard::default());
         let table = Arc::<Mutex<ShareTable>>::default();
         let table = Table { table, clock: clock.clone() };
         table.lock(|table| table.show_on(&board));
         let take = Route::fixed(Counter(table.clone()).start().recipient());
-        let mut settings = ShareServerSettings::default();
-        change(&mut settings);
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| must(&error));
-        let collaborators = Collaborators {
-            roots,
-            board: board.clone(),
-            take,
-            clock: clock.clone(),
-            not_ready: Arc::new(|| None),
-        };
-        let server = ShareServer::start_on(listener, settings, collaborators);
-        let server = server.unwrap_or_else(|error| must(&error));
-        Links { place, clock, board, table, server }
-    }
-
-    /// Where they listen.
-    pub fn addr(&self) -> SocketAddr {
-        self.server.addr()
-    }
-
-    /// A place for files that are not shared.
-    pub fn outside(&self) -> &Path {
-        self.place.path()
-    }
-
-    /// Where something below the root is.
-    pub fn below(&self, path: &str) -> PathBuf {
-        self.place.path().join("films").join(path)
-    }
-
-    /// Writes a file below the root, and the directories above it.
-    ///
-    /// # Panics
-    /// When that fails.
-    pub fn write(&self, path: &str, bytes: &[u8]) {
-        let at = self.below(path);
-        let above = at.parent().unwrap_or(&at);
-        let written = std::fs::create_dir_all(above).and_then(|()| std::fs::write(&at, bytes));
-        written.unwrap_or_else(|error| panic!("{}: {error}", at.display()));
+        Links { site: Site::start(board, take, clock, change), table }
     }
 
     /// Shares what is at `path` for a day, but for what `change` makes of it.
@@ -212,6 +183,69 @@ impl Links {
     /// When it is refused.
     pub fn apply(&self, event: &ShareEvent) -> ShareOutcome {
         self.table.apply(event).unwrap_or_else(|refusal| panic!("{event:?}: {refusal}"))
+    }
+
+    /// They stop.
+    pub async fn stop(self) {
+        self.site.server.stop().await;
+    }
+}
+
+impl Site {
+    /// Links to what `board` shows.
+    ///
+    /// # Panics
+    /// When they cannot be started.
+    pub fn start(
+        board: ShareBoard,
+        take: Route<TakeDownload>,
+        clock: Clock,
+        change: impl FnOnce(&mut ShareServerSettings),
+    ) -> Self {
+        let must = |error: &dyn std::fmt::Display| -> ! { panic!("no links: {error}") };
+        let place = tempfile::tempdir().unwrap_or_else(|error| must(&error));
+        let dir = place.path().join("films");
+        std::fs::create_dir(&dir).unwrap_or_else(|error| must(&error));
+        let roots = Roots::open([(root(), dir)]).unwrap_or_else(|error| must(&error));
+        let mut settings = ShareServerSettings::default();
+        change(&mut settings);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| must(&error));
+        let collaborators = Collaborators {
+            roots,
+            board: board.clone(),
+            take,
+            clock: clock.clone(),
+            not_ready: Arc::new(|| None),
+        };
+        let server = ShareServer::start_on(listener, settings, collaborators);
+        let server = server.unwrap_or_else(|error| must(&error));
+        Site { place, clock, board, server }
+    }
+
+    /// Where they listen.
+    pub fn addr(&self) -> SocketAddr {
+        self.server.addr()
+    }
+
+    /// A place for files that are not shared.
+    pub fn outside(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Where something below the root is.
+    pub fn below(&self, path: &str) -> PathBuf {
+        self.place.path().join("films").join(path)
+    }
+
+    /// Writes a file below the root, and the directories above it.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn write(&self, path: &str, bytes: &[u8]) {
+        let at = self.below(path);
+        let above = at.parent().unwrap_or(&at);
+        let written = std::fs::create_dir_all(above).and_then(|()| std::fs::write(&at, bytes));
+        written.unwrap_or_else(|error| panic!("{}: {error}", at.display()));
     }
 
     /// A share that has not ended.

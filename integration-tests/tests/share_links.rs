@@ -76,7 +76,7 @@ async fn a_file_is_served_whole_and_by_range() {
     links.write("new/a.mp4", b"another film");
     let other = get(&["-r", "0-9", "-H", &same]).await;
     assert_eq!((other.status, other.body), (200, b"another film".to_vec()));
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -98,7 +98,7 @@ async fn a_broken_download_is_resumed_and_one_connection_serves_many_requests() 
     let discard = ["--no-include", "-o", "/dev/null", "-w", "%{http_code} %{num_connects}\n"];
     let twice = curl(&[&discard[..], &["-o", "/dev/null", &nothing, &file]].concat()).await;
     assert_eq!(twice.head, "200 1\n200 0\n", "the second on the same connection");
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -113,7 +113,7 @@ async fn names_arrive_as_they_are() {
             "attachment; filename=\"Gr__e _1_.txt\"; filename*=UTF-8''Gr%C3%BC%C3%9Fe%20%221%22.txt"
         )
     );
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -143,7 +143,7 @@ async fn a_link_is_live_until_its_deadline_and_not_at_it() {
     assert_eq!(gone.status, 410);
     assert!(gone.text().contains("taken back"), "{}", gone.text());
     assert_eq!(links.server.counters().ended, 5);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -163,7 +163,7 @@ async fn what_was_never_a_link_tells_nothing() {
     }
     let raw = links.ask("/s/x/file", &["-X", "PUT", "-d", "x"]).await;
     assert_eq!((raw.status, raw.header("allow")), (405, Some("GET, HEAD")));
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -184,7 +184,7 @@ async fn only_what_is_below_the_root_is_served() {
     let told = links.get(directory, "/file", &[]).await;
     assert_eq!(told.status, 404);
     assert!(told.text().contains("/zip"), "{}", told.text());
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -201,7 +201,7 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     let removed = links.get(id, "/file", &[]).await;
     assert_eq!(removed.status, 410);
     assert!(removed.text().contains("removed"), "{}", removed.text());
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -236,7 +236,7 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     let all = futures::future::join_all((0..20).map(|_| links.get(id, "/file", &[]))).await;
     assert_eq!(all.iter().filter(|answer| answer.status == 200).count(), 5);
     assert_eq!(all.iter().filter(|answer| answer.status == 410).count(), 15);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 /// A download that is slow enough to be still running when something happens to its share.
@@ -268,7 +268,7 @@ async fn a_hard_revoke_cuts_what_is_running_and_a_deadline_does_not() {
     revoke(&links, hard, true);
     assert_eq!(of_hard.await.unwrap(), 18, "curl got less than it was promised");
     assert_eq!(links.server.counters().cut, 1);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -279,7 +279,7 @@ async fn a_deadline_cuts_where_that_is_configured() {
     let download = running(&links, id).await;
     links.clock.advance(A_DAY);
     assert_eq!(download.await.unwrap(), 18);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -305,7 +305,7 @@ async fn a_guesser_is_told_to_slow_down_and_others_are_not() {
     assert_eq!(guess("192.0.2.1", &format!("/s/{id}/file")).await.status, 200, "no guess");
     assert_eq!(guess("192.0.2.2", "/s/x/file").await.status, 404);
     assert_eq!(links.server.counters().throttled, 2);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -323,7 +323,7 @@ async fn connections_are_bounded_and_who_only_waits_makes_room() {
     assert_eq!(download.await.unwrap(), 0);
     assert_eq!(second.await.unwrap(), 0);
     eventually("their places are free", || links.server.counters().connections == 0).await;
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -340,7 +340,7 @@ async fn a_client_that_takes_nothing_or_asks_nothing_is_left() {
     let mut dripping = TcpStream::connect(links.addr()).await.unwrap();
     dripping.write_all(b"GET /s/").await.unwrap();
     assert_eq!(dripping.read(&mut [0]).await.unwrap(), 0);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -364,7 +364,7 @@ async fn what_is_no_request_is_answered_and_left() {
     let answer = ask(with_body).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nx"), "{answer}");
     assert!(answer.contains("\r\nConnection: close\r\n"), "the body is no next request: {answer}");
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -373,7 +373,7 @@ async fn stopping_breaks_off_what_is_running() {
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
     let (url, download) = (links.url(id, "/file"), running(&links, id).await);
-    links.server.stop().await;
+    links.stop().await;
     assert_eq!(download.await.unwrap(), 18);
     assert_eq!(curl(&[&url]).await.exit, 7, "nobody listens");
 }

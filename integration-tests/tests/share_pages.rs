@@ -55,7 +55,7 @@ async fn a_page_shows_what_there_is_to_know_and_runs_nothing_strange() {
     assert!(links.get(never, "", &[]).await.text().contains("never"));
     std::fs::remove_file(links.below("<b>&film.mp4")).unwrap();
     assert_eq!(links.get(never, "", &[]).await.status, 404);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -68,7 +68,7 @@ async fn a_directory_shows_what_is_in_it() {
     for part in ["1.mp4", "2.0 KiB", "extras/", "2 entries", &format!("href=\"/s/{id}/zip\"")] {
         assert!(html.contains(part), "{part}: {html}");
     }
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -111,7 +111,7 @@ async fn a_password_opens_this_link_and_no_other() {
     links.apply(&ShareEvent::Changed { id, generation: 0, changes });
     assert_eq!(links.get(id, "/file", &["-H", &cookie]).await.status, 401);
     assert_eq!(links.server.counters().wrong_passwords, 2);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -140,7 +140,7 @@ async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
     let cookie = cookie(&inside);
     assert_eq!(links.get(id, "/file", &["-H", &cookie]).await.status, 200);
     assert_eq!(attempt("192.0.2.9", id, "right").await.status, 303, "known to be right");
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -158,7 +158,7 @@ async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
     assert!(page.text().contains(&format!("https://share.example.net/s/{id}")));
     let plain = enter(&links, id, "right", &[]).await;
     assert!(!plain.header("set-cookie").unwrap().contains("Secure"));
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -172,5 +172,5 @@ async fn a_form_that_is_none_is_refused_without_harm() {
     let json = ["-H", "Content-Type: application/json", "-d", "{}"];
     assert!(matches!(links.get(id, "", &json).await.status, 400 | 415));
     assert_eq!(links.get(id, "", &[]).await.status, 200);
-    links.server.stop().await;
+    links.stop().await;
 }

@@ -70,7 +70,7 @@ async fn a_directory_arrives_as_it_is() {
     let told = links.get(file, "/zip", &[]).await;
     assert_eq!(told.status, 404);
     assert!(told.text().contains("/file"), "{}", told.text());
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -90,7 +90,7 @@ async fn symlinks_lead_to_files_of_the_same_directory_only() {
     let film = || Some(b"film".to_vec());
     let expected = BTreeMap::from([("a".into(), film()), ("to-a".into(), film())]);
     assert_eq!(tree(&to.join("dir")), expected);
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -108,7 +108,7 @@ async fn more_files_than_a_small_archive_can_have() {
     assert!(good && told.contains("No errors"), "{told}");
     let (_, listed) = unzip(&["-Z1"], &archive);
     assert_eq!(listed.lines().count(), FILES + 1, "and the directory");
-    links.server.stop().await;
+    links.stop().await;
 }
 
 /// An archive that is slow enough to be still on its way when something happens.
@@ -145,7 +145,7 @@ async fn a_file_that_changes_meanwhile_makes_no_archive() {
     std::fs::remove_file(links.below("dir/b")).unwrap();
     let exit = download.await.unwrap();
     assert!(matches!(exit, 0 | 18 | 56), "whole without it, or not at all: {exit}");
-    links.server.stop().await;
+    links.stop().await;
 }
 
 #[actix::test]
@@ -168,5 +168,5 @@ async fn a_hard_revoke_cuts_an_archive_and_their_number_is_bounded() {
         (free().await.status == 200).then_some(())
     })
     .await;
-    links.server.stop().await;
+    links.stop().await;
 }
