@@ -11,12 +11,11 @@ use tokio::sync::oneshot;
 
 use super::turn::refusal;
 use super::{
-    AT_ONCE, Admission, ChangeSettings, ChangeShare, CreateShare, Due, Ending, Found, Happenings,
+    AT_ONCE, Admission, ChangeSettings, ChangeShare, CreateShare, Ending, Found, Happenings,
     HappeningsDelivered, HappeningsFor, HappeningsFrom, LARGEST_PAGE, PathMoved, PathRemoved,
     PauseReclaim, ReclaimNow, RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry,
     ShareId, ShareOutcome, ShareRefusal, ShareTable, SharesWithin, TakeDownload, Taking,
 };
-use crate::clock::Millis;
 use crate::event::RequestId;
 use crate::journal::{Asked, CommitError, Outcomes, Settlement};
 
@@ -413,8 +412,7 @@ impl Handler<ChangeSettings> for ShareExpiry {
         self.budget.set_effort(settings.effort);
         self.desk.settings = settings;
         // What is near by the new settings may not have been by the former ones.
-        let now = self.clock.now();
-        self.notices.start(Due::from(Millis(now.0.saturating_add(1))));
+        self.start_notices();
         self.upkeep_at = None;
         self.soon(ctx);
     }
