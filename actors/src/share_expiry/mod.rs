@@ -1,4 +1,4 @@
-//! The ShareExpiryActor: shares, and their ends.
+#![doc = include_str!("README.md")]
 
 mod apply;
 #[cfg(test)]

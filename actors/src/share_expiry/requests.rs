@@ -1,6 +1,7 @@
 //! What others ask of the ShareExpiryActor.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::fut::{ready, wrap_future};
 use actix::{
@@ -21,6 +22,9 @@ use crate::journal::{Asked, CommitError, Outcomes, Settlement};
 
 /// Those who wait for a download of theirs that is being counted.
 pub(super) type Waiters = Vec<oneshot::Sender<Result<Admission, ShareError>>>;
+
+/// When a client may ask again whose download may have been counted or not.
+const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 
 type Answer<T, E = ShareError> = ResponseActFuture<ShareExpiry, Result<T, E>>;
 
@@ -204,14 +208,19 @@ impl Handler<TakeDownload> for ShareExpiry {
             Ok(Taking::Unlimited) => return answer(Ok(Admission::Unlimited)),
             Ok(Taking::Resumes) => return answer(Ok(Admission::Resumed)),
             Ok(Taking::ResumesAfter) => {
+                let Some(waiters) = self.taking.get_mut(&(id, client)) else {
+                    // What came of the one that counts is unknown.
+                    return answer(Err(CommitError::Busy { retry_after: UNKNOWN_FOR }.into()));
+                };
                 let (waiter, waiting) = oneshot::channel();
-                self.taking.entry((id, client)).or_default().push(waiter);
+                waiters.push(waiter);
                 let waiting =
                     async move { waiting.await.unwrap_or(Err(CommitError::Stopped.into())) };
                 return Box::pin(waiting.into_actor(self));
             }
             Ok(Taking::Counts(event)) => event,
         };
+        self.taking.entry((id, client)).or_default();
         let asked = Asked::by_request(client_name(client), request);
         let counting = self.commit_for(asked, vec![event], read);
         Box::pin(counting.map(move |admitted, expiry, _| {

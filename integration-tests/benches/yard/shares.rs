@@ -16,6 +16,7 @@ use reelyard_actors::share_expiry::{
     ShareEvent, ShareExpiry, ShareId, ShareKind, SharePath, ShareSettings, ShareTable, Term, Timer,
 };
 use reelyard_integration_tests::catalog_input::media_name;
+use reelyard_integration_tests::running::on_a_system;
 
 use crate::figure::{Figure, Wanted};
 use crate::usage;
