@@ -2,7 +2,7 @@
 //! they look into the table itself.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,7 @@ pub struct ShareBoard(Arc<Inner>);
 
 struct Inner {
     shards: ArcSwap<Shards>,
+    is_up: AtomicBool,
     view: ArcSwap<ShareView>,
     refused_by_time: AtomicU64,
     /// The number that the next happening will have.
@@ -38,6 +39,7 @@ impl Default for Inner {
     fn default() -> Self {
         Inner {
             shards: ArcSwap::default(),
+            is_up: AtomicBool::default(),
             view: ArcSwap::default(),
             refused_by_time: AtomicU64::default(),
             happenings: watch::Sender::new(0),
@@ -120,9 +122,15 @@ impl ShareBoard {
     /// What is known of `id`, as applied. Whether a share is live *now* is for [`Share::is_live`] to
     /// say: whoever refuses one by that counts it by [`ShareBoard::refused_by_time`].
     ///
-    /// Before the journal has brought the table up to date everything is unknown or of the past.
+    /// Before [`ShareBoard::is_up`] everything is unknown.
     pub fn find(&self, id: ShareId) -> Found {
         self.0.shards.load().find(id)
+    }
+
+    /// Whether the table was brought up to what this node had on record when it started. Until then
+    /// nothing is to be said of any share.
+    pub fn is_up(&self) -> bool {
+        self.0.is_up.load(Ordering::Acquire)
     }
 
     /// Whether running downloads of `id` are to be cut: it was revoked hard.
@@ -189,6 +197,7 @@ impl ShareBoard {
     /// Readers look into these shards from now on.
     pub(super) fn look_into(&self, shards: Arc<Shards>) {
         self.0.shards.store(shards);
+        self.0.is_up.store(true, Ordering::Release);
     }
 
     /// Shows a new view.

@@ -1,4 +1,4 @@
-//! The ShareExpiryActor: shares, and their ends.
+#![doc = include_str!("README.md")]
 
 mod apply;
 #[cfg(test)]
@@ -9,6 +9,7 @@ mod changes;
 mod decide;
 #[cfg(test)]
 mod decide_tests;
+mod downloads;
 mod event;
 mod evict;
 mod facts;
@@ -25,6 +26,8 @@ mod settings;
 mod shards;
 mod share;
 mod snapshot;
+#[cfg(test)]
+mod snapshot_tests;
 mod state;
 mod terms;
 mod text;
@@ -66,7 +69,7 @@ use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::journal::{Journal, Piece, Seat};
 use crate::task_manager::Hold;
-use requests::Waiters;
+use downloads::Waiters;
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
 pub struct ShareExpiry {

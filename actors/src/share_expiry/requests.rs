@@ -11,27 +11,23 @@ use tokio::sync::oneshot;
 
 use super::turn::refusal;
 use super::{
-    AT_ONCE, Admission, ChangeSettings, ChangeShare, CreateShare, Due, Ending, Found, Happenings,
+    AT_ONCE, ChangeSettings, ChangeShare, CreateShare, Ending, Found, Happenings,
     HappeningsDelivered, HappeningsFor, HappeningsFrom, LARGEST_PAGE, PathMoved, PathRemoved,
     PauseReclaim, ReclaimNow, RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry,
-    ShareId, ShareOutcome, ShareRefusal, ShareTable, SharesWithin, TakeDownload, Taking,
+    ShareId, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
 };
-use crate::clock::Millis;
 use crate::event::RequestId;
 use crate::journal::{Asked, CommitError, Outcomes, Settlement};
 
-/// Those who wait for a download of theirs that is being counted.
-pub(super) type Waiters = Vec<oneshot::Sender<Result<Admission, ShareError>>>;
+pub(super) type Answer<T, E = ShareError> = ResponseActFuture<ShareExpiry, Result<T, E>>;
 
-type Answer<T, E = ShareError> = ResponseActFuture<ShareExpiry, Result<T, E>>;
-
-fn answer<T: 'static, E: 'static>(result: Result<T, E>) -> Answer<T, E> {
+pub(super) fn answer<T: 'static, E: 'static>(result: Result<T, E>) -> Answer<T, E> {
     Box::pin(ready(result))
 }
 
 impl ShareExpiry {
     /// Commits events for whoever asked, and answers what `read` makes of their outcomes.
-    fn commit_for<T: 'static>(
+    pub(super) fn commit_for<T: 'static>(
         &mut self,
         asked: Asked,
         events: Vec<ShareEvent>,
@@ -48,7 +44,7 @@ impl ShareExpiry {
     }
 
     /// What was answered before to a request of this name.
-    fn before<T>(
+    pub(super) fn before<T>(
         &self,
         request: RequestId,
         read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError>,
@@ -76,7 +72,7 @@ impl ShareExpiry {
         }
     }
 
-    fn refuse<T: 'static>(&mut self, refusal: ShareRefusal) -> Answer<T> {
+    pub(super) fn refuse<T: 'static>(&mut self, refusal: ShareRefusal) -> Answer<T> {
         self.counters.refused += 1;
         answer(Err(refusal.into()))
     }
@@ -184,60 +180,6 @@ fn ended(outcomes: &Outcomes<ShareTable>) -> u64 {
         _ => 0,
     });
     ended.sum()
-}
-
-impl Handler<TakeDownload> for ShareExpiry {
-    type Result = Answer<Admission>;
-
-    fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
-        let TakeDownload { id, client, request, .. } = asked;
-        let read = |_: &Self, outcomes: &Outcomes<ShareTable>| admission(outcomes);
-        if let Some(before) = self.before(request, read) {
-            return answer(before);
-        }
-        if let Err(error) = self.seat.leading() {
-            return answer(Err(error.into()));
-        }
-        let now = self.clock.now();
-        let (desk, standpoint) = self.at(now);
-        let event = match desk.take(&asked, standpoint) {
-            Err(refusal) => return self.refuse(refusal),
-            Ok(Taking::Unlimited) => return answer(Ok(Admission::Unlimited)),
-            Ok(Taking::Resumes) => return answer(Ok(Admission::Resumed)),
-            Ok(Taking::ResumesAfter) => {
-                let (waiter, waiting) = oneshot::channel();
-                self.taking.entry((id, client)).or_default().push(waiter);
-                let waiting =
-                    async move { waiting.await.unwrap_or(Err(CommitError::Stopped.into())) };
-                return Box::pin(waiting.into_actor(self));
-            }
-            Ok(Taking::Counts(event)) => event,
-        };
-        let asked = Asked::by_request(client_name(client), request);
-        let counting = self.commit_for(asked, vec![event], read);
-        Box::pin(counting.map(move |admitted, expiry, _| {
-            for waiter in expiry.taking.remove(&(id, client)).unwrap_or_default() {
-                let resumed = admitted.clone().map(|_| Admission::Resumed);
-                // Whoever waited may have gone.
-                let _ = waiter.send(resumed);
-            }
-            admitted
-        }))
-    }
-}
-
-/// How a client of a link is named in the journal.
-fn client_name(client: super::ClientKey) -> String {
-    format!("link {:016x}", client.0)
-}
-
-fn admission(outcomes: &Outcomes<ShareTable>) -> Result<Admission, ShareError> {
-    match outcomes.first() {
-        Some(Ok(ShareOutcome::Taken { left, .. })) => Ok(Admission::Counted { left: *left }),
-        Some(Ok(_)) => Ok(Admission::Unlimited),
-        Some(Err(refusal)) => Err(refusal.clone().into()),
-        None => Err(ShareRefusal::Unknown.into()),
-    }
 }
 
 impl Handler<PathMoved> for ShareExpiry {
@@ -413,8 +355,7 @@ impl Handler<ChangeSettings> for ShareExpiry {
         self.budget.set_effort(settings.effort);
         self.desk.settings = settings;
         // What is near by the new settings may not have been by the former ones.
-        let now = self.clock.now();
-        self.notices.start(Due::from(Millis(now.0.saturating_add(1))));
+        self.start_notices();
         self.upkeep_at = None;
         self.soon(ctx);
     }

@@ -9,9 +9,9 @@ use super::facts::Tombstone;
 use super::id::ShareId;
 use super::share::Share;
 
-/// How many shards there are, as a power of two: one in a thousand shares is copied when a share
-/// changes while a frozen table holds it.
-const SHARD_BITS: u32 = 10;
+/// How many shards there are: one in a thousand shares is copied when a share changes while a frozen
+/// table holds it. Of a million shares so many are in each that its table is well filled.
+const SHARDS: usize = 1200;
 
 /// What is known of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +31,12 @@ pub(super) struct Shard {
     tombstones: HashTable<(ShareId, Tombstone)>,
 }
 
-/// All of them, by the first bits of the ids.
+/// All of them, in the order of the ids.
 pub(super) struct Shards(Box<[RwLock<Arc<Shard>>]>);
 
 impl Default for Shards {
     fn default() -> Self {
-        Shards((0..1 << SHARD_BITS).map(|_| RwLock::default()).collect())
+        Shards((0..SHARDS).map(|_| RwLock::default()).collect())
     }
 }
 
@@ -114,8 +114,7 @@ impl Shards {
 
     /// So many shares are about to come.
     pub(super) fn expect(&self, shares: usize) {
-        // A little more than the average, since they do not come evenly.
-        let of_one = (shares >> SHARD_BITS) * 9 / 8;
+        let of_one = shares / SHARDS + 1;
         for place in 0..self.0.len() {
             Arc::make_mut(&mut self.write(place)).shares.reserve(of_one, hash_of);
         }
@@ -165,8 +164,8 @@ impl Shards {
     }
 
     fn place(&self, id: ShareId) -> usize {
-        // The first bits of 128 are a number below the count of shards.
-        (id.0 >> (u128::BITS - SHARD_BITS)) as usize
+        // The first 32 bits of the id as a part of all that they can be: always below the count.
+        (((id.0 >> 96) * SHARDS as u128) >> 32) as usize
     }
 
     fn read(&self, place: usize) -> RwLockReadGuard<'_, Arc<Shard>> {

@@ -80,11 +80,13 @@ impl Timer {
     pub fn due(&mut self, now: Millis, most: usize, table: &ShareTable) -> Vec<ShareId> {
         let mut due = Vec::new();
         while due.len() < most && self.next(table).is_some_and(|at| at <= now) {
-            match self.heap.pop() {
-                Some(Reverse(entry)) if entry.is_current(table) => due.push(entry.due.id()),
-                // A stale one.
-                Some(_) => {}
-                None => break,
+            let Some(Reverse(entry)) = self.heap.pop() else { break };
+            // What was noted more than once comes together, and is given once.
+            while self.heap.peek() == Some(&Reverse(entry)) {
+                self.heap.pop();
+            }
+            if entry.is_current(table) {
+                due.push(entry.due.id());
             }
         }
         due
@@ -208,6 +210,17 @@ mod tests {
         let ids_due = [2, 3, 4].map(ShareId).to_vec();
         table.apply(Millis(200), &ShareEvent::Reclaimed { ids: ids_due }).unwrap();
         assert_eq!(ids(&timer.due(Millis(300), 9, &table)), [1]);
+    }
+
+    #[test]
+    fn what_is_noted_more_than_once_is_given_once() {
+        let (mut table, mut timer) = (ShareTable::default(), Timer::default());
+        for id in 1..=3 {
+            create(&mut table, &mut timer, id, 100);
+            table.look(ShareId(id), |share| timer.note(share));
+        }
+        assert_eq!(ids(&timer.due(Millis(100), 2, &table)), [1, 2]);
+        assert_eq!(ids(&timer.due(Millis(100), 2, &table)), [3]);
     }
 
     #[test]

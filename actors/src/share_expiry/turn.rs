@@ -110,6 +110,8 @@ impl ShareExpiry {
             Some(Jump::Back(by)) => {
                 self.counters.jumps_back += 1;
                 tracing::warn!(by_ms = by.as_millis(), "the clock jumped back");
+                // What was passed over as ended may be about to end again.
+                self.start_notices();
             }
             None => {}
         }
@@ -164,11 +166,15 @@ impl ShareExpiry {
     fn lead(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
         self.timer.start(Due::from(Millis(i64::MIN)));
-        // Of those whose time has come it is not told that they will end.
-        self.notices.start(Due::from(Millis(self.clock.now().0.saturating_add(1))));
+        self.start_notices();
         self.reclaiming = 0;
         self.upkeep_at = None;
         self.turn(ctx);
+    }
+
+    /// Looks anew at what will end soon. Of those whose time has come that is not told any more.
+    pub(super) fn start_notices(&mut self) {
+        self.notices.start(Due::from(Millis(self.clock.now().0.saturating_add(1))));
     }
 
     /// What was applied makes deadlines and uses that are to be followed.
