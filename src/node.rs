@@ -6,6 +6,7 @@ mod live;
 mod reload;
 mod roll;
 mod settings;
+mod share_links;
 mod wiring;
 
 use std::net::SocketAddr;
@@ -23,10 +24,13 @@ use tokio::time::timeout;
 
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
+use crate::http::share::BadRoot;
 pub use host_yard::{Host, HostYard};
 pub use live::{InForce, Live};
 pub use reload::{Configured, Reloader};
 pub use settings::{journal_dir, remover as remover_settings, tasks as task_settings};
+use share_links::ShareLinks;
+pub use share_links::ShareLinksView;
 pub use wiring::Wiring;
 
 /// Why a node does not start.
@@ -38,6 +42,9 @@ pub enum NodeError {
     /// The journal does not open.
     #[error(transparent)]
     Journal(#[from] OpenError),
+    /// A directory that may be shared from cannot be opened.
+    #[error(transparent)]
+    Root(#[from] BadRoot),
     /// The client for calls to hosts cannot be made.
     #[error("no calls to hosts can be made")]
     Client(#[from] reqwest::Error),
@@ -52,6 +59,7 @@ pub struct Node {
     actors: Arc<Wiring>,
     reloader: Arc<Reloader>,
     server: ServerHandle,
+    share_links: ShareLinks,
     stopping: watch::Sender<bool>,
 }
 
@@ -67,12 +75,13 @@ impl Node {
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let live = Live::new(config.clone())?;
-        let pieces = [PieceId::Tasks, PieceId::Removals];
+        let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clock);
         settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
+        let share_links = ShareLinks::start(&config, &journal, &actors, &clock)?;
         let reloader = Reloader::new(layers, effective, live.clone(), Arc::clone(&actors));
         let reloader = Arc::new(reloader);
         let state = NodeState {
@@ -84,12 +93,13 @@ impl Node {
             reloader: Arc::clone(&reloader),
             journal: journal.clone(),
             actors: Arc::clone(&actors),
+            share_links: share_links.view(),
             stopping: stopping.subscribe(),
         };
         let server = http::serve(listener, &config.http, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         tracing::info!(%listen, node_id = config.node_id, "node started");
-        Ok(Node { journal, actors, reloader, server, stopping })
+        Ok(Node { journal, actors, reloader, server, share_links, stopping })
     }
 
     /// Reads the configuration again, and logs what comes of it.
@@ -106,6 +116,7 @@ impl Node {
     /// durable.
     pub async fn stop(self) {
         self.stopping.send_replace(true);
+        self.share_links.stop().await;
         self.server.stop(true).await;
         self.actors.stop().await;
         self.journal.stop().await;

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -86,19 +86,36 @@ pub struct Clock(Face);
 #[derive(Clone)]
 enum Face {
     System(Arc<Held>),
-    Manual(Arc<AtomicI64>),
+    Manual(Arc<Hands>),
+}
+
+/// What a manual clock shows, in milliseconds.
+#[derive(Debug)]
+struct Hands {
+    wall: AtomicI64,
+    monotonic: AtomicI64,
+}
+
+/// Both clocks of a machine at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// What the clock on the wall shows, with no backward step held back.
+    pub wall: Millis,
+    /// What a clock shows that nobody sets, and that stands still while the machine is suspended.
+    pub monotonic: Duration,
 }
 
 /// The latest time told, so that a small backward step of the system clock is held back.
 #[derive(Debug)]
 pub struct Held {
     latest: AtomicI64,
+    began: Instant,
 }
 
 impl Default for Held {
     /// Nothing was told yet.
     fn default() -> Self {
-        Held { latest: AtomicI64::new(i64::MIN) }
+        Held { latest: AtomicI64::new(i64::MIN), began: Instant::now() }
     }
 }
 
@@ -114,23 +131,50 @@ impl Clock {
 
     /// A clock that stands still at `start` until it is moved by [`Clock::advance`].
     pub fn manual(start: Millis) -> Self {
-        Clock(Face::Manual(Arc::new(AtomicI64::new(start.0))))
+        let (wall, monotonic) = (AtomicI64::new(start.0), AtomicI64::new(0));
+        Clock(Face::Manual(Arc::new(Hands { wall, monotonic })))
     }
 
     /// The present instant.
     pub fn now(&self) -> Millis {
         match &self.0 {
             Face::System(held) => held.tell(Millis::from(SystemTime::now())),
-            Face::Manual(time) => Millis(time.load(Ordering::SeqCst)),
+            Face::Manual(hands) => Millis(hands.wall.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// What both clocks show: to tell whether the one on the wall was set.
+    pub fn reading(&self) -> Reading {
+        match &self.0 {
+            Face::System(held) => {
+                Reading { wall: Millis::from(SystemTime::now()), monotonic: held.began.elapsed() }
+            }
+            Face::Manual(hands) => Reading {
+                wall: self.now(),
+                monotonic: Duration::from_millis(
+                    hands.monotonic.load(Ordering::SeqCst).unsigned_abs(),
+                ),
+            },
         }
     }
 
     /// Moves a manual clock forward and returns the new time. The system's clock cannot be moved:
     /// for it this only tells the time.
     pub fn advance(&self, by: Duration) -> Millis {
-        if let Face::Manual(time) = &self.0 {
+        if let Face::Manual(hands) = &self.0 {
             let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-            return Millis(time.fetch_add(by, Ordering::SeqCst).saturating_add(by));
+            hands.monotonic.fetch_add(by, Ordering::SeqCst);
+            return Millis(hands.wall.fetch_add(by, Ordering::SeqCst).saturating_add(by));
+        }
+        self.now()
+    }
+
+    /// Sets a manual clock forward or back by so many milliseconds, without that time having
+    /// passed, and returns the new time. The system's clock cannot be set: for it this only tells
+    /// the time.
+    pub fn set_by(&self, ms: i64) -> Millis {
+        if let Face::Manual(hands) = &self.0 {
+            return Millis(hands.wall.fetch_add(ms, Ordering::SeqCst).saturating_add(ms));
         }
         self.now()
     }
@@ -183,6 +227,15 @@ mod tests {
         let same = clock.clone();
         clock.advance(Duration::from_secs(2));
         assert_eq!(same.now(), Millis(2005));
+    }
+
+    #[test]
+    fn a_manual_clock_that_is_set_parts_from_the_one_that_nobody_sets() {
+        let clock = Clock::manual(Millis(5));
+        clock.advance(Duration::from_millis(10));
+        assert_eq!(clock.set_by(-7), Millis(8));
+        let monotonic = Duration::from_millis(10);
+        assert_eq!(clock.reading(), Reading { wall: Millis(8), monotonic });
     }
 
     #[test]

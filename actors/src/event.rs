@@ -16,6 +16,8 @@ pub enum PieceId {
     Tasks = 1,
     /// Owned by the Remover.
     Removals = 2,
+    /// Owned by the ShareExpiryActor.
+    Shares = 3,
     /// A counter and a list of texts, for tests of the journal itself.
     Probe = 255,
 }
@@ -38,6 +40,7 @@ impl TryFrom<u8> for PieceId {
         match number {
             1 => Ok(PieceId::Tasks),
             2 => Ok(PieceId::Removals),
+            3 => Ok(PieceId::Shares),
             255 => Ok(PieceId::Probe),
             other => Err(UnknownPiece(other)),
         }

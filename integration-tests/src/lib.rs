@@ -14,6 +14,7 @@ pub mod journal_probe;
 pub mod memory_hub;
 pub mod old_yard;
 pub mod running;
+pub mod share_links;
 pub mod simulation;
 pub mod small_disk;
 pub mod stand_in_cfm;

@@ -182,6 +182,15 @@ impl Client {
         self.with_body(Method::PUT, path, wanted)
     }
 
+    /// `PATCH /api/v1/<path>` of `wanted`.
+    pub fn patch<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        wanted: &impl Serialize,
+    ) -> Result<T, Failure> {
+        self.with_body(Method::PATCH, path, wanted)
+    }
+
     fn with_body<T: DeserializeOwned>(
         &self,
         method: Method,

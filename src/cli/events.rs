@@ -8,7 +8,8 @@ use reelyard_actors::change_feed::ChangeId;
 use reelyard_actors::names::ShownName;
 use reelyard_actors::wire::api::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent, InputChange,
-    Missed, PinChange, PlacementChange, RemovalChange, TaskChange, TaskStep,
+    Missed, PinChange, PlacementChange, RemovalChange, ShareChange, ShareTold, TaskChange,
+    TaskStep,
 };
 use serde_json::{Value, json};
 
@@ -103,6 +104,7 @@ fn words(change: &Change) -> String {
             format!("{} is {}{by}", name(file), if *pinned { "pinned" } else { "unpinned" })
         }
         Change::BackOff(change) => of_back_off(change),
+        Change::Share(change) => of_share(change),
         Change::Configuration(ConfigurationChange { applied, needs_restart }) => {
             let list = |what: &str, keys: &[String]| {
                 (!keys.is_empty()).then(|| format!("{what}: {}", keys.join(", ")))
@@ -226,6 +228,40 @@ fn of_removal(change: &RemovalChange) -> String {
         }
         RemovalChange::Ended { host, file, ending } => {
             format!("{} on {host}: {}", name(file), plain(&ending.words()))
+        }
+    }
+}
+
+fn of_share(change: &ShareChange) -> String {
+    let named = |share: &ShareTold| {
+        let ends = share.expires_at.map_or("never ends".to_owned(), |at| format!("ends {at}"));
+        let what = plain(&format!("{}/{}", share.root, share.path));
+        (what, ends)
+    };
+    match change {
+        ShareChange::Created { share } => {
+            let (what, ends) = named(share);
+            format!("{what} is shared; the share {ends}")
+        }
+        ShareChange::Changed { share } => {
+            let (what, ends) = named(share);
+            format!("a share of {what} has other terms; it {ends}")
+        }
+        ShareChange::Notice { share, .. } => {
+            let (what, ends) = named(share);
+            format!("a share of {what} {ends}")
+        }
+        ShareChange::Ended { why, share, asked_by, .. } => {
+            let by = asked_by.as_deref().map(|by| format!(" by {}", plain(by)));
+            format!("a share of {} ended: {}{}", named(share).0, why.word(), by.unwrap_or_default())
+        }
+        ShareChange::Moved { root, from, to, shares } => {
+            let (from, to) = (plain(from.as_str()), plain(to.as_str()));
+            format!("{root}/{from} is {root}/{to} now; {shares} shares follow it")
+        }
+        ShareChange::Reclaim { paused, asked_by } => {
+            let what = if *paused { "paused" } else { "resumed" };
+            format!("reclaim of shares is {what} by {}", plain(asked_by))
         }
     }
 }

@@ -16,6 +16,7 @@ mod openapi;
 mod output;
 mod plan;
 mod removals;
+mod share;
 mod simulate;
 mod store;
 mod tasks;
@@ -69,6 +70,8 @@ enum Command {
     Tasks(tasks::TasksArgs),
     /// Show which copies go, and what keeps others
     Removals(removals::RemovalsArgs),
+    /// Make links to files and directories, list and end them
+    Share(share::ShareArgs),
     /// List what became of copies and removals, newest first
     History(history::HistoryArgs),
     /// List the hosts and how they are
@@ -115,6 +118,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         Command::Plan(args) => plan::run(args, out),
         Command::Tasks(args) => tasks::run(args, out),
         Command::Removals(args) => removals::run(args, out),
+        Command::Share(args) => share::run(args, out),
         Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),
         Command::Files(args) => files::run(args, out),

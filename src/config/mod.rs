@@ -20,6 +20,7 @@ mod node;
 mod pattern;
 pub(crate) mod reader;
 mod secret;
+mod share;
 mod units;
 pub(crate) mod value;
 mod watch;
@@ -40,6 +41,7 @@ pub use node::{
 };
 pub use pattern::Pattern;
 pub use reader::Effective;
+pub use share::{PublicUrl, RootDirs, ShareSettings};
 pub use units::{Fraction, NamePrefix, Percent};
 pub use worker::{DiskSettings, ExternalDownloaderSettings, NetworkSettings, WorkerConfig};
 pub use zone::Zone;

@@ -19,6 +19,7 @@ use reelyard_actors::token::SharedToken;
 
 use super::declare::settings;
 use super::reader::Reader;
+use super::share::ShareSettings;
 use super::units::{Fraction, NamePrefix, Percent};
 use super::zone::Zone;
 use super::{LogSettings, Role};
@@ -66,6 +67,8 @@ settings! {
         copies: CopySettings,
         /// Removing copies.
         remover: RemoverSettings,
+        /// Links with deadlines.
+        share: ShareSettings,
         /// What is remembered of copies and removals.
         history: HistorySettings,
         /// The replicated log.
@@ -397,6 +400,7 @@ impl Role for NodeConfig {
             reader,
         );
         self.check_order(reader);
+        self.share.check(reader);
         let (hosts, bandwidth) = (&self.hosts, &self.bandwidth);
         check_limits("sources", &bandwidth.sources, &hosts.sources, reader);
         check_limits("destinations", &bandwidth.destinations, &hosts.destinations, reader);

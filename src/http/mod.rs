@@ -9,4 +9,5 @@ mod health;
 mod metrics;
 pub mod node;
 mod problem;
+pub mod share;
 pub mod worker;

@@ -18,7 +18,7 @@ use super::file_table::RankedFiles;
 use super::metrics::requests::{self, RequestCounts};
 use super::{api, auth, health, metrics};
 use crate::config::HttpSettings;
-use crate::node::{Live, Reloader, Wiring};
+use crate::node::{Live, Reloader, ShareLinksView, Wiring};
 
 /// How long stopping waits for answers under way.
 const STOP_PATIENCE_SECONDS: u64 = 5;
@@ -46,6 +46,8 @@ pub struct NodeState {
     pub journal: Journal,
     /// The actors, for their views and mailboxes.
     pub actors: Arc<Wiring>,
+    /// The public links of shares.
+    pub share_links: Arc<ShareLinksView>,
     /// True once the node is stopping: whoever is kept waiting is answered at once.
     pub stopping: watch::Receiver<bool>,
 }

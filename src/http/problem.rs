@@ -4,6 +4,7 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
 use reelyard_actors::change_feed::TooManyListeners;
 use reelyard_actors::journal::CommitError;
+use reelyard_actors::share_expiry::{ShareError, ShareRefusal};
 use reelyard_actors::supervision::AskError;
 use reelyard_actors::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
 use reelyard_actors::wire::api::Problem;
@@ -88,6 +89,30 @@ pub const KINDS: &[Kind] = &[
         "10.0.0.21:8888 is named by the configuration: change it there",
     ),
     Kind::new(
+        409,
+        "changed-meanwhile",
+        "It was changed between deciding and doing; nothing was done, ask again",
+        "the share was changed meanwhile: nothing was changed, ask again",
+    ),
+    Kind::new(
+        409,
+        "limit-reached",
+        "There are as many as there may be",
+        "there are 1000 shares already, and no more may be",
+    ),
+    Kind::new(
+        410,
+        "gone",
+        "It was there and has ended",
+        "the share has ended: expired at 2026-12-31T18:00:00.000Z",
+    ),
+    Kind::new(
+        412,
+        "condition-failed",
+        "The condition of the request does not hold; nothing was done",
+        "the condition does not hold: the share ends 2026-12-31T18:00:00.000Z",
+    ),
+    Kind::new(
         413,
         "too-large",
         "The body is longer than the node takes, or does not fit one entry of its journal",
@@ -105,6 +130,13 @@ pub const KINDS: &[Kind] = &[
         "The configuration has faults, all of which are told; the one in force stays",
         "the configuration in force stays: /etc/reelyard/node.toml:12: storage.limit_percent: a \
          percentage from 1 to 100 is wanted, not 101",
+    ),
+    Kind::new(422, "terms", "The node does not allow these terms", "a share lasts at most 365days"),
+    Kind::new(
+        503,
+        "unreadable",
+        "What was asked for cannot be read now",
+        "movies/a.mpg: it cannot be opened: Input/output error (os error 5)",
     ),
     Kind::new(
         503,
@@ -179,6 +211,16 @@ impl Refusal {
         Refusal::new(StatusCode::BAD_REQUEST, "bad-request", detail)
     }
 
+    /// It was there and has ended.
+    pub fn gone(detail: impl Into<String>) -> Self {
+        Refusal::new(StatusCode::GONE, "gone", detail)
+    }
+
+    /// The node is stopping.
+    pub fn stopped() -> Self {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "stopped", "the node is stopping")
+    }
+
     /// What was asked for is not there.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Refusal::new(StatusCode::NOT_FOUND, "not-found", detail)
@@ -243,6 +285,35 @@ impl From<ReportsRefused> for Refusal {
                 Refusal::new(StatusCode::FORBIDDEN, "unknown-host", refused.to_string())
             }
             ReportsRefused::Commit(error) => error.into(),
+        }
+    }
+}
+
+impl From<ShareError> for Refusal {
+    fn from(error: ShareError) -> Self {
+        let detail = error.to_string();
+        let refused = match error {
+            ShareError::Journal(error) => return error.into(),
+            ShareError::Refused(refused) => refused,
+        };
+        let conflict = |kind| Refusal::new(StatusCode::CONFLICT, kind, detail.clone());
+        match refused {
+            ShareRefusal::Unknown | ShareRefusal::NoRoot { .. } => Refusal::not_found(detail),
+            ShareRefusal::Ended { .. } | ShareRefusal::Exhausted => Refusal::gone(detail),
+            ShareRefusal::ChangedMeanwhile | ShareRefusal::IdInUse => conflict("changed-meanwhile"),
+            ShareRefusal::ConditionFails { .. } => {
+                Refusal::new(StatusCode::PRECONDITION_FAILED, "condition-failed", detail)
+            }
+            ShareRefusal::Terms(_) => {
+                Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "terms", detail)
+            }
+            ShareRefusal::Full { .. } | ShareRefusal::OwnerFull { .. } => conflict("limit-reached"),
+            ShareRefusal::FewerThanTaken { .. }
+            | ShareRefusal::IntoItself
+            | ShareRefusal::PathTooLong => conflict("not-allowed"),
+            ShareRefusal::NoRandomness(_) => {
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+            }
         }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use reelyard_actors::clock::Clock;
 use reelyard_actors::wire::api::{Change, ConfigurationChange};
-use reelyard_actors::{catalog, cfw_worker, heartbeat, remover, task_manager};
+use reelyard_actors::{catalog, cfw_worker, heartbeat, remover, share_expiry, task_manager};
 use tokio::sync::Mutex;
 
 use super::live::{InForce, Live};
 use super::{Wiring, settings};
-use crate::config::{Difference, Effective, Layers, LogSettings, NodeConfig};
+use crate::config::{Difference, Effective, Layers, LogSettings, NodeConfig, ShareSettings};
 use crate::logging;
 use crate::reloading::{AtOnce, ReloadRefused, Reloaded, read_again};
 
@@ -34,6 +34,18 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "storage.",
     "copies.",
     "remover.",
+    "share.default_ttl",
+    "share.min_ttl",
+    "share.max_ttl",
+    "share.allow_never",
+    "share.notice_before",
+    "share.resume_within",
+    "share.max_shares",
+    "share.at_limit",
+    "share.max_per_owner",
+    "share.effort",
+    "share.keep_ended",
+    "share.keep_ended_most",
     "history.",
     "log.level",
 ]);
@@ -98,6 +110,21 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
         node_id: old.node_id,
         journal: old.journal,
         http: old.http,
+        share: ShareSettings {
+            default_ttl: new.share.default_ttl,
+            min_ttl: new.share.min_ttl,
+            max_ttl: new.share.max_ttl,
+            allow_never: new.share.allow_never,
+            notice_before: new.share.notice_before,
+            resume_within: new.share.resume_within,
+            max_shares: new.share.max_shares,
+            at_limit: new.share.at_limit,
+            max_per_owner: new.share.max_per_owner,
+            effort: new.share.effort,
+            keep_ended: new.share.keep_ended,
+            keep_ended_most: new.share.keep_ended_most,
+            ..old.share
+        },
         log: LogSettings { format: old.log.format, ..new.log },
         ..new
     }
@@ -141,6 +168,10 @@ impl Wiring {
         if old != new {
             self.remover.addr().do_send(remover::ChangeSettings(new));
         }
+        let (old, new) = (settings::shares(before), settings::shares(after));
+        if old != new {
+            self.share_expiry.addr().do_send(share_expiry::ChangeSettings(new));
+        }
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         let (old, new) = (of_tasks(before), of_tasks(after));
         if old != new {
@@ -157,8 +188,27 @@ mod tests {
     use crate::reloading::assert_each_is_decided;
 
     /// The others, each of which somebody decided about.
-    const WITH_RESTART: [&str; 6] =
-        ["listen", "data_dir", "node_id", "journal.", "http.", "log.format"];
+    const WITH_RESTART: [&str; 19] = [
+        "listen",
+        "data_dir",
+        "node_id",
+        "journal.",
+        "http.",
+        "log.format",
+        "share.roots",
+        "share.listen",
+        "share.public_url",
+        "share.trusted_proxies",
+        "share.cut_at_deadline",
+        "share.connections",
+        "share.connections_per_address",
+        "share.request_timeout",
+        "share.send_timeout",
+        "share.guesses",
+        "share.guess_every",
+        "share.password_tries",
+        "share.password_every",
+    ];
 
     fn configured(set: &[&str]) -> Configured {
         let set = set.iter().map(|text| (*text).to_owned()).collect();

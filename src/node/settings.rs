@@ -1,6 +1,7 @@
 //! From what is configured to what each actor is started with.
 
 use std::collections::BTreeSet;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,11 @@ use reelyard_actors::heartbeat::HeartbeatSettings;
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::journal::JournalSettings;
 use reelyard_actors::remover::RemoverSettings;
+use reelyard_actors::share_expiry::{ShareSettings, TermsPolicy};
 use reelyard_actors::task_manager::{HostSetting, LinkRules, TaskSettings};
 
 use crate::config::{NodeConfig, Percent};
+use crate::http::share::ShareServerSettings;
 
 /// What the Catalog looks at.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {
@@ -174,6 +177,56 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
         spare_hot_within: config.remover.spare_hot_within,
         old_host_quiet: config.journal.election_max + OLD_CALLS_LAST,
         ..RemoverSettings::default()
+    }
+}
+
+/// How shares are kept.
+pub fn shares(config: &NodeConfig) -> ShareSettings {
+    let share = &config.share;
+    ShareSettings {
+        roots: share.roots.0.keys().cloned().collect(),
+        terms: TermsPolicy {
+            default_ttl: Some(share.default_ttl),
+            min_ttl: share.min_ttl,
+            max_ttl: share.max_ttl,
+            allow_never: share.allow_never,
+        },
+        notice_before: share.notice_before,
+        resume_within: share.resume_within,
+        max_shares: share.max_shares.map_or(0, NonZeroU64::get),
+        at_limit: share.at_limit,
+        max_per_owner: share.max_per_owner.map_or(0, NonZeroU64::get),
+        effort: share.effort,
+        keep_tombstones_for: share.keep_ended,
+        keep_tombstones: share.keep_ended_most.get(),
+        ..ShareSettings::default()
+    }
+}
+
+/// What links begin with.
+pub fn public_url(config: &NodeConfig) -> String {
+    let set = config.share.public_url.as_ref().map(|url| url.as_str().to_owned());
+    set.unwrap_or_else(|| format!("http://{}", config.share.listen))
+}
+
+/// How links are served.
+pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
+    let share = &config.share;
+    let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+    ShareServerSettings {
+        listen: share.listen,
+        public_url: share.public_url.as_ref().map(|url| url.as_str().to_owned()),
+        trusted_proxies: share.trusted_proxies.clone(),
+        connections: count(share.connections),
+        connections_per_address: count(share.connections_per_address),
+        request_timeout: share.request_timeout,
+        send_timeout: share.send_timeout,
+        cut_at_deadline: share.cut_at_deadline,
+        guesses: share.guesses,
+        guess_every: share.guess_every,
+        password_tries: share.password_tries,
+        password_every: share.password_every,
+        ..ShareServerSettings::default()
     }
 }
 

@@ -31,6 +31,7 @@ use reelyard_actors::journal::Journal;
 use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
 use reelyard_actors::remover::{self, Remover, RemoverBoard};
+use reelyard_actors::share_expiry::{ShareBoard, ShareExpiry};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 use tokio::task::JoinHandle;
@@ -53,6 +54,10 @@ pub struct Wiring {
     pub remover: Supervised<Remover>,
     /// What the Remover shows of itself.
     pub remover_board: RemoverBoard,
+    /// Owns shares and their deadlines.
+    pub share_expiry: Supervised<ShareExpiry>,
+    /// The shares, to be looked up.
+    pub share_board: ShareBoard,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
@@ -113,6 +118,7 @@ impl Wiring {
         let (task_manager, task_board) =
             parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
         let remover = parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
+        let (share_expiry, share_board) = parts.start_share_expiry(journal);
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
@@ -121,6 +127,8 @@ impl Wiring {
             task_board,
             remover,
             remover_board,
+            share_expiry,
+            share_board,
             heartbeat,
             heartbeat_view,
             hosts,
@@ -143,6 +151,7 @@ impl Wiring {
         }
         self.task_manager.stop().await;
         self.remover.stop().await;
+        self.share_expiry.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
         for host in self.hosts.present().values() {
@@ -157,6 +166,7 @@ impl Wiring {
             self.heartbeat.status(),
             self.task_manager.status(),
             self.remover.status(),
+            self.share_expiry.status(),
         ];
         let hosts = self.hosts.present();
         let hosts = hosts.values().map(|host| host.worker.status());
@@ -314,6 +324,18 @@ impl Parts {
             Remover::new(settings, names, clock, journal, collaborators, shown.clone())
                 .telling_on(changes.clone())
         })
+    }
+
+    fn start_share_expiry(&self, journal: &Journal) -> (Supervised<ShareExpiry>, ShareBoard) {
+        let board = ShareBoard::default();
+        let (live, clock, journal) = (self.live.clone(), self.clock.clone(), journal.clone());
+        let (shown, changes) = (board.clone(), self.changes.clone());
+        let actor = Supervised::start(Supervision::of("share_expiry"), move || {
+            let settings = settings::shares(&live.now().config);
+            ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
+                .telling_on(changes.clone())
+        });
+        (actor, board)
     }
 
     fn start_task_manager(

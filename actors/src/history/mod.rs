@@ -74,7 +74,13 @@ impl<T> Chronicle<T> {
 
     /// The lines with their numbers, oldest first.
     pub fn oldest_first(&self) -> impl Iterator<Item = (u64, &T)> {
-        (self.first..self.next()).filter_map(|number| Some((number, self.line(number)?)))
+        self.oldest_from(self.first)
+    }
+
+    /// The lines from this number on, oldest first.
+    pub fn oldest_from(&self, from: u64) -> impl Iterator<Item = (u64, &T)> {
+        let from = from.max(self.first);
+        (from..self.next()).filter_map(|number| Some((number, self.line(number)?)))
     }
 
     fn line(&self, number: u64) -> Option<&T> {
@@ -129,6 +135,8 @@ mod tests {
         assert_eq!(before(703), [702, 701, 700]);
         assert!(before(5).is_empty());
         assert!(list.oldest_first().map(|(_, line)| *line).eq(700..1000));
+        assert!(list.oldest_from(998).map(|(_, line)| *line).eq(998..1000));
+        assert!(list.oldest_from(1000).next().is_none());
         list.forget_before(5000);
         assert_eq!((list.len(), list.next()), (0, 1000));
         list.push(1000);

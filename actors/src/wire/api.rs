@@ -21,6 +21,12 @@
 //! | `POST /api/v1/removals` | 202; all copies are looked at now |
 //! | `GET /api/v1/pins?limit=&cursor=` | [`Page`] of [`PinView`], by name |
 //! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
+//! | `POST /api/v1/shares` with [`WantedShare`] | 201, [`ShareShown`]; a link is made |
+//! | `GET /api/v1/shares?owner=&path=&state=&due_before=&limit=&cursor=` | [`Page`] of [`ShareShown`], in no order |
+//! | `GET`, `PATCH` with [`WantedTerms`] `/api/v1/shares/{id}` | [`ShareShown`] |
+//! | `DELETE /api/v1/shares/{id}?hard=` | 204; it is taken back |
+//! | `POST /api/v1/shares/revoke` with [`WantedRevocation`] | how many have ended by it |
+//! | `GET`, `PUT` with [`WantedReclaim`] `/api/v1/shares/reclaim` | [`ReclaimView`] |
 //! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //! | `GET /api/v1/events?kinds=` | [`ChangeEvent`]s as they happen, as server-sent events |
@@ -42,6 +48,8 @@ mod host;
 mod page;
 mod plan;
 mod removal;
+mod share;
+mod share_change;
 mod status;
 mod task;
 
@@ -62,6 +70,11 @@ pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use removal::{
     Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
 };
+pub use share::{
+    BadInstant, BadTtl, ReclaimView, Rfc3339, ShareShown, Ttl, TwoTerms, WantedReclaim,
+    WantedRevocation, WantedShare, WantedTerms, place, term,
+};
+pub use share_change::{ShareChange, ShareTold};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub(crate) use task::optional_id_in_text;
 pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};

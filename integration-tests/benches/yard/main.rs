@@ -14,6 +14,7 @@ mod node;
 mod peers;
 mod planner;
 mod readme;
+mod shares;
 mod transfers;
 mod usage;
 
@@ -23,16 +24,21 @@ use anyhow::{Context, Result, bail, ensure};
 
 use figure::Figure;
 
+/// As in the program itself.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Measures one subject.
 type Subject = fn() -> Result<Vec<Figure>>;
 
 /// In the order of the table.
-const SUBJECTS: [(&str, Subject); 7] = [
+const SUBJECTS: [(&str, Subject); 8] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
     ("node", node::measure),
     ("journal", journal::measure),
+    ("shares", shares::measure),
     ("one-file", transfers::measure_one_file),
     ("many-files", transfers::measure_many_files),
 ];

@@ -9,7 +9,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::{
     config, events, explain, files, history, host_changes, hosts, openapi, pins, plan, removals,
-    status, tasks, workers,
+    shares, status, tasks, workers,
 };
 
 /// Why a call may be refused that hands a request to an actor.
@@ -61,6 +61,27 @@ pub fn all() -> Vec<Call> {
         Call::of::<pins::__path_list, _, _>(pins::list),
         Call::of::<removals::__path_show, _, _>(removals::show),
         Call::of::<removals::__path_look_now, _, _>(removals::look_now).refused(COMMITTED),
+        Call::of::<shares::__path_create, _, _>(shares::create)
+            .refused(&["not-found", "not-allowed", "unreadable", "terms", "limit-reached"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<shares::__path_list, _, _>(shares::list),
+        Call::of::<shares::__path_show_reclaim, _, _>(shares::show_reclaim),
+        Call::of::<shares::__path_pause, _, _>(shares::pause)
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<shares::__path_revoke_many, _, _>(shares::revoke_many)
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<shares::__path_one, _, _>(shares::one).refused(&["not-found", "gone"]),
+        Call::of::<shares::__path_change, _, _>(shares::change)
+            .refused(&["not-found", "gone", "terms", "condition-failed", "not-allowed"])
+            .refused(&["limit-reached", "changed-meanwhile"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<shares::__path_revoke, _, _>(shares::revoke)
+            .refused(&["not-found"])
+            .refused(COMMITTED),
         Call::of::<history::__path_list, _, _>(history::list),
         Call::of::<plan::__path_show, _, _>(plan::show),
         Call::of::<config::__path_reload, _, _>(config::reload).refused(&["bad-configuration"]),

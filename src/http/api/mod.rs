@@ -15,6 +15,7 @@ mod paging;
 mod pins;
 mod plan;
 mod removals;
+mod shares;
 mod standing;
 mod status;
 mod tasks;

@@ -12,16 +12,17 @@ use rustix::fs::sendfile;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
+use super::Shared;
 use super::places::Place;
-use super::range::{Wanted, wanted};
 use super::request::{NoRequest, Request, RequestReader};
 use super::shelf::{Asked, NotServed};
-use super::{DataPortLimits, Shared};
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::hash_desk::Hashed;
 use crate::downloader::thread_memory::ThreadMemory;
 use crate::downloader::ticket::TicketKey;
 use crate::downloader::tree_hash::GROUP;
+use crate::http_files::pace::LeastPace;
+use crate::http_files::range::{Wanted, wanted};
 use crate::wire::worker::{CONTENT_HASH_HEADER, ContentHash, FileHash};
 
 /// The most that one `sendfile` is asked for: long enough to cost nothing, short enough that the
@@ -244,7 +245,9 @@ fn send_range(
 ) -> io::Result<()> {
     let mut position = range.start;
     let mut chunk = SLOW_CHUNK;
-    let mut pace = LeastPace::new(&shared.limits, range.start);
+    let limits = &shared.limits;
+    let mut pace =
+        LeastPace::new(limits.send_timeout, limits.least_pace, Instant::now(), range.start);
     while position < range.end {
         let count = usize::try_from((range.end - position).min(chunk)).unwrap_or(usize::MAX);
         let (before, began) = (position, Instant::now());
@@ -255,7 +258,7 @@ fn send_range(
             Ok(_) => {
                 sent(position - before, position);
                 chunk = if began.elapsed() > SLOW { SLOW_CHUNK } else { CHUNK };
-                if !pace.is_kept(position) {
+                if !pace.is_kept(Instant::now(), position) {
                     return Err(ErrorKind::TimedOut.into());
                 }
             }
@@ -265,32 +268,6 @@ fn send_range(
         }
     }
     Ok(())
-}
-
-/// Notices a client that takes a little now and then, and so would keep its place for ever.
-struct LeastPace {
-    every: Duration,
-    bytes_per_second: u64,
-    since: Instant,
-    from: u64,
-}
-
-impl LeastPace {
-    fn new(limits: &DataPortLimits, from: u64) -> Self {
-        let (every, bytes_per_second) = (limits.send_timeout, limits.least_pace);
-        LeastPace { every, bytes_per_second, since: Instant::now(), from }
-    }
-
-    /// Whether enough was taken in the time that just ended, if one did.
-    fn is_kept(&mut self, position: u64) -> bool {
-        let elapsed = self.since.elapsed();
-        if elapsed < self.every {
-            return true;
-        }
-        let taken = position - self.from;
-        (self.since, self.from) = (Instant::now(), position);
-        taken >= self.bytes_per_second.saturating_mul(elapsed.as_secs())
-    }
 }
 
 fn send_all(stream: &TcpStream, mut bytes: &[u8], flags: SendFlags) -> io::Result<()> {

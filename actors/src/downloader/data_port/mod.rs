@@ -6,7 +6,6 @@
 
 mod connection;
 mod places;
-mod range;
 mod request;
 mod shelf;
 

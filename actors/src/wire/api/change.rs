@@ -4,6 +4,7 @@
 //! [`ChangeEvent`] as one line of JSON. Kinds, and members of them, can be added in this version:
 //! who reads an event of a kind that it does not know leaves it aside.
 
+use super::share_change::ShareChange;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -55,6 +56,8 @@ pub enum Change {
     BackOff(BackOffChange),
     /// The configuration was read again.
     Configuration(ConfigurationChange),
+    /// Something about a share.
+    Share(ShareChange),
     /// Something was missed: what is known from lists is to be read again.
     Reset(Reset),
 }
@@ -85,13 +88,15 @@ pub enum ChangeKind {
     BackOff,
     /// [`Change::Configuration`]
     Configuration,
+    /// [`Change::Share`]
+    Share,
     /// [`Change::Reset`], which is told whatever kinds are asked for.
     Reset,
 }
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [ChangeKind; 11] = [
+    pub const ALL: [ChangeKind; 12] = [
         ChangeKind::Task,
         ChangeKind::Placement,
         ChangeKind::Host,
@@ -102,6 +107,7 @@ impl ChangeKind {
         ChangeKind::Pin,
         ChangeKind::BackOff,
         ChangeKind::Configuration,
+        ChangeKind::Share,
         ChangeKind::Reset,
     ];
 
@@ -118,6 +124,7 @@ impl ChangeKind {
             ChangeKind::Pin => "pin",
             ChangeKind::BackOff => "back_off",
             ChangeKind::Configuration => "configuration",
+            ChangeKind::Share => "share",
             ChangeKind::Reset => "reset",
         }
     }
@@ -137,6 +144,7 @@ impl Change {
             Change::Pin(_) => ChangeKind::Pin,
             Change::BackOff(_) => ChangeKind::BackOff,
             Change::Configuration(_) => ChangeKind::Configuration,
+            Change::Share(_) => ChangeKind::Share,
             Change::Reset(_) => ChangeKind::Reset,
         }
     }

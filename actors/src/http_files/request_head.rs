@@ -1,0 +1,143 @@
+//! The head of a request: what of it matters where files are served.
+
+/// A request head may be this long, in bytes. The longest path is under 13,000: a directory of
+/// 4,096 bytes and a name, all percent-encoded.
+pub const LONGEST_HEAD: usize = 16 << 10;
+
+/// A request head may have this many header lines.
+pub const MOST_HEADERS: usize = 64;
+
+/// A request head, in the bytes it came in.
+#[derive(Clone, Debug)]
+pub struct RequestHead<'b> {
+    /// The method.
+    pub method: &'b str,
+    /// The path as it stands in the request line, without a query.
+    pub path: &'b str,
+    /// Whether it is HTTP/1.1.
+    pub is_1_1: bool,
+    /// Whether the client would keep the connection.
+    pub keep_alive: bool,
+    /// Whether a body follows.
+    pub has_body: bool,
+    /// How many bytes the head takes.
+    pub length: usize,
+    headers: Vec<httparse::Header<'b>>,
+}
+
+/// Why bytes are no request head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadHead {
+    /// It does not read as one.
+    Garbled,
+    /// It is too long, or has too many lines.
+    TooLong,
+}
+
+impl<'b> RequestHead<'b> {
+    /// The head at the beginning of `bytes`, or None when it is not all there.
+    pub fn parse(bytes: &'b [u8]) -> Result<Option<Self>, BadHead> {
+        let mut room = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut head = httparse::Request::new(&mut room);
+        let length = match head.parse(bytes) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) if bytes.len() >= LONGEST_HEAD => {
+                return Err(BadHead::TooLong);
+            }
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err(BadHead::TooLong),
+            Err(_) => return Err(BadHead::Garbled),
+        };
+        let target = head.path.unwrap_or_default();
+        let mut read = RequestHead {
+            method: head.method.unwrap_or_default(),
+            path: target.split_once('?').map_or(target, |(path, _)| path),
+            is_1_1: head.version == Some(1),
+            keep_alive: false,
+            has_body: false,
+            length,
+            headers: head.headers.to_vec(),
+        };
+        read.keep_alive = if read.is_1_1 {
+            !read.connection_says(b"close")
+        } else {
+            read.connection_says(b"keep-alive")
+        };
+        // A body that is not read would be taken for the next request: each such header counts,
+        // also one behind another that denies it.
+        read.has_body = read.headers.iter().any(|header| {
+            header.name.eq_ignore_ascii_case("transfer-encoding")
+                || header.name.eq_ignore_ascii_case("content-length") && header.value != b"0"
+        });
+        Ok(Some(read))
+    }
+
+    /// The value of the first header of this name.
+    pub fn header(&self, name: &str) -> Option<&'b [u8]> {
+        self.all(name).next()
+    }
+
+    /// The values of all headers of this name, in order.
+    pub fn all<'h>(&'h self, name: &'h str) -> impl DoubleEndedIterator<Item = &'b [u8]> + 'h {
+        let named =
+            self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+        named.map(|header| header.value)
+    }
+
+    fn connection_says(&self, word: &[u8]) -> bool {
+        self.header("connection").is_some_and(|value| {
+            let mut parts = value.split(|&byte| byte == b',');
+            parts.any(|part| part.trim_ascii().eq_ignore_ascii_case(word))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> RequestHead<'_> {
+        RequestHead::parse(text.as_bytes()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_head_is_read_when_all_of_it_is_there() {
+        let text = b"GET /copies/a%23b?x HTTP/1.1\r\nHost: h\r\nrange: bytes=0-1\r\n\r\nGET";
+        for cut in 0..text.len() - 3 {
+            assert!(RequestHead::parse(&text[..cut]).unwrap().is_none(), "{cut}");
+        }
+        let head = RequestHead::parse(text).unwrap().unwrap();
+        assert_eq!(head.length, text.len() - 3);
+        assert_eq!((head.method, head.path), ("GET", "/copies/a%23b"));
+        assert_eq!(head.header("Range"), Some(&b"bytes=0-1"[..]));
+        assert!(head.keep_alive && head.is_1_1 && !head.has_body);
+        assert_eq!(head.header("if-range"), None);
+    }
+
+    #[test]
+    fn bodies_are_noticed_also_behind_a_header_that_denies_them() {
+        assert!(parse("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n").has_body);
+        assert!(parse("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").has_body);
+        let both = "GET / HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n";
+        assert!(parse(both).has_body);
+        assert!(!parse("GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").has_body);
+    }
+
+    #[test]
+    fn what_is_no_head_is_refused() {
+        let refusal = |text: &str| RequestHead::parse(text.as_bytes()).unwrap_err();
+        assert_eq!(refusal("\x01\x02\r\n\r\n"), BadHead::Garbled);
+        let many = "a: b\r\n".repeat(MOST_HEADERS + 1);
+        assert_eq!(refusal(&format!("GET / HTTP/1.1\r\n{many}\r\n")), BadHead::TooLong);
+        let long = "a".repeat(LONGEST_HEAD);
+        assert_eq!(refusal(&format!("GET /{long}")), BadHead::TooLong);
+    }
+
+    #[test]
+    fn connections_stay_open_as_the_version_has_it() {
+        assert!(parse("GET / HTTP/1.1\r\n\r\n").keep_alive);
+        assert!(!parse("GET / HTTP/1.1\r\nConnection: foo, Close\r\n\r\n").keep_alive);
+        assert!(!parse("GET / HTTP/1.0\r\n\r\n").keep_alive);
+        assert!(parse("HEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keep_alive);
+    }
+}

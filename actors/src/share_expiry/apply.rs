@@ -1,0 +1,340 @@
+//! How events change the piece. Deterministic: the piece, the event and its time decide alone.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use super::event::{Changes, NewShare, ShareEvent, ShareOutcome, ShareRefusal};
+use super::facts::{Ending, Tombstone};
+use super::id::ShareId;
+use super::messages::What;
+use super::path::{RootName, SharePath};
+use super::shards::Found;
+use super::share::{Birth, ClientKey, Downloads, Exhausted, Rare, Share, Taker};
+use super::snapshot::{FrozenTable, thaw_row};
+use super::state::{Grave, Happened, ShareTable, by_time};
+use super::text::Text;
+use crate::clock::Millis;
+use crate::event::PieceId;
+use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
+
+use ShareOutcome::{AlreadySo, Applied};
+
+/// How many clients of one share may resume a download without counting again: the last ones.
+const MOST_TAKERS: usize = 1000;
+
+type Applying = Result<ShareOutcome, ShareRefusal>;
+
+impl Piece for ShareTable {
+    const ID: PieceId = PieceId::Shares;
+    const EVENT_VERSION: u8 = 1;
+
+    type Event = ShareEvent;
+    type Outcome = ShareOutcome;
+    type Refusal = ShareRefusal;
+
+    fn apply(&mut self, at: Millis, event: &ShareEvent) -> Applying {
+        match event {
+            ShareEvent::Created(new) => self.create(at, new),
+            ShareEvent::Changed { id, generation, changes } => {
+                self.change(at, *id, *generation, changes)
+            }
+            ShareEvent::Reclaimed { ids } => {
+                Ok(self.end_all(ids, |table, id| table.end_if_due(at, id)))
+            }
+            ShareEvent::Ended { ids, why, cut, by } => {
+                let by = Text::new(by.as_str());
+                Ok(self.end_all(ids, |table, id| table.end(at, id, *why, *cut, &by)))
+            }
+            ShareEvent::EndedWithin { root, path, why, most, by } => {
+                let by = Text::new(by.as_str());
+                let most = usize::try_from(*most).unwrap_or(usize::MAX);
+                let ids: Vec<ShareId> =
+                    self.within(root, path, None).take(most).map(|share| share.id()).collect();
+                Ok(self.end_all(&ids, |table, id| table.end(at, id, *why, false, &by)))
+            }
+            ShareEvent::Taken { id, client, resume_until, forget_before } => {
+                self.take(at, *id, *client, *resume_until, *forget_before)
+            }
+            ShareEvent::Moved { root, from, to } => self.relocate(root, from, to),
+            ShareEvent::Noticed { ids, until } => Ok(self.notice(at, ids, *until)),
+            ShareEvent::Paused { by } => Ok(self.pause(Some(by))),
+            ShareEvent::Resumed { .. } => Ok(self.pause(None)),
+            ShareEvent::Forgot { tombstones_before, happenings_before, hooks } => {
+                Ok(self.forget(*tombstones_before, *happenings_before, hooks))
+            }
+            ShareEvent::Delivered { hook, up_to } => Ok(self.deliver(hook, *up_to)),
+        }
+    }
+
+    fn freeze(&self) -> Box<dyn FrozenPiece> {
+        Box::new(FrozenTable::of(self))
+    }
+
+    fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
+        thaw_row(self, row)
+    }
+
+    fn emptied(&self) -> Self {
+        ShareTable::default()
+    }
+}
+
+impl ShareTable {
+    fn create(&mut self, at: Millis, new: &NewShare) -> Applying {
+        if self.find(new.id) != Found::Unknown {
+            return Err(ShareRefusal::IdInUse);
+        }
+        let room = new.room;
+        if room.shares > 0 && self.live >= room.shares {
+            return Err(ShareRefusal::Full { most: room.shares });
+        }
+        if let Some(owner) = &new.owner
+            && room.of_owner > 0
+            && self.of_owner(owner) >= room.of_owner
+        {
+            return Err(ShareRefusal::OwnerFull { most: room.of_owner });
+        }
+        let NewShare { id, root, path, kind, deadline, noticed, owner, note, password, .. } =
+            new.clone();
+        let downloads = new.max_downloads.map(Downloads::of);
+        let rare = Rare { note, password, downloads };
+        let (created, generation) = (at, 0);
+        let birth =
+            Birth { id, root, path, kind, owner, created, deadline, rare, generation, noticed };
+        self.put(Share::born(birth), None);
+        self.totals.created += 1;
+        Ok(ShareOutcome::Created { id })
+    }
+
+    fn change(&mut self, at: Millis, id: ShareId, generation: u32, changes: &Changes) -> Applying {
+        let former = self.live_at(id, at)?;
+        if former.exhausted().is_some() {
+            return Err(ShareRefusal::Exhausted);
+        }
+        if former.generation() != generation {
+            return Err(ShareRefusal::ChangedMeanwhile);
+        }
+        let taken = former.downloads().map_or(0, Downloads::taken);
+        if let Some(Some(most)) = changes.max_downloads
+            && most.get() <= taken
+        {
+            return Err(ShareRefusal::FewerThanTaken { taken, most: most.get() });
+        }
+        if let Some(new) = &changes.owner
+            && let Some(owner) = new.owner.as_ref().filter(|owner| former.owner() != Some(owner))
+            && new.most > 0
+            && self.of_owner(owner) >= new.most
+        {
+            return Err(ShareRefusal::OwnerFull { most: new.most });
+        }
+        let share = self.put(former.changed(changes), Some(&former));
+        Ok(ShareOutcome::Changed { generation: share.generation(), due: share.due() })
+    }
+
+    fn end_all(
+        &mut self,
+        ids: &[ShareId],
+        mut end: impl FnMut(&mut Self, ShareId) -> bool,
+    ) -> ShareOutcome {
+        let first = self.next_happening();
+        let ended = ids.iter().filter(|id| end(self, **id)).count() as u64;
+        ShareOutcome::Ended { ended, first, next: self.next_happening() }
+    }
+
+    /// A share ends if its time has come. Answers whether it did.
+    fn end_if_due(&mut self, at: Millis, id: ShareId) -> bool {
+        let number = self.next_happening();
+        let buried = self.shards.bury(id, |share| {
+            (!share.is_live(at)).then(|| {
+                // That the last download was taken was told then.
+                let number = share.exhausted().map_or(number, |exhausted| exhausted.number);
+                Tombstone::of(share, at, by_time(share), number, false)
+            })
+        });
+        let Some((share, tombstone)) = buried else { return false };
+        self.mourn(share, tombstone, None);
+        true
+    }
+
+    /// A share ends whatever its deadline. One whose time has come has ended by that.
+    fn end(&mut self, at: Millis, id: ShareId, why: Ending, cut: bool, by: &Text) -> bool {
+        if self.end_if_due(at, id) {
+            if cut {
+                self.shards.cut(id);
+            }
+            return false;
+        }
+        let number = self.next_happening();
+        let buried = self.shards.bury(id, |share| Some(Tombstone::of(share, at, why, number, cut)));
+        let ended = buried.is_some();
+        if let Some((share, tombstone)) = buried {
+            self.mourn(share, tombstone, Some(by));
+        } else if cut {
+            self.shards.cut(id);
+        }
+        ended
+    }
+
+    /// What a share leaves behind.
+    fn mourn(&mut self, share: Arc<Share>, tombstone: Tombstone, by: Option<&Text>) {
+        let Tombstone { ended, why, .. } = tombstone;
+        self.take_out(&share, None);
+        self.live -= 1;
+        self.totals.count(why);
+        self.graves.push_back(Grave { ended, id: share.id() });
+        if why != Ending::Exhausted {
+            self.tell(ended, share, What::Ended(why), by);
+        }
+    }
+
+    fn tell(&mut self, at: Millis, share: Arc<Share>, what: What, by: Option<&Text>) {
+        self.chronicle.push(Happened { at, share, by: by.cloned(), what });
+    }
+
+    fn take(
+        &mut self,
+        at: Millis,
+        id: ShareId,
+        client: ClientKey,
+        resume_until: Millis,
+        forget_before: Millis,
+    ) -> Applying {
+        let former = self.live_at(id, at)?;
+        let Some(downloads) = former.downloads() else {
+            return Ok(AlreadySo);
+        };
+        let left = downloads.left().checked_sub(1).ok_or(ShareRefusal::Exhausted)?;
+        let mut downloads = downloads.clone();
+        downloads.taken += 1;
+        downloads.takers.retain(|taker| taker.client != client && taker.at >= forget_before);
+        // The oldest is the first.
+        let too_many = (downloads.takers.len() + 1).saturating_sub(MOST_TAKERS);
+        downloads.takers.drain(..too_many);
+        downloads.takers.push(Taker { client, at });
+        let number = self.next_happening();
+        downloads.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
+        let exhausted = downloads.exhausted.map(|_| number);
+        let mut share = former.to_change();
+        share.change_rare(|rare| rare.downloads = Some(downloads));
+        let share = self.put(share, Some(&former));
+        if exhausted.is_some() {
+            self.tell(at, share, What::Ended(Ending::Exhausted), None);
+        }
+        Ok(ShareOutcome::Taken { left, exhausted })
+    }
+
+    fn relocate(&mut self, root: &RootName, from: &SharePath, to: &SharePath) -> Applying {
+        if from == to {
+            return Ok(AlreadySo);
+        }
+        if to.is_within(from) {
+            return Err(ShareRefusal::IntoItself);
+        }
+        let moves: Result<Vec<(Arc<Share>, SharePath)>, ShareRefusal> = self
+            .within(root, from, None)
+            .map(|share| match share.path().moved(from, to) {
+                Ok(path) => Ok((Arc::clone(share), path)),
+                Err(_) => Err(ShareRefusal::PathTooLong),
+            })
+            .collect();
+        let moves = moves?;
+        let shares = moves.len() as u64;
+        for (former, path) in moves {
+            let mut share = former.to_change();
+            share.path = path;
+            self.put(share, Some(&former));
+        }
+        Ok(ShareOutcome::Moved { shares })
+    }
+
+    fn notice(&mut self, at: Millis, ids: &[ShareId], until: Millis) -> ShareOutcome {
+        let first = self.next_happening();
+        for id in ids {
+            let Ok(former) = self.live_at(*id, at) else { continue };
+            let soon = former.deadline().instant().is_some_and(|deadline| deadline <= until);
+            if !soon || former.is_noticed() || former.exhausted().is_some() {
+                continue;
+            }
+            let mut share = former.to_change();
+            share.noticed = true;
+            let share = self.put(share, Some(&former));
+            self.tell(at, share, What::Notice, None);
+        }
+        ShareOutcome::Noticed { first, next: self.next_happening() }
+    }
+
+    fn pause(&mut self, by: Option<&String>) -> ShareOutcome {
+        if self.paused.is_some() == by.is_some() {
+            return AlreadySo;
+        }
+        self.paused = by.cloned();
+        Applied
+    }
+
+    fn forget(&mut self, tombstones: u64, happenings: u64, hooks: &[String]) -> ShareOutcome {
+        while self.first_grave() < tombstones {
+            let Some(grave) = self.graves.pop_front() else { break };
+            self.shards.forget(grave.id);
+        }
+        self.chronicle.forget_before(happenings);
+        self.cursors.retain(|hook, _| !hooks.contains(hook));
+        Applied
+    }
+
+    fn deliver(&mut self, hook: &str, up_to: u64) -> ShareOutcome {
+        let up_to = up_to.min(self.next_happening());
+        match self.cursors.get_mut(hook) {
+            Some(cursor) if *cursor >= up_to => AlreadySo,
+            Some(cursor) => {
+                *cursor = up_to;
+                Applied
+            }
+            None => {
+                self.cursors.insert(hook.to_owned(), up_to);
+                Applied
+            }
+        }
+    }
+}
+
+impl Downloads {
+    /// None taken yet.
+    pub(super) fn of(most: NonZeroU32) -> Self {
+        Downloads { most, taken: 0, takers: Vec::new(), exhausted: None }
+    }
+}
+
+impl Tombstone {
+    fn of(share: &Share, ended: Millis, why: Ending, number: u64, cut: bool) -> Self {
+        Tombstone { ended, why, deadline: share.deadline(), number, cut }
+    }
+}
+
+impl Share {
+    /// The share with other terms.
+    pub(super) fn changed(&self, changes: &Changes) -> Share {
+        let mut share = self.to_change();
+        share.generation += 1;
+        if let Some(new) = changes.deadline.filter(|new| new.deadline != self.deadline) {
+            share.deadline = new.deadline;
+            share.noticed = new.noticed;
+        }
+        if let Some(new) = &changes.owner {
+            share.owner = new.owner.clone();
+        }
+        share.change_rare(|rare| {
+            if let Some(most) = changes.max_downloads {
+                let taken = rare.downloads.take();
+                rare.downloads = most
+                    .map(|most| Downloads { most, ..taken.unwrap_or_else(|| Downloads::of(most)) });
+            }
+            if let Some(password) = &changes.password {
+                rare.password = password.clone();
+            }
+            if let Some(note) = &changes.note {
+                rare.note = note.clone();
+            }
+        });
+        share
+    }
+}

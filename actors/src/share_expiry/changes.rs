@@ -1,0 +1,61 @@
+//! What an applied event changes, as the feed of changes tells it.
+
+use super::{ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable, What};
+use crate::clock::Millis;
+use crate::journal::{AppliedEvent, Piece};
+use crate::wire::api::{Change, ShareChange, ShareTold};
+
+impl ShareExpiry {
+    /// Tells of what the last entry changed.
+    pub(super) fn tell_of_changes(&self, events: &[AppliedEvent<ShareTable>]) {
+        let Some(feed) = &self.changes else { return };
+        let table = self.seat.piece();
+        let changes = events.iter().flat_map(|applied| changes_of(table, applied));
+        feed.publish_applied(ShareTable::ID, self.seat.applied(), changes);
+    }
+}
+
+fn changes_of(table: &ShareTable, applied: &AppliedEvent<ShareTable>) -> Vec<(Millis, Change)> {
+    let AppliedEvent { at, event, result, .. } = applied;
+    let Ok(outcome) = result else { return Vec::new() };
+    let of_share = |id: ShareId, change: fn(ShareTold) -> ShareChange| {
+        // It may have ended in the same entry: that is told by itself.
+        table.look(id, |share| change(ShareTold::of(share))).into_iter().collect()
+    };
+    let changes: Vec<ShareChange> = match (event, outcome) {
+        (ShareEvent::Created(new), _) => of_share(new.id, |share| ShareChange::Created { share }),
+        (ShareEvent::Changed { id, .. }, _) => {
+            of_share(*id, |share| ShareChange::Changed { share })
+        }
+        (ShareEvent::Moved { root, from, to }, ShareOutcome::Moved { shares }) => {
+            let (root, from, to) = (root.clone(), from.clone(), to.clone());
+            vec![ShareChange::Moved { root, from, to, shares: *shares }]
+        }
+        (ShareEvent::Paused { by }, ShareOutcome::Applied) => {
+            vec![ShareChange::Reclaim { paused: true, asked_by: by.clone() }]
+        }
+        (ShareEvent::Resumed { by }, ShareOutcome::Applied) => {
+            vec![ShareChange::Reclaim { paused: false, asked_by: by.clone() }]
+        }
+        (_, ShareOutcome::Ended { first, next, .. } | ShareOutcome::Noticed { first, next }) => {
+            happenings(table, *first, *next)
+        }
+        (_, ShareOutcome::Taken { exhausted: Some(number), .. }) => {
+            happenings(table, *number, number + 1)
+        }
+        _ => Vec::new(),
+    };
+    changes.into_iter().map(|change| (*at, Change::Share(change))).collect()
+}
+
+fn happenings(table: &ShareTable, first: u64, next: u64) -> Vec<ShareChange> {
+    let told = table.told(first, next).map(|(number, happened)| {
+        let share = ShareTold::of(&happened.share);
+        let asked_by = happened.by.as_ref().map(|by| by.as_str().to_owned());
+        match happened.what {
+            What::Notice => ShareChange::Notice { number, share },
+            What::Ended(why) => ShareChange::Ended { number, why, share, asked_by },
+        }
+    });
+    told.collect()
+}

@@ -1,0 +1,266 @@
+//! What comes of a request: events, or a refusal. Pure.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::event::{Changes, NewDeadline, NewOwner, NewShare, Room, ShareEvent, ShareRefusal};
+use super::evict::Eviction;
+use super::facts::{Ending, Owner};
+use super::id::ShareId;
+use super::messages::{CreateShare, NewTerms, TakeDownload};
+use super::order::Due;
+use super::settings::ShareSettings;
+use super::share::{ClientKey, Share};
+use super::state::ShareTable;
+use super::terms::Term;
+use crate::clock::Millis;
+use crate::journal::InFlight;
+
+/// How many shares one commit ends at most: their ids fit an entry of the journal.
+pub const AT_ONCE: usize = 1900;
+
+/// Where things stand for a decision.
+#[derive(Clone, Copy)]
+pub struct Standpoint<'a> {
+    /// The piece.
+    pub table: &'a ShareTable,
+    /// What is under way.
+    pub in_flight: &'a InFlight<ShareEvent>,
+    /// The time.
+    pub now: Millis,
+}
+
+/// What decides: the settings, and an order of the shares that settings may ask for.
+#[derive(Debug, Default)]
+pub struct Desk {
+    /// The settings.
+    pub settings: ShareSettings,
+    /// Which shares make room.
+    pub eviction: Eviction,
+}
+
+/// What comes of asking for a download.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taking {
+    /// It has to be counted.
+    Counts(ShareEvent),
+    /// It is part of one that was counted.
+    Resumes,
+    /// The same, if one that is being counted comes to be.
+    ResumesAfter,
+    /// The share has no limit.
+    Unlimited,
+}
+
+impl Desk {
+    /// A desk that goes by `settings`.
+    pub fn new(settings: ShareSettings) -> Self {
+        Desk { settings, eviction: Eviction::default() }
+    }
+
+    /// A share of this id is to be created.
+    pub fn create(
+        &mut self,
+        asked: &CreateShare,
+        id: ShareId,
+        at: Standpoint<'_>,
+    ) -> Result<Vec<ShareEvent>, ShareRefusal> {
+        if !self.settings.roots.contains(&asked.root) {
+            return Err(ShareRefusal::NoRoot { root: asked.root.clone() });
+        }
+        let NewDeadline { deadline, noticed } = self.deadline(asked.term, at.now)?;
+        if let Some(owner) = &asked.owner {
+            self.check_owner(owner, at)?;
+        }
+        let mut events = self.make_room(at)?;
+        let Room { shares, of_owner } = self.room();
+        events.push(ShareEvent::Created(Box::new(NewShare {
+            id,
+            root: asked.root.clone(),
+            path: asked.path.clone(),
+            kind: asked.kind,
+            deadline,
+            noticed,
+            owner: asked.owner.clone(),
+            note: asked.note.clone(),
+            password: asked.password.clone(),
+            max_downloads: asked.max_downloads,
+            room: Room { shares, of_owner },
+        })));
+        Ok(events)
+    }
+
+    fn room(&self) -> Room {
+        Room { shares: self.settings.max_shares, of_owner: self.settings.max_per_owner }
+    }
+
+    fn deadline(&self, term: Term, now: Millis) -> Result<NewDeadline, ShareRefusal> {
+        let deadline = self.settings.terms.deadline(term, now)?;
+        // A share whose whole life is shorter than the notice is not announced to end as it begins.
+        let noticed = match (self.settings.notice_before, deadline.instant()) {
+            (Some(before), Some(instant)) => instant <= now.after(before),
+            _ => false,
+        };
+        Ok(NewDeadline { deadline, noticed })
+    }
+
+    /// Whether `owner` may have one more.
+    fn check_owner(&self, owner: &Owner, at: Standpoint<'_>) -> Result<(), ShareRefusal> {
+        let most = self.settings.max_per_owner;
+        if most == 0 {
+            return Ok(());
+        }
+        let coming = at.in_flight.events().filter(|event| match event {
+            ShareEvent::Created(new) => new.owner.as_ref() == Some(owner),
+            _ => false,
+        });
+        let count = at.table.of_owner(owner) + coming.count() as u64;
+        if count >= most { Err(ShareRefusal::OwnerFull { most }) } else { Ok(()) }
+    }
+
+    /// The events that make room for one more share.
+    fn make_room(&mut self, at: Standpoint<'_>) -> Result<Vec<ShareEvent>, ShareRefusal> {
+        let most = self.settings.max_shares;
+        if most == 0 || at.table.len() + (at.in_flight.len() as u64) < most {
+            return Ok(Vec::new());
+        }
+        let (mut coming, mut going) = (0_u64, HashSet::new());
+        for event in at.in_flight.events() {
+            match event {
+                ShareEvent::Created(_) => coming += 1,
+                ShareEvent::Ended { ids, .. } | ShareEvent::Reclaimed { ids } => {
+                    going.extend(ids.iter().copied());
+                }
+                _ => {}
+            }
+        }
+        going.retain(|id| at.table.look(*id, |_| ()).is_some());
+        let count = (at.table.len() + coming).saturating_sub(going.len() as u64);
+        let Some(excess) = (count + 1).checked_sub(most).filter(|excess| *excess > 0) else {
+            return Ok(Vec::new());
+        };
+        let excess = usize::try_from(excess).unwrap_or(usize::MAX);
+        if excess > AT_ONCE {
+            return Err(ShareRefusal::Full { most });
+        }
+        let mut events = Vec::new();
+        let due = self.due(excess, at, &going);
+        let wanted = excess - due.len();
+        if !due.is_empty() {
+            going.extend(due.iter().copied());
+            events.push(ShareEvent::Reclaimed { ids: due });
+        }
+        if wanted > 0 {
+            let policy = self.settings.at_limit;
+            let ids = self.eviction.victims(policy, wanted, at.table, &going);
+            if ids.len() < wanted {
+                return Err(ShareRefusal::Full { most });
+            }
+            let by = format!("share.at_limit = {policy}");
+            events.push(ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by });
+        }
+        Ok(events)
+    }
+
+    /// Shares whose time has come make room before any other, unless nothing is to be reclaimed.
+    fn due(&self, most: usize, at: Standpoint<'_>, going: &HashSet<ShareId>) -> Vec<ShareId> {
+        if at.table.paused().is_some() {
+            return Vec::new();
+        }
+        let due = at.table.due_from(Due::from(Millis(i64::MIN)));
+        let due = due.take_while(|due| due.instant() <= at.now).map(Due::id);
+        // Those that go already are at the front, and not counted on.
+        due.filter(|id| !going.contains(id)).take(most).collect()
+    }
+
+    /// A share is to have other terms. None when nothing is to be otherwise.
+    pub fn change(
+        &self,
+        id: ShareId,
+        change: &NewTerms,
+        at: Standpoint<'_>,
+    ) -> Result<Option<ShareEvent>, ShareRefusal> {
+        let share = at.as_it_will_be(id)?;
+        if share.exhausted().is_some() {
+            return Err(ShareRefusal::Exhausted);
+        }
+        let deadline = change.term.map(|term| self.deadline(term, at.now)).transpose()?;
+        if let Some(only_if) = change.only_if {
+            let present = share.deadline();
+            let wanted = deadline.map_or(present, |new| new.deadline);
+            if !only_if.holds(present, wanted) {
+                return Err(ShareRefusal::ConditionFails { deadline: present });
+            }
+        }
+        if let Some(Some(owner)) = &change.owner
+            && share.owner() != Some(owner)
+        {
+            self.check_owner(owner, at)?;
+        }
+        let most = self.settings.max_per_owner;
+        let owner = change.owner.clone().map(|owner| NewOwner { owner, most });
+        let changes = Changes {
+            deadline,
+            max_downloads: change.max_downloads,
+            password: change.password.clone(),
+            owner,
+            note: change.note.clone(),
+        };
+        let generation = share.generation();
+        let is_change = changes != Changes::default();
+        Ok(is_change.then(|| ShareEvent::Changed { id, generation, changes: Box::new(changes) }))
+    }
+
+    /// Bytes of a share are asked for.
+    pub fn take(&self, asked: &TakeDownload, at: Standpoint<'_>) -> Result<Taking, ShareRefusal> {
+        let TakeDownload { id, client, ranged, .. } = *asked;
+        let share = at.table.live_at(id, at.now)?;
+        let Some(downloads) = share.downloads() else { return Ok(Taking::Unlimited) };
+        let within = self.settings.resume_within;
+        let may_resume = |taken: Millis| at.now < taken.after(within);
+        if ranged && downloads.taken_by(client).is_some_and(may_resume) {
+            return Ok(Taking::Resumes);
+        }
+        let taking: Vec<ClientKey> = at.taking(id).collect();
+        if ranged && taking.contains(&client) {
+            return Ok(Taking::ResumesAfter);
+        }
+        // Those under way may take the last ones.
+        if taking.len() as u64 >= u64::from(downloads.left()) {
+            return Err(ShareRefusal::Exhausted);
+        }
+        let resume_until = at.now.after(within);
+        let forget_before = at.now.before(within);
+        Ok(Taking::Counts(ShareEvent::Taken { id, client, resume_until, forget_before }))
+    }
+}
+
+impl Standpoint<'_> {
+    /// A live share as it is once the changes under way are applied.
+    fn as_it_will_be(self, id: ShareId) -> Result<Arc<Share>, ShareRefusal> {
+        let mut share = self.table.live_at(id, self.now)?;
+        let changes = self.in_flight.events().filter_map(|event| match event {
+            ShareEvent::Changed { id: changed, generation, changes } if *changed == id => {
+                Some((*generation, changes))
+            }
+            _ => None,
+        });
+        let mut changes: Vec<_> = changes.collect();
+        changes.sort_unstable_by_key(|(generation, _)| *generation);
+        for (generation, changes) in changes {
+            // What was decided on another generation is going to be refused.
+            if generation == share.generation() {
+                share = Arc::new(share.changed(changes));
+            }
+        }
+        Ok(share)
+    }
+
+    /// Who is taking a download of a share.
+    fn taking(self, id: ShareId) -> impl Iterator<Item = ClientKey> {
+        self.in_flight.events().filter_map(move |event| match event {
+            ShareEvent::Taken { id: taken, client, .. } if *taken == id => Some(*client),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,327 @@
+//! What is decided, on both sides of each boundary, with other decisions under way.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::decide::{AT_ONCE, Desk, Standpoint, Taking};
+use super::event::*;
+use super::facts::{Deadline, Ending, Owner, ShareKind};
+use super::id::ShareId;
+use super::messages::{CreateShare, NewTerms, TakeDownload};
+use super::samples::{new_share, path, root};
+use super::settings::{AtLimit, ShareSettings};
+use super::share::ClientKey;
+use super::state::ShareTable;
+use super::terms::{OnlyIf, Term};
+use crate::clock::Millis;
+use crate::event::RequestId;
+use crate::journal::{InFlight, Piece};
+
+const NOW: Millis = Millis(1_000_000);
+
+struct Case {
+    desk: Desk,
+    table: ShareTable,
+    in_flight: InFlight<ShareEvent>,
+    now: Millis,
+    requests: u128,
+}
+
+impl Case {
+    fn new(settings: ShareSettings) -> Self {
+        let settings = ShareSettings { roots: [root()].into(), ..settings };
+        let (table, in_flight) = (ShareTable::default(), InFlight::default());
+        Case { desk: Desk::new(settings), table, in_flight, now: NOW, requests: 0 }
+    }
+
+    /// Sets out what was decided, without its being applied.
+    fn begin(&mut self, events: Vec<ShareEvent>) -> RequestId {
+        self.requests += 1;
+        self.in_flight.begin(RequestId(self.requests), events);
+        RequestId(self.requests)
+    }
+
+    fn apply(&mut self, events: Vec<ShareEvent>) {
+        for event in &events {
+            self.table.apply(self.now, event).unwrap();
+        }
+    }
+
+    fn create(
+        &mut self,
+        id: u128,
+        owner: &str,
+        term: Term,
+    ) -> Result<Vec<ShareEvent>, ShareRefusal> {
+        let asked = CreateShare {
+            root: root(),
+            path: path("a"),
+            kind: ShareKind::File,
+            term,
+            password: None,
+            max_downloads: NonZeroU32::new(2),
+            owner: Some(Owner::new(owner).unwrap()),
+            note: None,
+            asked_by: "me".to_owned(),
+            request: None,
+        };
+        let Case { desk, table, in_flight, now, .. } = self;
+        desk.create(&asked, ShareId(id), Standpoint { table, in_flight, now: *now })
+    }
+
+    fn change(&self, change: NewTerms) -> Result<Option<ShareEvent>, ShareRefusal> {
+        let Case { desk, table, in_flight, now, .. } = self;
+        desk.change(ShareId(1), &change, Standpoint { table, in_flight, now: *now })
+    }
+
+    fn take(&self, client: u64, ranged: bool) -> Result<Taking, ShareRefusal> {
+        let Case { desk, table, in_flight, now, .. } = self;
+        let (id, client, request) = (ShareId(1), ClientKey(client), RequestId(0));
+        let asked = TakeDownload { id, client, ranged, request };
+        desk.take(&asked, Standpoint { table, in_flight, now: *now })
+    }
+
+    fn upkeep(&self) -> Vec<ShareEvent> {
+        let Case { desk, table, in_flight, now, .. } = self;
+        desk.upkeep(Standpoint { table, in_flight, now: *now })
+    }
+}
+
+fn ttl(seconds: u64) -> Term {
+    Term::Ttl(Duration::from_secs(seconds))
+}
+
+fn term(term: Term, only_if: Option<OnlyIf>) -> NewTerms {
+    NewTerms { term: Some(term), only_if, ..NewTerms::default() }
+}
+
+#[test]
+fn nothing_is_shared_from_a_root_that_is_not_configured() {
+    let mut case = Case::new(ShareSettings::default());
+    case.desk.settings.roots.clear();
+    assert_eq!(case.create(1, "me", ttl(60)), Err(ShareRefusal::NoRoot { root: root() }));
+}
+
+#[test]
+fn a_share_that_ends_within_the_notice_is_not_announced_to_end() {
+    let notice_before = Some(Duration::from_secs(60));
+    let mut case = Case::new(ShareSettings { notice_before, ..ShareSettings::default() });
+    for (seconds, noticed) in [(60, true), (61, false)] {
+        let events = case.create(seconds.into(), "me", ttl(seconds)).unwrap();
+        let [ShareEvent::Created(new)] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(new.noticed, noticed, "{seconds} s");
+    }
+}
+
+#[test]
+fn what_is_under_way_counts_against_the_limits() {
+    let settings = ShareSettings { max_shares: 3, max_per_owner: 2, ..ShareSettings::default() };
+    let mut case = Case::new(settings);
+    let events = case.create(1, "me", ttl(60)).unwrap();
+    case.apply(events);
+    let events = case.create(2, "me", ttl(60)).unwrap();
+    let second = case.begin(events);
+    assert_eq!(case.create(3, "me", ttl(60)), Err(ShareRefusal::OwnerFull { most: 2 }));
+    let events = case.create(3, "you", ttl(60)).unwrap();
+    case.begin(events);
+    assert_eq!(case.create(4, "they", ttl(60)), Err(ShareRefusal::Full { most: 3 }));
+    case.in_flight.end(second);
+    assert!(case.create(4, "they", ttl(60)).is_ok());
+}
+
+#[test]
+fn at_the_limit_what_is_due_makes_room_first_and_then_whom_the_policy_names() {
+    let (max_shares, at_limit) = (2, AtLimit::NearestDeadline);
+    let mut case = Case::new(ShareSettings { max_shares, at_limit, ..ShareSettings::default() });
+    for (id, seconds) in [(1, 60), (2, 10)] {
+        let events = case.create(id, "me", ttl(seconds)).unwrap();
+        case.apply(events);
+    }
+    let evicted = |events: &[ShareEvent]| match events {
+        [ShareEvent::Ended { ids, why: Ending::Evicted, .. }, ShareEvent::Created(_)] => {
+            ids.clone()
+        }
+        other => panic!("{other:?}"),
+    };
+    let events = case.create(3, "me", ttl(90)).unwrap();
+    assert_eq!(evicted(&events), [ShareId(2)]);
+    let under_way = case.begin(events.clone());
+    // The one that goes already makes no room twice.
+    assert_eq!(evicted(&case.create(4, "me", ttl(90)).unwrap()), [ShareId(1)]);
+    case.in_flight.end(under_way);
+    case.now = NOW.after(Duration::from_secs(10));
+    let events = case.create(3, "me", ttl(90)).unwrap();
+    assert_eq!(events[0], ShareEvent::Reclaimed { ids: vec![ShareId(2)] });
+    case.apply(events);
+    assert_eq!((case.table.len(), case.table.totals().expired), (2, 1));
+    case.apply(vec![ShareEvent::Paused { by: "me".to_owned() }]);
+    case.now = NOW.after(Duration::from_secs(60));
+    assert_eq!(evicted(&case.create(4, "me", ttl(90)).unwrap()), [ShareId(1)]);
+}
+
+#[test]
+fn a_policy_that_names_nobody_refuses() {
+    let mut case = Case::new(ShareSettings {
+        max_shares: 1,
+        at_limit: AtLimit::NearestDeadline,
+        ..ShareSettings::default()
+    });
+    case.desk.settings.terms.allow_never = true;
+    let events = case.create(1, "me", Term::Never).unwrap();
+    case.apply(events);
+    assert_eq!(case.create(2, "me", ttl(60)), Err(ShareRefusal::Full { most: 1 }));
+    case.desk.settings.at_limit = AtLimit::LeastUsed;
+    assert!(case.create(2, "me", ttl(60)).is_ok());
+}
+
+#[test]
+fn a_change_sees_the_changes_under_way() {
+    let mut case = Case::new(ShareSettings::default());
+    let events = case.create(1, "me", ttl(60)).unwrap();
+    case.apply(events);
+    let longer = case.change(term(ttl(90), Some(OnlyIf::Greater))).unwrap().unwrap();
+    case.begin(vec![longer.clone()]);
+    let deadline = Deadline::at(NOW.after(Duration::from_secs(90)));
+    let refused = case.change(term(ttl(80), Some(OnlyIf::Greater)));
+    assert_eq!(refused, Err(ShareRefusal::ConditionFails { deadline }));
+    let shorter = case.change(term(ttl(80), Some(OnlyIf::Less))).unwrap().unwrap();
+    assert!(matches!(shorter, ShareEvent::Changed { generation: 1, .. }));
+    case.apply(vec![longer, shorter]);
+    assert_eq!(case.change(NewTerms::default()), Ok(None));
+    case.now = NOW.after(Duration::from_secs(80));
+    let why = Ending::Expired;
+    assert_eq!(case.change(term(ttl(60), None)), Err(ShareRefusal::Ended { why }));
+}
+
+#[test]
+fn a_default_that_changes_moves_nothing() {
+    let mut case = Case::new(ShareSettings::default());
+    let events = case.create(1, "me", Term::Default).unwrap();
+    case.apply(events);
+    let before = case.table.live_at(ShareId(1), NOW).unwrap();
+    case.desk.settings.terms.default_ttl = Some(Duration::from_secs(1));
+    assert_eq!(case.upkeep(), []);
+    assert_eq!(case.table.live_at(ShareId(1), NOW).unwrap(), before);
+}
+
+#[test]
+fn a_range_counts_once_for_each_client_until_it_may_resume_no_longer() {
+    let resume_within = Duration::from_secs(10);
+    let mut case = Case::new(ShareSettings { resume_within, ..ShareSettings::default() });
+    let events = case.create(1, "me", ttl(60)).unwrap();
+    case.apply(events);
+    let Ok(Taking::Counts(first)) = case.take(7, true) else { panic!("it counts") };
+    let under_way = case.begin(vec![first.clone()]);
+    assert_eq!(case.take(7, true), Ok(Taking::ResumesAfter));
+    assert!(matches!(case.take(8, true), Ok(Taking::Counts(_))));
+    case.in_flight.end(under_way);
+    case.apply(vec![first]);
+    assert_eq!(case.take(7, true), Ok(Taking::Resumes));
+    assert!(matches!(case.take(7, false), Ok(Taking::Counts(_))));
+    case.now = NOW.after(Duration::from_millis(9_999));
+    assert_eq!(case.take(7, true), Ok(Taking::Resumes));
+    case.now = NOW.after(Duration::from_secs(10));
+    assert!(matches!(case.take(7, true), Ok(Taking::Counts(_))));
+}
+
+#[test]
+fn the_last_download_is_given_once_however_many_ask_at_a_time() {
+    let mut case = Case::new(ShareSettings::default());
+    let events = case.create(1, "me", ttl(60)).unwrap();
+    case.apply(events);
+    for client in [1, 2] {
+        let Ok(Taking::Counts(event)) = case.take(client, false) else { panic!("it counts") };
+        case.begin(vec![event]);
+    }
+    assert_eq!(case.take(3, false), Err(ShareRefusal::Exhausted));
+    assert_eq!(case.take(1, true), Ok(Taking::ResumesAfter));
+}
+
+#[test]
+fn tombstones_go_when_they_are_too_many_or_too_old() {
+    let settings = ShareSettings {
+        keep_tombstones: 2,
+        keep_tombstones_for: Duration::from_secs(10),
+        ..ShareSettings::default()
+    };
+    let mut case = Case::new(settings);
+    for id in 1..=3 {
+        let new = new_share(id, "a", NOW.0);
+        case.apply(vec![ShareEvent::Created(Box::new(new))]);
+    }
+    case.apply(vec![ShareEvent::Reclaimed { ids: vec![ShareId(1), ShareId(2)] }]);
+    assert_eq!(case.upkeep(), []);
+    case.apply(vec![ShareEvent::Reclaimed { ids: vec![ShareId(3)] }]);
+    let forgets = |case: &Case| match &case.upkeep()[..] {
+        [] => None,
+        [ShareEvent::Forgot { tombstones_before, .. }] => Some(*tombstones_before),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(forgets(&case), Some(1));
+    let events = case.upkeep();
+    let under_way = case.begin(events.clone());
+    assert_eq!(forgets(&case), None);
+    case.in_flight.end(under_way);
+    case.apply(events);
+    case.now = NOW.after(Duration::from_millis(9_999));
+    assert_eq!(forgets(&case), None);
+    case.now = NOW.after(Duration::from_secs(10));
+    assert_eq!(forgets(&case), Some(3));
+}
+
+#[test]
+fn happenings_are_kept_until_every_hook_was_told_or_they_are_too_old() {
+    let settings = ShareSettings {
+        keep_happenings: 0,
+        keep_happenings_for: Duration::from_secs(10),
+        hooks: ["fast".to_owned(), "slow".to_owned()].into(),
+        ..ShareSettings::default()
+    };
+    let mut case = Case::new(settings);
+    let events = case.upkeep();
+    let hook = |hook: &str, up_to| ShareEvent::Delivered { hook: hook.to_owned(), up_to };
+    assert_eq!(events, [hook("fast", 0), hook("slow", 0)]);
+    case.apply(events);
+    for id in 1..=3 {
+        let new = new_share(id, "a", NOW.0);
+        case.apply(vec![ShareEvent::Created(Box::new(new))]);
+    }
+    case.apply(vec![ShareEvent::Reclaimed { ids: (1..=3).map(ShareId).collect() }]);
+    case.apply(vec![hook("fast", 3), hook("slow", 1)]);
+    let forgets = |case: &Case| match &case.upkeep()[..] {
+        [] => None,
+        [ShareEvent::Forgot { happenings_before, hooks, .. }] => {
+            Some((*happenings_before, hooks.clone()))
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(forgets(&case), Some((1, vec![])));
+    case.desk.settings.keep_happenings = 3;
+    assert_eq!(forgets(&case), None);
+    case.now = NOW.after(Duration::from_secs(10));
+    assert_eq!(forgets(&case), Some((3, vec![])));
+    case.now = NOW;
+    case.desk.settings.keep_happenings = 0;
+    case.desk.settings.hooks.remove("slow");
+    assert_eq!(forgets(&case), Some((3, vec!["slow".to_owned()])));
+}
+
+#[test]
+fn shares_of_a_root_that_is_gone_end_in_parts() {
+    let mut case = Case::new(ShareSettings::default());
+    let count = AT_ONCE as u128 + 1;
+    for id in 0..count {
+        case.apply(vec![ShareEvent::Created(Box::new(new_share(id, "a", NOW.0 + 9)))]);
+    }
+    case.desk.settings.roots.clear();
+    for left in [1, 0] {
+        let events = case.upkeep();
+        let under_way = case.begin(events.clone());
+        assert_eq!(case.upkeep(), []);
+        case.in_flight.end(under_way);
+        case.apply(events);
+        assert_eq!(case.table.len(), left);
+    }
+    assert_eq!(case.upkeep(), []);
+    assert_eq!(u128::from(case.table.totals().root_gone), count);
+}

@@ -1,0 +1,181 @@
+//! Which shares make room for new ones: exactly those that the policy names, not a sample. Pure.
+//!
+//! When a share was used reaches its record without anybody being told. Both figures that a policy
+//! goes by only grow: so an order by what they were is enough. Its first share is looked at again;
+//! if its figure has grown it goes back to where it belongs, and otherwise no other can come before
+//! it.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::id::ShareId;
+use super::order::Due;
+use super::settings::AtLimit;
+use super::share::Share;
+use super::state::ShareTable;
+use crate::clock::Millis;
+
+/// Shares by how much they were used. Made when it is first needed.
+#[derive(Debug, Default)]
+pub struct Eviction {
+    order: Option<Order>,
+}
+
+#[derive(Debug)]
+struct Order {
+    policy: AtLimit,
+    shares: BTreeSet<(u32, ShareId)>,
+}
+
+impl Order {
+    fn figure(&self, share: &Share) -> u32 {
+        match self.policy {
+            AtLimit::LeastUsed => share.uses(),
+            AtLimit::LeastRecentlyUsed | AtLimit::NearestDeadline | AtLimit::Refuse => {
+                share.used_at()
+            }
+        }
+    }
+}
+
+impl Eviction {
+    /// A share was created.
+    pub fn note(&mut self, share: &Share) {
+        if let Some(order) = &mut self.order {
+            let figure = order.figure(share);
+            order.shares.insert((figure, share.id()));
+        }
+    }
+
+    /// The table is another one.
+    pub fn clear(&mut self) {
+        self.order = None;
+    }
+
+    /// So many shares that go by `policy`, none of those in `spared`; fewer if there are no more.
+    pub fn victims(
+        &mut self,
+        policy: AtLimit,
+        count: usize,
+        table: &ShareTable,
+        spared: &HashSet<ShareId>,
+    ) -> Vec<ShareId> {
+        match policy {
+            AtLimit::Refuse => Vec::new(),
+            AtLimit::NearestDeadline => {
+                let due = table.due_from(Due::from(Millis(i64::MIN))).map(Due::id);
+                due.filter(|id| !spared.contains(id)).take(count).collect()
+            }
+            AtLimit::LeastRecentlyUsed | AtLimit::LeastUsed => {
+                self.least(policy, count, table, spared)
+            }
+        }
+    }
+
+    fn least(
+        &mut self,
+        policy: AtLimit,
+        count: usize,
+        table: &ShareTable,
+        spared: &HashSet<ShareId>,
+    ) -> Vec<ShareId> {
+        let order = self.order_of(policy, table);
+        let (mut victims, mut back) = (Vec::new(), Vec::new());
+        while victims.len() < count {
+            let Some((figure, id)) = order.shares.pop_first() else { break };
+            match table.look(id, |share| order.figure(share)) {
+                // It has ended meanwhile.
+                None => {}
+                Some(now) if now > figure => drop(order.shares.insert((now, id))),
+                Some(_) => {
+                    // It goes only once that is durable.
+                    back.push((figure, id));
+                    if !spared.contains(&id) {
+                        victims.push(id);
+                    }
+                }
+            }
+        }
+        order.shares.extend(back);
+        victims
+    }
+
+    /// The order of this policy, made anew when there is none or half of it has ended.
+    fn order_of(&mut self, policy: AtLimit, table: &ShareTable) -> &mut Order {
+        let fits = |order: &Order| {
+            order.policy == policy && order.shares.len() as u64 <= 2 * table.len() + 1024
+        };
+        let kept = self.order.take().filter(fits);
+        self.order.insert(kept.unwrap_or_else(|| {
+            let mut order = Order { policy, shares: BTreeSet::new() };
+            order.shares = table.shares().map(|share| (order.figure(&share), share.id())).collect();
+            order
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Piece;
+    use crate::share_expiry::event::ShareEvent;
+    use crate::share_expiry::facts::{Deadline, Ending};
+    use crate::share_expiry::samples::new_share;
+
+    fn create(table: &mut ShareTable, id: u128, at: i64, deadline: i64) {
+        let new = new_share(id, "a", deadline);
+        table.apply(Millis(at), &ShareEvent::Created(Box::new(new))).unwrap();
+    }
+
+    /// Ten shares, created a second apart, the later the sooner due.
+    fn table() -> ShareTable {
+        let mut table = ShareTable::default();
+        for id in 0..10_u128 {
+            let n = i64::try_from(id).unwrap();
+            create(&mut table, id, n * 1000, 100_000 - n);
+        }
+        table
+    }
+
+    fn used(table: &ShareTable, id: u128, at: i64) {
+        table.look(ShareId(id), |share| share.use_at(Millis(at)));
+    }
+
+    fn victims(eviction: &mut Eviction, policy: AtLimit, table: &ShareTable) -> Vec<u128> {
+        let spared = HashSet::from([ShareId(1)]);
+        let victims = eviction.victims(policy, 3, table, &spared);
+        victims.into_iter().map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn each_policy_names_exactly_those_that_go() {
+        let mut eviction = Eviction::default();
+        let mut table = table();
+        assert!(victims(&mut eviction, AtLimit::Refuse, &table).is_empty());
+        assert_eq!(victims(&mut eviction, AtLimit::NearestDeadline, &table), [9, 8, 7]);
+        assert_eq!(victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table), [0, 2, 3]);
+        assert_eq!(victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table), [0, 2, 3]);
+        for id in [0, 3, 4] {
+            used(&table, id, 20_000);
+        }
+        assert_eq!(victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table), [2, 5, 6]);
+        assert_eq!(victims(&mut eviction, AtLimit::LeastUsed, &table), [2, 5, 6]);
+        create(&mut table, 77, 0, 500);
+        table.look(ShareId(77), |share| eviction.note(share));
+        let ids = vec![ShareId(5)];
+        let event = ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by: String::new() };
+        table.apply(Millis(1), &event).unwrap();
+        assert_eq!(victims(&mut eviction, AtLimit::LeastUsed, &table), [2, 6, 7]);
+        assert_eq!(victims(&mut eviction, AtLimit::NearestDeadline, &table), [77, 9, 8]);
+    }
+
+    #[test]
+    fn shares_without_a_deadline_do_not_make_room_by_nearest_deadline() {
+        let mut table = ShareTable::default();
+        let mut new = new_share(1, "a", 0);
+        new.deadline = Deadline::NEVER;
+        table.apply(Millis(0), &ShareEvent::Created(Box::new(new))).unwrap();
+        let mut eviction = Eviction::default();
+        let none = eviction.victims(AtLimit::NearestDeadline, 1, &table, &HashSet::new());
+        assert!(none.is_empty());
+    }
+}

@@ -1,0 +1,187 @@
+#![doc = include_str!("README.md")]
+
+mod apply;
+#[cfg(test)]
+mod apply_tests;
+mod board;
+mod budget;
+mod changes;
+mod decide;
+#[cfg(test)]
+mod decide_tests;
+mod downloads;
+mod event;
+mod evict;
+mod facts;
+mod id;
+mod jumps;
+mod messages;
+mod order;
+mod path;
+mod reclaim;
+mod requests;
+#[cfg(test)]
+mod samples;
+mod settings;
+mod shards;
+mod share;
+mod snapshot;
+#[cfg(test)]
+mod snapshot_tests;
+mod state;
+mod terms;
+mod text;
+mod timer;
+mod turn;
+mod upkeep;
+mod views;
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle, WrapFuture};
+
+pub use board::{LARGEST_PAGE, ShareBoard, ShareFilter, SharePage, ShareState};
+pub use budget::Budget;
+pub use decide::{AT_ONCE, Desk, Standpoint, Taking};
+pub use event::{
+    Changes, NewDeadline, NewOwner, NewShare, Room, ShareEvent, ShareOutcome, ShareRefusal,
+};
+pub use evict::Eviction;
+pub use facts::{
+    BadText, Deadline, Ending, LONGEST_NOTE, LONGEST_OWNER, Note, Owner, PasswordHash, ShareKind,
+    Tombstone,
+};
+pub use id::{BadShareId, NoRandomness, ShareId};
+pub use jumps::{ClockWatch, Jump};
+pub use messages::*;
+pub use order::Due;
+pub use path::{BadPath, LONGEST_PATH, RootName, SharePath};
+pub use settings::{AtLimit, BadEffort, Effort, ShareSettings};
+pub use shards::Found;
+pub use share::{ClientKey, Downloads, Exhausted, Share};
+pub use state::{Grave, ShareTable};
+pub use terms::{BadTerms, OnlyIf, Term, TermsPolicy};
+pub use timer::{Timer, WINDOW};
+pub use views::{LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
+
+use crate::change_feed::ChangeFeed;
+use crate::clock::{Clock, Millis};
+use crate::journal::{Journal, Piece, Seat};
+use crate::task_manager::Hold;
+use downloads::Waiters;
+
+/// The actor. Every node runs one: on the leader it decides, on followers it only applies.
+pub struct ShareExpiry {
+    seat: Seat<ShareTable>,
+    journal: Journal,
+    desk: Desk,
+    clock: Clock,
+    board: ShareBoard,
+    hold: Hold,
+    /// When the next turn begins, and its timer.
+    wake: Option<(Instant, SpawnHandle)>,
+    /// What is due, by deadline.
+    timer: Timer,
+    /// What is to be told before it ends, by deadline.
+    notices: Timer,
+    budget: Budget,
+    /// When the budget's clock began.
+    began: Instant,
+    /// Commits of reclaimed shares that are under way.
+    reclaiming: usize,
+    /// When it was last looked at what is to be done besides.
+    upkeep_at: Option<Instant>,
+    watch: ClockWatch,
+    /// Those who wait for a download of theirs that is being counted.
+    taking: HashMap<(ShareId, ClientKey), Waiters>,
+    counters: ShareCounters,
+    lags: Lags,
+    backlog: u64,
+    /// Whether the table holds all that this node had on record when it started: readers do not
+    /// look into it before.
+    caught_up: bool,
+    changes: Option<ChangeFeed>,
+}
+
+impl ShareExpiry {
+    /// A ShareExpiry; it registers itself with the journal when it starts.
+    pub fn new(settings: ShareSettings, clock: Clock, journal: Journal, board: ShareBoard) -> Self {
+        ShareExpiry {
+            seat: Seat::new(ShareTable::default(), journal.clone()),
+            journal,
+            budget: Budget::new(settings.effort),
+            desk: Desk::new(settings),
+            clock,
+            board,
+            hold: Hold::default(),
+            wake: None,
+            timer: Timer::default(),
+            notices: Timer::default(),
+            began: Instant::now(),
+            reclaiming: 0,
+            upkeep_at: None,
+            watch: ClockWatch::default(),
+            taking: HashMap::new(),
+            counters: ShareCounters::default(),
+            lags: Lags::default(),
+            backlog: 0,
+            caught_up: false,
+            changes: None,
+        }
+    }
+
+    /// Tells of changes on `feed` from now on.
+    pub fn telling_on(mut self, feed: ChangeFeed) -> Self {
+        self.changes = Some(feed);
+        self
+    }
+
+    /// The pure part, with where things stand for it.
+    fn at(&mut self, now: Millis) -> (&mut Desk, Standpoint<'_>) {
+        let ShareExpiry { desk, seat, .. } = self;
+        (desk, Standpoint { table: seat.piece(), in_flight: seat.in_flight(), now })
+    }
+
+    /// Readers look into the table as it is, once it is no longer one of the past.
+    fn show_table(&mut self, is_current: bool) {
+        self.caught_up |= is_current;
+        if self.caught_up {
+            self.seat.piece().show_on(&self.board);
+        }
+    }
+
+    /// Renews the view on the board.
+    fn show(&self) {
+        let table = self.seat.piece();
+        self.board.show(ShareView {
+            at: self.clock.now(),
+            epoch: self.seat.epoch(),
+            paused: table.paused().map(str::to_owned),
+            shares: table.len(),
+            tombstones: table.graves().len() as u64,
+            totals: table.totals(),
+            next_happening: table.next_happening(),
+            happenings: table.next_happening() - table.first_happening(),
+            backlog: self.backlog,
+            window: self.timer.len() as u64,
+            counters: self.counters,
+            lags: self.lags,
+        });
+    }
+}
+
+impl Actor for ShareExpiry {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.journal.register(ShareTable::ID, ctx.address().recipient());
+        let journal = self.journal.clone();
+        let catching_up = async move { journal.caught_up(ShareTable::ID).await };
+        ctx.spawn(catching_up.into_actor(self).map(|is_current, expiry, _| {
+            expiry.show_table(is_current);
+        }));
+        self.show();
+        self.soon(ctx);
+    }
+}

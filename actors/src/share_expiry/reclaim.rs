@@ -1,0 +1,147 @@
+//! The active side of expiry: what is due is reclaimed in turns, under the budget.
+
+use std::time::Duration;
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+
+use super::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
+use crate::clock::Millis;
+use crate::journal::{AppliedEvent, Asked};
+
+/// How many commits of reclaimed shares may be under way: the journal writes one while the next
+/// ones are made up.
+const UNDER_WAY: usize = 4;
+
+/// The name under which shares are reclaimed.
+const RECLAIM: &str = "share-expiry";
+
+impl ShareExpiry {
+    /// Reclaims what is due, as much as may be at once.
+    pub(super) fn reclaim(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        if self.seat.piece().paused().is_some() {
+            return;
+        }
+        let Some(first) = self.timer.next(self.seat.piece()).filter(|first| *first <= now) else {
+            return;
+        };
+        self.counters.turns += 1;
+        let lag = now.since(first);
+        let mut granted = self.budget.grant(self.began.elapsed(), lag);
+        while self.reclaiming < UNDER_WAY {
+            let most = granted.min(AT_ONCE);
+            let ids = match most {
+                0 => Vec::new(),
+                most => self.timer.due(now, most, self.seat.piece()),
+            };
+            if !ids.is_empty() {
+                granted -= ids.len();
+                self.set_out(now, ids, ctx);
+            }
+            let has_more = self.timer.next(self.seat.piece()).is_some_and(|first| first <= now);
+            if !has_more {
+                return;
+            }
+            if granted == 0 {
+                self.counters.time_caps += 1;
+                let wait = self.budget.wait(AT_ONCE / 4, lag);
+                self.wake_after(wait.max(Duration::from_millis(1)), ctx);
+                return;
+            }
+        }
+    }
+
+    /// Has these reclaimed.
+    fn set_out(&mut self, now: Millis, ids: Vec<ShareId>, ctx: &mut Context<Self>) {
+        self.budget.begin(ids.len());
+        self.reclaiming += 1;
+        let epoch = self.seat.epoch();
+        let event = ShareEvent::Reclaimed { ids: ids.clone() };
+        let committing = self.seat.commit(now, Asked::by_itself(RECLAIM), vec![event]);
+        ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
+            let settled = expiry.settled(settlement, ctx);
+            if expiry.seat.epoch() != epoch {
+                // The timer was started anew since.
+                return;
+            }
+            expiry.reclaiming = expiry.reclaiming.saturating_sub(1);
+            if settled.is_err() {
+                expiry.budget.returned(ids.len());
+            }
+            // What is still there is due again: not reclaimed, or by a clock that was ahead.
+            let ShareExpiry { seat, timer, .. } = expiry;
+            for id in &ids {
+                seat.piece().look(*id, |share| timer.note(share));
+            }
+            if settled.is_ok() {
+                expiry.turn(ctx);
+            }
+        }));
+    }
+
+    /// Tells of what will end soon.
+    pub(super) fn notice(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        let Some(before) = self.desk.settings.notice_before else { return };
+        let until = now.after(before);
+        let ShareExpiry { notices, seat, .. } = self;
+        let mut ids = notices.due(until, AT_ONCE, seat.piece());
+        let has_more = ids.len() == AT_ONCE;
+        let wants = |id: &ShareId| {
+            let share = seat.piece().look(*id, |share| !share.is_noticed() && share.is_live(now));
+            share.unwrap_or_default()
+        };
+        ids.retain(wants);
+        if has_more {
+            self.soon(ctx);
+        }
+        if ids.is_empty() {
+            return;
+        }
+        let event = ShareEvent::Noticed { ids: ids.clone(), until };
+        self.commit(vec![event], ctx, move |expiry, settled, _| {
+            if settled.is_err() {
+                let ShareExpiry { seat, notices, .. } = expiry;
+                for id in &ids {
+                    seat.piece().look(*id, |share| notices.note(share));
+                }
+            }
+        });
+    }
+
+    /// Counts what an event reclaimed.
+    pub(super) fn note_reclaimed(
+        &mut self,
+        leads: bool,
+        now: Millis,
+        ended: u64,
+        first: u64,
+        next: u64,
+    ) {
+        if !leads {
+            return;
+        }
+        self.counters.reclaimed += ended;
+        let ShareExpiry { seat, lags, .. } = self;
+        for (_, told) in seat.piece().told(first, next) {
+            if let Some(due) = told.share.due().instant() {
+                lags.note(now.since(due));
+            }
+        }
+    }
+
+    /// Takes from the budget what an entry took that reclaimed shares.
+    pub(super) fn spend(&mut self, applied: &[AppliedEvent<ShareTable>], took: Duration) {
+        let (mut reclaimed, mut others) = (0_usize, 0_usize);
+        for AppliedEvent { event, result, .. } in applied {
+            match (event, result) {
+                (ShareEvent::Reclaimed { ids }, Ok(ShareOutcome::Ended { .. })) => {
+                    reclaimed += ids.len();
+                }
+                _ => others += 1,
+            }
+        }
+        if reclaimed > 0 && self.seat.epoch().is_some() {
+            let part = reclaimed as f64 / (reclaimed + others) as f64;
+            self.budget.spent(reclaimed, took.mul_f64(part));
+        }
+    }
+}

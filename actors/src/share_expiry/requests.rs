@@ -1,0 +1,362 @@
+//! What others ask of the ShareExpiryActor.
+
+use std::sync::Arc;
+
+use actix::fut::{ready, wrap_future};
+use actix::{
+    ActorFutureExt, AsyncContext, Context, Handler, MessageResult, ResponseActFuture, WrapFuture,
+};
+use futures::future::{LocalBoxFuture, join_all};
+use tokio::sync::oneshot;
+
+use super::turn::refusal;
+use super::{
+    AT_ONCE, ChangeSettings, ChangeShare, CreateShare, Ending, Found, Happenings,
+    HappeningsDelivered, HappeningsFor, HappeningsFrom, LARGEST_PAGE, PathMoved, PathRemoved,
+    PauseReclaim, ReclaimNow, RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry,
+    ShareId, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
+};
+use crate::event::RequestId;
+use crate::journal::{Asked, CommitError, Outcomes, Settlement};
+
+pub(super) type Answer<T, E = ShareError> = ResponseActFuture<ShareExpiry, Result<T, E>>;
+
+pub(super) fn answer<T: 'static, E: 'static>(result: Result<T, E>) -> Answer<T, E> {
+    Box::pin(ready(result))
+}
+
+impl ShareExpiry {
+    /// Commits events for whoever asked, and answers what `read` makes of their outcomes.
+    pub(super) fn commit_for<T: 'static>(
+        &mut self,
+        asked: Asked,
+        events: Vec<ShareEvent>,
+        read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError> + 'static,
+    ) -> Answer<T> {
+        let committing = self.seat.commit(self.clock.now(), asked, events);
+        let reading = wrap_future::<_, Self>(committing).map(
+            move |settlement, expiry, ctx: &mut Context<Self>| {
+                let outcomes = expiry.settled(settlement, ctx)?;
+                read(expiry, &outcomes)
+            },
+        );
+        Box::pin(reading)
+    }
+
+    /// What was answered before to a request of this name.
+    pub(super) fn before<T>(
+        &self,
+        request: RequestId,
+        read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError>,
+    ) -> Option<Result<T, ShareError>> {
+        self.seat.recall(request).map(|outcomes| read(self, &outcomes))
+    }
+
+    fn live(&self, id: ShareId) -> Result<Arc<Share>, ShareError> {
+        match self.seat.piece().find(id) {
+            Found::Live(share) => Ok(share),
+            Found::Ended(tombstone) => Err(ShareRefusal::Ended { why: tombstone.why }.into()),
+            Found::Unknown => Err(ShareRefusal::Unknown.into()),
+        }
+    }
+
+    fn created(&self, outcomes: &Outcomes<ShareTable>) -> Result<Arc<Share>, ShareError> {
+        let id = outcomes.iter().find_map(|outcome| match outcome {
+            Ok(ShareOutcome::Created { id }) => Some(*id),
+            _ => None,
+        });
+        match (id, refusal(outcomes)) {
+            (Some(id), _) => self.live(id),
+            (None, Some(refusal)) => Err(refusal.into()),
+            (None, None) => Err(ShareRefusal::Unknown.into()),
+        }
+    }
+
+    pub(super) fn refuse<T: 'static>(&mut self, refusal: ShareRefusal) -> Answer<T> {
+        self.counters.refused += 1;
+        answer(Err(refusal.into()))
+    }
+}
+
+impl Handler<CreateShare> for ShareExpiry {
+    type Result = Answer<Arc<Share>>;
+
+    fn handle(&mut self, asked: CreateShare, _: &mut Context<Self>) -> Self::Result {
+        let before = asked.request.and_then(|request| self.before(request, Self::created));
+        if let Some(before) = before {
+            return answer(before);
+        }
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error.into()));
+        }
+        let id = match ShareId::random() {
+            Ok(id) => id,
+            Err(error) => return self.refuse(ShareRefusal::NoRandomness(error.to_string())),
+        };
+        let now = self.clock.now();
+        let (desk, standpoint) = self.at(now);
+        let events = match desk.create(&asked, id, standpoint) {
+            Ok(events) => events,
+            Err(refusal) => return self.refuse(refusal),
+        };
+        let asked = match asked.request {
+            Some(request) => Asked::by_request(asked.asked_by, request),
+            None => Asked::by_itself(&asked.asked_by),
+        };
+        self.commit_for(asked, events, Self::created)
+    }
+}
+
+impl Handler<ChangeShare> for ShareExpiry {
+    type Result = Answer<Arc<Share>>;
+
+    fn handle(&mut self, asked: ChangeShare, _: &mut Context<Self>) -> Self::Result {
+        let ChangeShare { id, change, asked_by, request } = asked;
+        let read = move |expiry: &Self, outcomes: &Outcomes<ShareTable>| match refusal(outcomes) {
+            Some(refusal) => Err(refusal.into()),
+            None => expiry.live(id),
+        };
+        if let Some(before) = self.before(request, read) {
+            return answer(before);
+        }
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error.into()));
+        }
+        let now = self.clock.now();
+        let (desk, standpoint) = self.at(now);
+        match desk.change(id, &change, standpoint) {
+            Err(refusal) => self.refuse(refusal),
+            Ok(None) => answer(self.live(id)),
+            Ok(Some(event)) => {
+                let asked = Asked::by_request(asked_by, request);
+                self.commit_for(asked, vec![event], read)
+            }
+        }
+    }
+}
+
+impl Handler<RevokeShares> for ShareExpiry {
+    type Result = Answer<Revoked>;
+
+    fn handle(&mut self, asked: RevokeShares, _: &mut Context<Self>) -> Self::Result {
+        let RevokeShares { ids, hard, asked_by, request } = asked;
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error.into()));
+        }
+        tracing::info!(shares = ids.len(), hard, asked_by, "shares are revoked on request");
+        let asked = Asked::by_request(asked_by.clone(), request);
+        let (now, count) = (self.clock.now(), ids.len() as u64);
+        let mut before = 0;
+        let mut commits: Vec<LocalBoxFuture<'static, Settlement<ShareTable>>> = Vec::new();
+        for (part, ids) in ids.chunks(AT_ONCE).enumerate() {
+            let asked = asked.part(part);
+            if let Some(outcomes) = self.seat.recall(asked.request) {
+                before += ended(&outcomes);
+                continue;
+            }
+            let (ids, why, by) = (ids.to_vec(), Ending::Revoked, asked_by.clone());
+            let event = ShareEvent::Ended { ids, why, cut: hard, by };
+            commits.push(Box::pin(self.seat.commit(now, asked, vec![event])));
+        }
+        let answering = wrap_future::<_, Self>(join_all(commits)).map(
+            move |settlements, expiry, ctx: &mut Context<Self>| {
+                let settle = |settlement| expiry.settled(settlement, ctx);
+                // Every one is settled, also behind one that failed.
+                let settled: Vec<_> = settlements.into_iter().map(settle).collect();
+                let mut ended_now = before;
+                for outcomes in settled {
+                    ended_now += ended(&outcomes?);
+                }
+                Ok(Revoked { ended: ended_now, others: count.saturating_sub(ended_now) })
+            },
+        );
+        Box::pin(answering)
+    }
+}
+
+fn ended(outcomes: &Outcomes<ShareTable>) -> u64 {
+    let ended = outcomes.iter().map(|outcome| match outcome {
+        Ok(ShareOutcome::Ended { ended, .. }) => *ended,
+        _ => 0,
+    });
+    ended.sum()
+}
+
+impl Handler<PathMoved> for ShareExpiry {
+    type Result = Answer<u64>;
+
+    fn handle(&mut self, asked: PathMoved, _: &mut Context<Self>) -> Self::Result {
+        let PathMoved { root, from, to, asked_by, request } = asked;
+        let read = |_: &Self, outcomes: &Outcomes<ShareTable>| match outcomes.first() {
+            Some(Ok(ShareOutcome::Moved { shares })) => Ok(*shares),
+            Some(Err(refusal)) => Err(refusal.clone().into()),
+            _ => Ok(0),
+        };
+        if let Some(before) = self.before(request, read) {
+            return answer(before);
+        }
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error.into()));
+        }
+        let asked = Asked::by_request(asked_by, request);
+        self.commit_for(asked, vec![ShareEvent::Moved { root, from, to }], read)
+    }
+}
+
+impl Handler<PathRemoved> for ShareExpiry {
+    type Result = Answer<u64>;
+
+    fn handle(&mut self, asked: PathRemoved, ctx: &mut Context<Self>) -> Self::Result {
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error.into()));
+        }
+        let (told, answered) = oneshot::channel();
+        self.end_within(asked, 0, 0, told, ctx);
+        let answered = async move { answered.await.unwrap_or(Err(CommitError::Stopped.into())) };
+        Box::pin(answered.into_actor(self))
+    }
+}
+
+impl ShareExpiry {
+    /// Ends the shares of what was removed, one part after the other.
+    fn end_within(
+        &mut self,
+        asked: PathRemoved,
+        part: usize,
+        before: u64,
+        told: oneshot::Sender<Result<u64, ShareError>>,
+        ctx: &mut Context<Self>,
+    ) {
+        let PathRemoved { root, path, asked_by, request } = asked.clone();
+        let committed = Asked::by_request(asked_by.clone(), request).part(part);
+        let going_on = move |ended: Result<(u64, bool), ShareError>,
+                             expiry: &mut Self,
+                             ctx: &mut Context<Self>| {
+            match ended {
+                Ok((ended, true)) => expiry.end_within(asked, part + 1, before + ended, told, ctx),
+                // Whoever asked may have gone.
+                Ok((ended, false)) => drop(told.send(Ok(before + ended))),
+                Err(error) => drop(told.send(Err(error))),
+            }
+        };
+        let read = |_: &Self, outcomes: &Outcomes<ShareTable>| {
+            let told = outcomes.iter().any(|outcome| match outcome {
+                Ok(ShareOutcome::Ended { first, next, .. }) => next - first >= AT_ONCE as u64,
+                _ => false,
+            });
+            Ok((ended(outcomes), told))
+        };
+        if let Some(before) = self.before(committed.request, read) {
+            going_on(before, self, ctx);
+            return;
+        }
+        let (why, most) = (Ending::Removed, AT_ONCE as u64);
+        let event = ShareEvent::EndedWithin { root, path, why, most, by: asked_by };
+        let committing = self.commit_for(committed, vec![event], read);
+        ctx.spawn(committing.map(going_on));
+    }
+}
+
+impl Handler<PauseReclaim> for ShareExpiry {
+    type Result = Answer<bool, CommitError>;
+
+    fn handle(&mut self, asked: PauseReclaim, _: &mut Context<Self>) -> Self::Result {
+        let PauseReclaim { paused, asked_by, request } = asked;
+        if let Some(outcomes) = self.seat.recall(request) {
+            return answer(Ok(was_news(&outcomes)));
+        }
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error));
+        }
+        tracing::info!(paused, asked_by, "reclaim is paused or resumed on request");
+        let asked = Asked::by_request(asked_by.clone(), request);
+        let event = match paused {
+            true => ShareEvent::Paused { by: asked_by },
+            false => ShareEvent::Resumed { by: asked_by },
+        };
+        let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+        let answering = wrap_future::<_, Self>(committing).map(
+            |settlement, expiry, ctx: &mut Context<Self>| {
+                expiry.settled(settlement, ctx).map(|outcomes| was_news(&outcomes))
+            },
+        );
+        Box::pin(answering)
+    }
+}
+
+fn was_news(outcomes: &Outcomes<ShareTable>) -> bool {
+    outcomes.iter().any(|outcome| matches!(outcome, Ok(ShareOutcome::Applied)))
+}
+
+impl Handler<HappeningsDelivered> for ShareExpiry {
+    type Result = Answer<(), CommitError>;
+
+    fn handle(&mut self, told: HappeningsDelivered, _: &mut Context<Self>) -> Self::Result {
+        let HappeningsDelivered { hook, up_to } = told;
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error));
+        }
+        let asked = Asked::by_itself(&hook);
+        let event = ShareEvent::Delivered { hook, up_to };
+        let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+        let answering = wrap_future::<_, Self>(committing).map(
+            |settlement, expiry, ctx: &mut Context<Self>| expiry.settled(settlement, ctx).map(drop),
+        );
+        Box::pin(answering)
+    }
+}
+
+impl Handler<HappeningsFrom> for ShareExpiry {
+    type Result = Happenings;
+
+    fn handle(&mut self, asked: HappeningsFrom, _: &mut Context<Self>) -> Happenings {
+        self.seat.piece().happenings(asked.from, asked.most)
+    }
+}
+
+impl Handler<HappeningsFor> for ShareExpiry {
+    type Result = Happenings;
+
+    fn handle(&mut self, asked: HappeningsFor, _: &mut Context<Self>) -> Happenings {
+        let table = self.seat.piece();
+        // One that is not known yet is told what happens from when it is.
+        let next = table.next_happening();
+        let from = table.cursors().get(&asked.hook).copied().unwrap_or(next);
+        table.happenings(from, asked.most)
+    }
+}
+
+impl Handler<SharesWithin> for ShareExpiry {
+    type Result = MessageResult<SharesWithin>;
+
+    fn handle(&mut self, asked: SharesWithin, _: &mut Context<Self>) -> Self::Result {
+        let SharesWithin { root, path, after, most } = asked;
+        let within = self.seat.piece().within(&root, &path, after.as_ref());
+        MessageResult(within.take(most.min(LARGEST_PAGE)).cloned().collect())
+    }
+}
+
+impl Handler<ReclaimNow> for ShareExpiry {
+    type Result = MessageResult<ReclaimNow>;
+
+    fn handle(&mut self, _: ReclaimNow, ctx: &mut Context<Self>) -> Self::Result {
+        let leading = self.seat.leading().map(|_| {
+            self.upkeep_at = None;
+            self.turn(ctx);
+        });
+        MessageResult(leading)
+    }
+}
+
+impl Handler<ChangeSettings> for ShareExpiry {
+    type Result = ();
+
+    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+        self.budget.set_effort(settings.effort);
+        self.desk.settings = settings;
+        // What is near by the new settings may not have been by the former ones.
+        self.start_notices();
+        self.upkeep_at = None;
+        self.soon(ctx);
+    }
+}

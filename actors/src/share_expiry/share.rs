@@ -1,0 +1,380 @@
+//! One share, as the table holds it and readers see it.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::facts::{Deadline, Note, Owner, PasswordHash, ShareKind};
+use super::id::ShareId;
+use super::path::{RootName, SharePath};
+use crate::clock::Millis;
+
+/// One share. Immutable but for when it was used: a change puts another record in its place.
+///
+/// **Invariant:** at most 96 bytes, 112 with the counts of its `Arc`: there are millions of them.
+pub struct Share {
+    id: ShareId,
+    pub(super) path: SharePath,
+    pub(super) root: RootName,
+    pub(super) owner: Option<Owner>,
+    created: Millis,
+    pub(super) deadline: Deadline,
+    pub(super) rare: Option<Box<Rare>>,
+    /// How often its terms were changed.
+    pub(super) generation: u32,
+    /// When it was last used, in Unix seconds; when it was created before that. In memory only.
+    used_at: AtomicU32,
+    /// How often it was used. In memory only.
+    uses: AtomicU32,
+    kind: ShareKind,
+    /// Whether nothing is to be told any more before this deadline.
+    pub(super) noticed: bool,
+}
+
+/// What few shares have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rare {
+    pub(super) note: Option<Note>,
+    pub(super) password: Option<PasswordHash>,
+    pub(super) downloads: Option<Downloads>,
+}
+
+/// How many downloads a share allows, and which were taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Downloads {
+    pub(super) most: NonZeroU32,
+    pub(super) taken: u32,
+    /// Who may resume, with when their last download was counted.
+    pub(super) takers: Vec<Taker>,
+    /// When the last one was taken, and until when its takers may resume.
+    pub(super) exhausted: Option<Exhausted>,
+}
+
+/// A client that has taken a download.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Taker {
+    pub(super) client: ClientKey,
+    pub(super) at: Millis,
+}
+
+/// A share of which no download is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exhausted {
+    /// When the last one was taken.
+    pub at: Millis,
+    /// Until when those who took one may resume.
+    pub resume_until: Millis,
+    /// The number of the happening that told it.
+    pub number: u64,
+}
+
+/// A client of one share, as far as a download limit needs to know it again: a hash of its address
+/// and of the share's id, which tells nobody the address and means nothing for another share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ClientKey(pub u64);
+
+impl ClientKey {
+    /// The key of whoever asks for `share` from `address`.
+    pub fn of(share: ShareId, address: IpAddr) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&share.0.to_be_bytes());
+        match address.to_canonical() {
+            IpAddr::V4(v4) => hasher.update(&v4.octets()),
+            IpAddr::V6(v6) => hasher.update(&v6.octets()),
+        };
+        let mut first = [0; 8];
+        first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        ClientKey(u64::from_le_bytes(first))
+    }
+}
+
+/// What a share is born with.
+pub(super) struct Birth {
+    pub(super) id: ShareId,
+    pub(super) root: RootName,
+    pub(super) path: SharePath,
+    pub(super) kind: ShareKind,
+    pub(super) owner: Option<Owner>,
+    pub(super) created: Millis,
+    pub(super) deadline: Deadline,
+    pub(super) rare: Rare,
+    pub(super) generation: u32,
+    pub(super) noticed: bool,
+}
+
+impl Share {
+    pub(super) fn born(birth: Birth) -> Self {
+        let Birth { id, root, path, kind, owner, created, deadline, rare, generation, noticed } =
+            birth;
+        let rare = Share::boxed(rare);
+        let used_at = AtomicU32::new(seconds(created));
+        let uses = AtomicU32::new(0);
+        Share {
+            id,
+            path,
+            root,
+            owner,
+            created,
+            deadline,
+            rare,
+            generation,
+            used_at,
+            uses,
+            kind,
+            noticed,
+        }
+    }
+
+    fn boxed(rare: Rare) -> Option<Box<Rare>> {
+        (rare != Rare::default()).then(|| Box::new(rare))
+    }
+
+    /// A copy to be changed and put in this one's place.
+    pub(super) fn to_change(&self) -> Self {
+        Share {
+            id: self.id,
+            path: self.path.clone(),
+            root: self.root.clone(),
+            owner: self.owner.clone(),
+            created: self.created,
+            deadline: self.deadline,
+            rare: self.rare.clone(),
+            generation: self.generation,
+            used_at: AtomicU32::new(self.used_at.load(Ordering::Relaxed)),
+            uses: AtomicU32::new(self.uses.load(Ordering::Relaxed)),
+            kind: self.kind,
+            noticed: self.noticed,
+        }
+    }
+
+    /// Changes what few shares have.
+    pub(super) fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
+        let mut rare = self.rare.take().map_or_else(Rare::default, |rare| *rare);
+        change(&mut rare);
+        self.rare = Share::boxed(rare);
+    }
+
+    /// Its id.
+    pub fn id(&self) -> ShareId {
+        self.id
+    }
+
+    /// The root it is shared from.
+    pub fn root(&self) -> &RootName {
+        &self.root
+    }
+
+    /// What is shared, below the root.
+    pub fn path(&self) -> &SharePath {
+        &self.path
+    }
+
+    /// What it was when it was shared.
+    pub fn kind(&self) -> ShareKind {
+        self.kind
+    }
+
+    /// Whose it is.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref()
+    }
+
+    /// When it was created.
+    pub fn created(&self) -> Millis {
+        self.created
+    }
+
+    /// Its deadline as it was set.
+    pub fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// When it ends if nobody changes it: at its deadline or, once its last download was taken,
+    /// when that one may be resumed no longer, whichever comes first.
+    pub fn due(&self) -> Deadline {
+        match self.exhausted() {
+            Some(exhausted) => self.deadline.min(Deadline::at(exhausted.resume_until)),
+            None => self.deadline,
+        }
+    }
+
+    /// Whether it is live. The one rule, on every path: live iff `now` is before it is due.
+    pub fn is_live(&self, now: Millis) -> bool {
+        self.due().is_after(now)
+    }
+
+    /// How often its terms were changed.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Whether nothing is to be told any more before its deadline: it was, or the deadline was too
+    /// near for that when it was set.
+    pub fn is_noticed(&self) -> bool {
+        self.noticed
+    }
+
+    /// What its owner noted.
+    pub fn note(&self) -> Option<&Note> {
+        self.rare.as_ref()?.note.as_ref()
+    }
+
+    /// The hash of its password, if it asks for one.
+    pub fn password(&self) -> Option<&PasswordHash> {
+        self.rare.as_ref()?.password.as_ref()
+    }
+
+    /// Its download limit. Without one, no download needs to be counted.
+    pub fn downloads(&self) -> Option<&Downloads> {
+        self.rare.as_ref()?.downloads.as_ref()
+    }
+
+    /// When its last download was taken. From then on it admits only those who resume.
+    pub fn exhausted(&self) -> Option<Exhausted> {
+        self.downloads()?.exhausted
+    }
+
+    /// When it was last used, by this process: when it was created before that.
+    pub fn last_used(&self) -> Millis {
+        Millis::from_unix_seconds(i64::from(self.used_at.load(Ordering::Relaxed)))
+    }
+
+    /// How often it was used, since this process knows it.
+    pub fn uses(&self) -> u32 {
+        self.uses.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn used_at(&self) -> u32 {
+        self.used_at.load(Ordering::Relaxed)
+    }
+
+    /// It was used. Neither figure ever gets smaller.
+    pub(super) fn use_at(&self, now: Millis) {
+        self.used_at.fetch_max(seconds(now), Ordering::Relaxed);
+        let more = |uses: u32| uses.checked_add(1);
+        // It stays at the largest number there is.
+        let _ = self.uses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    }
+}
+
+impl Downloads {
+    /// How many it allows in all.
+    pub fn most(&self) -> u32 {
+        self.most.get()
+    }
+
+    /// How many were taken.
+    pub fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    /// How many are left.
+    pub fn left(&self) -> u32 {
+        self.most().saturating_sub(self.taken)
+    }
+
+    /// When `client` last took one, if it may still resume by that.
+    pub fn taken_by(&self, client: ClientKey) -> Option<Millis> {
+        self.takers.iter().filter(|taker| taker.client == client).map(|taker| taker.at).max()
+    }
+}
+
+fn seconds(at: Millis) -> u32 {
+    u32::try_from(at.unix_seconds().max(0)).unwrap_or(u32::MAX)
+}
+
+impl PartialEq for Share {
+    /// Whether the two say the same; when they were used does not count.
+    fn eq(&self, other: &Self) -> bool {
+        let plain = |share: &Share| {
+            let Share { id, created, deadline, generation, kind, noticed, .. } = *share;
+            (id, created, deadline, generation, kind, noticed)
+        };
+        plain(self) == plain(other)
+            && (&self.path, &self.root) == (&other.path, &other.root)
+            && (&self.owner, &self.rare) == (&other.owner, &other.rare)
+    }
+}
+
+impl Eq for Share {}
+
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Share")
+            .field("id", &self.id)
+            .field("root", &self.root)
+            .field("path", &self.path)
+            .field("due", &self.due())
+            .field("generation", &self.generation)
+            .field("rare", &self.rare)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::share_expiry::samples::birth;
+
+    #[test]
+    fn a_record_is_small() {
+        assert!(size_of::<Share>() <= 96, "{} bytes", size_of::<Share>());
+        assert_eq!(size_of::<Option<Owner>>(), 8);
+        assert_eq!(size_of::<RootName>(), 8);
+    }
+
+    #[test]
+    fn a_share_is_live_until_its_deadline_and_not_at_it() {
+        let share = Share::born(birth(1, "a", 1000));
+        assert!(share.is_live(Millis(999)));
+        assert!(!share.is_live(Millis(1000)));
+        assert!(!share.is_live(Millis(1001)));
+        let never = Share::born(Birth { deadline: Deadline::NEVER, ..birth(1, "a", 0) });
+        assert!(never.is_live(Millis(i64::MAX)));
+    }
+
+    #[test]
+    fn an_exhausted_share_is_live_for_those_who_resume_only() {
+        let exhausted = |resume_until| {
+            let mut share = Share::born(birth(1, "a", 1000));
+            share.change_rare(|rare| {
+                rare.downloads = Some(Downloads {
+                    most: NonZeroU32::MIN,
+                    taken: 1,
+                    takers: Vec::new(),
+                    exhausted: Some(Exhausted {
+                        at: Millis(10),
+                        resume_until: Millis(resume_until),
+                        number: 0,
+                    }),
+                });
+            });
+            share
+        };
+        assert!(exhausted(500).is_live(Millis(499)) && !exhausted(500).is_live(Millis(500)));
+        assert!(exhausted(5000).is_live(Millis(999)) && !exhausted(5000).is_live(Millis(1000)));
+    }
+
+    #[test]
+    fn a_use_counts_and_never_makes_a_share_look_less_used() {
+        let share = Share::born(birth(1, "a", 1000));
+        share.use_at(Millis(7000));
+        share.use_at(Millis(3000));
+        assert_eq!((share.last_used(), share.uses()), (Millis(7000), 2));
+        let changed = share.to_change();
+        assert_eq!((changed.last_used(), changed.uses()), (Millis(7000), 2));
+    }
+
+    #[test]
+    fn a_client_is_known_again_at_one_share_only() {
+        let address: IpAddr = "192.0.2.7".parse().unwrap();
+        let mapped: IpAddr = "::ffff:192.0.2.7".parse().unwrap();
+        let key = ClientKey::of(ShareId(1), address);
+        assert_eq!(key, ClientKey::of(ShareId(1), mapped));
+        assert_ne!(key, ClientKey::of(ShareId(2), address));
+    }
+}

@@ -1,0 +1,339 @@
+//! The piece as rows of a snapshot. Pure.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::facts::{Deadline, Note, Owner, PasswordHash, ShareKind, Tombstone};
+use super::id::ShareId;
+use super::messages::What;
+use super::order::{Due, PathOrder};
+use super::path::{RootName, SharePath};
+use super::shards::Shard;
+use super::share::{Birth, Downloads, Exhausted, Rare, Share, Taker};
+use super::state::{Grave, Happened, ShareTable};
+use super::text::Text;
+use super::views::Totals;
+use crate::clock::Millis;
+use crate::event::PieceId;
+use crate::history::Chronicle;
+use crate::journal::{FrozenPiece, UnreadableEvent};
+
+/// The first byte of each row.
+const ROW_VERSION: u8 = 1;
+
+/// How many shares stand in one row at most.
+const SHARES_A_ROW: usize = 256;
+
+/// How many bytes of them: a row stays far below 1 MiB, however long their texts are.
+const SHARE_BYTES_A_ROW: usize = 256 << 10;
+
+/// How many tombstones stand in one row.
+const GRAVES_A_ROW: usize = 1024;
+
+/// One row. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Serialize, Deserialize)]
+enum Row<'a> {
+    /// What there is one of. It comes first.
+    Head {
+        totals: Totals,
+        paused: Option<String>,
+        cursors: BTreeMap<String, u64>,
+        /// How many shares follow.
+        shares: u64,
+        /// The number of the first happening that follows.
+        happenings_from: u64,
+    },
+    /// Shares, in the order of their paths.
+    Shares(#[serde(borrow)] Vec<StoredShare<'a>>),
+    /// Tombstones, the oldest first.
+    Graves(Vec<(ShareId, Tombstone)>),
+    /// What happened, oldest first.
+    Happenings(#[serde(borrow)] Vec<StoredHappening<'a>>),
+    /// That was all.
+    End,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredShare<'a> {
+    id: ShareId,
+    root: &'a str,
+    path: &'a str,
+    kind: ShareKind,
+    owner: Option<&'a str>,
+    created: Millis,
+    deadline: Deadline,
+    generation: u32,
+    noticed: bool,
+    #[serde(borrow)]
+    rare: Option<StoredRare<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredRare<'a> {
+    note: Option<&'a str>,
+    password: Option<&'a str>,
+    downloads: Option<StoredDownloads>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredDownloads {
+    most: std::num::NonZeroU32,
+    taken: u32,
+    takers: Vec<Taker>,
+    exhausted: Option<Exhausted>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredHappening<'a> {
+    at: Millis,
+    what: What,
+    by: Option<&'a str>,
+    #[serde(borrow)]
+    share: StoredShare<'a>,
+}
+
+/// The piece at one index: shared shards.
+pub(super) struct FrozenTable {
+    shards: Vec<Arc<Shard>>,
+    graves: VecDeque<Grave>,
+    chronicle: Chronicle<Happened>,
+    totals: Totals,
+    paused: Option<String>,
+    cursors: BTreeMap<String, u64>,
+}
+
+impl FrozenTable {
+    pub(super) fn of(table: &ShareTable) -> Self {
+        FrozenTable {
+            shards: table.shards.freeze(),
+            graves: table.graves.clone(),
+            chronicle: table.chronicle.clone(),
+            totals: table.totals,
+            paused: table.paused.clone(),
+            cursors: table.cursors.clone(),
+        }
+    }
+}
+
+impl FrozenPiece for FrozenTable {
+    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+        let mut put = |content: &Row<'_>| row(&encode(content));
+        let mut shares: Vec<Arc<Share>> =
+            self.shards.iter().flat_map(|shard| shard.shares().cloned()).collect();
+        put(&Row::Head {
+            totals: self.totals,
+            paused: self.paused.clone(),
+            cursors: self.cursors.clone(),
+            shares: shares.len() as u64,
+            happenings_from: self.chronicle.first(),
+        });
+        PathOrder::sort(&mut shares);
+        let mut filling = Filling::default();
+        for share in &shares {
+            filling.put(StoredShare::of(share), share, &mut |row| put(&Row::Shares(row)));
+        }
+        filling.end(&mut |row| put(&Row::Shares(row)));
+        let tombstones: std::collections::HashMap<ShareId, Tombstone> =
+            self.shards.iter().flat_map(|shard| shard.tombstones().copied()).collect();
+        let graves: Vec<(ShareId, Tombstone)> = self
+            .graves
+            .iter()
+            .filter_map(|grave| Some((grave.id, *tombstones.get(&grave.id)?)))
+            .collect();
+        for some in graves.chunks(GRAVES_A_ROW) {
+            put(&Row::Graves(some.to_vec()));
+        }
+        let mut filling = Filling::default();
+        for (_, happened) in self.chronicle.oldest_first() {
+            let stored = StoredHappening::of(happened);
+            filling.put(stored, &happened.share, &mut |row| put(&Row::Happenings(row)));
+        }
+        filling.end(&mut |row| put(&Row::Happenings(row)));
+        put(&Row::End);
+    }
+}
+
+/// A row that is being filled.
+struct Filling<T> {
+    items: Vec<T>,
+    bytes: usize,
+}
+
+impl<T> Default for Filling<T> {
+    fn default() -> Self {
+        Filling { items: Vec::new(), bytes: 0 }
+    }
+}
+
+impl<T> Filling<T> {
+    /// Takes in what is said of `share`; a full row goes.
+    fn put(&mut self, item: T, share: &Share, row: &mut dyn FnMut(Vec<T>)) {
+        self.items.push(item);
+        self.bytes += share.stored_bytes();
+        if self.items.len() == SHARES_A_ROW || self.bytes >= SHARE_BYTES_A_ROW {
+            std::mem::take(self).end(row);
+        }
+    }
+
+    fn end(self, row: &mut dyn FnMut(Vec<T>)) {
+        if !self.items.is_empty() {
+            row(self.items);
+        }
+    }
+}
+
+impl Share {
+    /// How many bytes it takes in a row, roughly.
+    fn stored_bytes(&self) -> usize {
+        let rare = self.rare.as_ref().map_or(0, |rare| {
+            let note = rare.note.as_ref().map_or(0, |note| note.as_str().len());
+            note + rare.downloads.as_ref().map_or(0, |downloads| downloads.takers.len() * 20)
+        });
+        512 + self.path().as_str().len() + rare
+    }
+}
+
+impl<'a> StoredShare<'a> {
+    fn of(share: &'a Share) -> Self {
+        StoredShare {
+            id: share.id(),
+            root: share.root().as_str(),
+            path: share.path().as_str(),
+            kind: share.kind(),
+            owner: share.owner().map(Owner::as_str),
+            created: share.created(),
+            deadline: share.deadline(),
+            generation: share.generation(),
+            noticed: share.is_noticed(),
+            rare: share.rare.as_deref().map(|rare| StoredRare {
+                note: rare.note.as_ref().map(Note::as_str),
+                password: rare.password.as_ref().map(PasswordHash::reveal),
+                downloads: rare.downloads.clone().map(StoredDownloads::of),
+            }),
+        }
+    }
+
+    fn thaw(self) -> Result<Share, String> {
+        let said = |error: &dyn std::error::Error| error.to_string();
+        let rare = self.rare.map(StoredRare::thaw).transpose()?.unwrap_or_default();
+        let owner = self.owner.map(|owner| Owner(Text::new(owner)));
+        Ok(Share::born(Birth {
+            id: self.id,
+            root: RootName(Text::new(self.root)),
+            path: SharePath::new(self.path).map_err(|error| said(&error))?,
+            kind: self.kind,
+            owner,
+            created: self.created,
+            deadline: self.deadline,
+            rare,
+            generation: self.generation,
+            noticed: self.noticed,
+        }))
+    }
+}
+
+impl StoredRare<'_> {
+    fn thaw(self) -> Result<Rare, String> {
+        let said = |error: super::facts::BadText| error.to_string();
+        Ok(Rare {
+            note: self.note.map(Note::new).transpose().map_err(said)?,
+            password: self.password.map(PasswordHash::new).transpose().map_err(said)?,
+            downloads: self.downloads.map(StoredDownloads::thaw),
+        })
+    }
+}
+
+impl StoredDownloads {
+    fn of(downloads: Downloads) -> Self {
+        let Downloads { most, taken, takers, exhausted } = downloads;
+        StoredDownloads { most, taken, takers, exhausted }
+    }
+
+    fn thaw(self) -> Downloads {
+        let StoredDownloads { most, taken, takers, exhausted } = self;
+        Downloads { most, taken, takers, exhausted }
+    }
+}
+
+impl<'a> StoredHappening<'a> {
+    fn of(happened: &'a Happened) -> Self {
+        let Happened { at, share, by, what } = happened;
+        let by = by.as_ref().map(Text::as_str);
+        StoredHappening { at: *at, what: *what, by, share: StoredShare::of(share) }
+    }
+}
+
+#[allow(clippy::expect_used)]
+fn encode(row: &Row<'_>) -> Vec<u8> {
+    // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
+    postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
+}
+
+/// Takes back one row that a frozen table wrote.
+pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), UnreadableEvent> {
+    let piece = PieceId::Shares;
+    let unreadable = |error: String| UnreadableEvent::Body { piece, error };
+    let row: Row<'_> = match row.split_first() {
+        Some((&ROW_VERSION, body)) => {
+            postcard::from_bytes(body).map_err(|error| unreadable(error.to_string()))?
+        }
+        Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
+        None => return Err(unreadable("an empty row".to_owned())),
+    };
+    match row {
+        Row::Head { totals, paused, cursors, shares, happenings_from } => {
+            table.totals = totals;
+            table.paused = paused;
+            table.cursors = cursors;
+            table.chronicle = Chronicle::starting_at(happenings_from);
+            let shares = usize::try_from(shares).unwrap_or(0);
+            table.shards.expect(shares);
+            // The figure is only a hint: memory is taken for what really comes.
+            table.thawing.reserve(shares.min(1 << 20));
+        }
+        Row::Shares(stored) => {
+            for share in stored {
+                let share = share.thaw().map_err(unreadable)?;
+                table.thaw_share(share);
+            }
+        }
+        Row::Graves(stored) => {
+            for (id, tombstone) in stored {
+                if table.shards.put_tombstone(id, tombstone) {
+                    table.graves.push_back(Grave { ended: tombstone.ended, id });
+                }
+            }
+        }
+        Row::Happenings(stored) => {
+            for StoredHappening { at, what, by, share } in stored {
+                let share = Arc::new(share.thaw().map_err(unreadable)?);
+                let by = by.map(Text::new);
+                table.chronicle.push(Happened { at, share, by, what });
+            }
+        }
+        Row::End => table.thawed(),
+    }
+    Ok(())
+}
+
+impl ShareTable {
+    fn thaw_share(&mut self, mut share: Share) {
+        share.root = RootName(self.roots.join(share.root.as_str()));
+        share.owner = share.owner.take().map(|owner| Owner(self.owners.join(owner.as_str())));
+        let share = Arc::new(share);
+        self.shards.put(Arc::clone(&share));
+        self.thawing.push(share);
+        self.live += 1;
+    }
+
+    /// Every share is there: the orders are made of all of them at once.
+    fn thawed(&mut self) {
+        let shares = std::mem::take(&mut self.thawing);
+        let mut due: Vec<Due> = shares.iter().filter_map(|share| Due::of(share)).collect();
+        due.sort_unstable();
+        self.by_due = due.into_iter().collect();
+        self.by_path = PathOrder::of(shares);
+    }
+}

@@ -1,0 +1,112 @@
+//! What a snapshot brings back.
+
+use super::event::{ShareEvent, ShareOutcome};
+use super::facts::Ending;
+use super::facts::{Deadline, Note, Owner, PasswordHash};
+use super::id::ShareId;
+use super::order::Due;
+use super::samples::{new_share, path, root};
+use super::shards::Found;
+use super::share::ClientKey;
+use super::state::ShareTable;
+use crate::clock::Millis;
+use crate::journal::Piece;
+use crate::journal::UnreadableEvent;
+
+fn rows(table: &ShareTable) -> Vec<Vec<u8>> {
+    let mut rows = Vec::new();
+    table.freeze().write(&mut |row| rows.push(row.to_vec()));
+    rows
+}
+
+fn thaw(rows: &[Vec<u8>]) -> ShareTable {
+    let mut thawed = ShareTable::default();
+    for row in rows {
+        thawed.thaw(row).unwrap();
+    }
+    thawed
+}
+
+/// A table with something of everything.
+fn table() -> ShareTable {
+    let mut table = ShareTable::default();
+    let mut apply = |event: ShareEvent| table.apply(Millis(7), &event).unwrap();
+    for id in 1..=200 {
+        let mut new = new_share(id, &format!("d/{id}"), 100 + i64::try_from(id).unwrap());
+        if id % 5 == 0 {
+            new.owner = Some(Owner::new("me").unwrap());
+            new.note = Some(Note::new("a note").unwrap());
+            new.password = Some(PasswordHash::new("$argon2id$x").unwrap());
+        }
+        if id % 7 == 0 {
+            new.max_downloads = std::num::NonZeroU32::new(2);
+        }
+        if id % 11 == 0 {
+            new.deadline = Deadline::NEVER;
+        }
+        apply(ShareEvent::Created(Box::new(new)));
+    }
+    for client in [1, 2] {
+        apply(ShareEvent::Taken {
+            id: ShareId(7),
+            client: ClientKey(client),
+            resume_until: Millis(99),
+            forget_before: Millis(0),
+        });
+    }
+    let ids: Vec<ShareId> = (101..=110).map(ShareId).collect();
+    let by = "me".to_owned();
+    apply(ShareEvent::Ended { ids: ids.clone(), why: Ending::Revoked, cut: true, by });
+    apply(ShareEvent::Noticed { ids: vec![ShareId(1), ShareId(2)], until: Millis(1000) });
+    apply(ShareEvent::Forgot { tombstones_before: 3, happenings_before: 2, hooks: vec![] });
+    apply(ShareEvent::Delivered { hook: "hook".to_owned(), up_to: 4 });
+    apply(ShareEvent::Paused { by: "me".to_owned() });
+    table
+}
+
+#[test]
+fn a_table_comes_back_from_its_rows() {
+    let table = table();
+    let thawed = thaw(&rows(&table));
+    assert_eq!(rows(&thawed), rows(&table));
+    assert_eq!((thawed.len(), thawed.totals()), (190, table.totals()));
+    assert_eq!(thawed.happenings(0, 100), table.happenings(0, 100));
+    assert_eq!((thawed.first_grave(), thawed.graves().len()), (3, 7));
+    assert!(thawed.due_from(Due::from(Millis(0))).eq(table.due_from(Due::from(Millis(0)))));
+    let (root, at) = (root(), path("d"));
+    assert!(thawed.within(&root, &at, None).eq(table.within(&root, &at, None)));
+    assert_eq!(thawed.of_owner(&Owner::new("me").unwrap()), 38);
+    assert_eq!(thawed.find(ShareId(101)), Found::Unknown);
+    assert_eq!(thawed.find(ShareId(104)), table.find(ShareId(104)));
+}
+
+#[test]
+fn a_table_that_came_back_goes_on_as_the_other() {
+    let (mut table, mut thawed) = (table(), thaw(&rows(&table())));
+    let ids = (1..=200).map(ShareId).collect();
+    let event = ShareEvent::Reclaimed { ids };
+    let outcome = table.apply(Millis(150), &event);
+    assert!(matches!(outcome, Ok(ShareOutcome::Ended { ended: 46, .. })), "{outcome:?}");
+    assert_eq!(thawed.apply(Millis(150), &event), outcome);
+    assert_eq!(rows(&thawed), rows(&table));
+}
+
+#[test]
+fn a_frozen_table_stays_as_it_was() {
+    let mut table = table();
+    let (frozen, before) = (table.freeze(), rows(&table));
+    let ids = (1..=200).map(ShareId).collect();
+    table.apply(Millis(150), &ShareEvent::Reclaimed { ids }).unwrap();
+    table.apply(Millis(150), &ShareEvent::Resumed { by: String::new() }).unwrap();
+    let (from, to) = (path("d"), path("e"));
+    table.apply(Millis(150), &ShareEvent::Moved { root: root(), from, to }).unwrap();
+    let mut after = Vec::new();
+    frozen.write(&mut |row| after.push(row.to_vec()));
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_row_of_another_version_is_told() {
+    let told = ShareTable::default().thaw(&[9, 0]);
+    assert!(matches!(told, Err(UnreadableEvent::Version { version: 9, .. })));
+}

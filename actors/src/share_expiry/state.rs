@@ -1,0 +1,243 @@
+//! The piece: shares, what is left of ended ones, and what is to be told of them. Pure.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::board::{LARGEST_PAGE, ShareBoard};
+use super::event::ShareRefusal;
+use super::facts::{Ending, Owner, Tombstone};
+use super::id::ShareId;
+use super::messages::{Happenings, ShareHappening, What};
+use super::order::{Common, Due, PathOrder};
+use super::path::{RootName, SharePath};
+use super::shards::{Found, Shards};
+use super::share::Share;
+use super::text::Text;
+use super::views::Totals;
+use crate::clock::Millis;
+use crate::history::Chronicle;
+
+/// The durable state of the ShareExpiryActor.
+///
+/// **Invariants:** every order holds exactly the shares of `shards`, `by_due` those of them that are
+/// ever due; `graves` holds exactly the tombstones; an id that was given once is never given again.
+#[derive(Default)]
+pub struct ShareTable {
+    pub(super) shards: Arc<Shards>,
+    pub(super) by_path: PathOrder,
+    pub(super) by_due: BTreeSet<Due>,
+    pub(super) roots: Common,
+    pub(super) owners: Common,
+    pub(super) live: u64,
+    pub(super) totals: Totals,
+    /// Who paused reclaim, while it is.
+    pub(super) paused: Option<String>,
+    /// What happened, and is to be told.
+    pub(super) chronicle: Chronicle<Happened>,
+    /// Whose tombstones there are, the oldest first. The number of one is how many shares ended
+    /// before it.
+    pub(super) graves: VecDeque<Grave>,
+    /// What each hook was told: the number of the first happening that it was not.
+    pub(super) cursors: BTreeMap<String, u64>,
+    /// Shares that come back from a snapshot, not yet in any order.
+    pub(super) thawing: Vec<Arc<Share>>,
+}
+
+/// Where a tombstone is, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grave {
+    /// When the share ended.
+    pub ended: Millis,
+    /// Its id.
+    pub id: ShareId,
+}
+
+/// One line of the chronicle.
+#[derive(Clone, Debug)]
+pub(super) struct Happened {
+    pub(super) at: Millis,
+    pub(super) share: Arc<Share>,
+    pub(super) by: Option<Text>,
+    pub(super) what: What,
+}
+
+impl ShareTable {
+    /// Lets readers look into this table by `board`.
+    pub fn show_on(&self, board: &ShareBoard) {
+        board.look_into(Arc::clone(&self.shards));
+    }
+
+    /// What is known of `id`.
+    pub fn find(&self, id: ShareId) -> Found {
+        self.shards.find(id)
+    }
+
+    /// What is looked at in a share.
+    pub fn look<T>(&self, id: ShareId, look: impl FnOnce(&Share) -> T) -> Option<T> {
+        self.shards.look(id, look)
+    }
+
+    /// A share that is live at `now`, or why it is none.
+    pub fn live_at(&self, id: ShareId, now: Millis) -> Result<Arc<Share>, ShareRefusal> {
+        match self.find(id) {
+            Found::Live(share) if share.is_live(now) => Ok(share),
+            Found::Live(share) => Err(ShareRefusal::Ended { why: by_time(&share) }),
+            Found::Ended(Tombstone { why, .. }) => Err(ShareRefusal::Ended { why }),
+            Found::Unknown => Err(ShareRefusal::Unknown),
+        }
+    }
+
+    /// How many shares there are, live or due.
+    pub fn len(&self) -> u64 {
+        self.live
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// What became of all shares.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Who paused reclaim, while it is.
+    pub fn paused(&self) -> Option<&str> {
+        self.paused.as_deref()
+    }
+
+    /// How many shares `owner` has.
+    pub fn of_owner(&self, owner: &Owner) -> u64 {
+        self.owners.count(&owner.0)
+    }
+
+    /// The roots that shares are shared from.
+    pub fn roots(&self) -> impl Iterator<Item = RootName> {
+        self.roots.all().cloned().map(RootName)
+    }
+
+    /// The shares that are ever due, from `from` on.
+    pub fn due_from(&self, from: Due) -> impl Iterator<Item = Due> {
+        self.by_due.range(from..).copied()
+    }
+
+    /// How many are due at `now`, counted up to `most`.
+    pub fn backlog(&self, now: Millis, most: usize) -> u64 {
+        self.by_due.iter().take(most).take_while(|due| due.instant() <= now).count() as u64
+    }
+
+    /// The shares of `path` and of all below it, in the order of their paths, behind `after`.
+    pub fn within<'a>(
+        &'a self,
+        root: &'a RootName,
+        path: &'a SharePath,
+        after: Option<&'a (SharePath, ShareId)>,
+    ) -> impl Iterator<Item = &'a Arc<Share>> {
+        self.by_path.within(root, path, after)
+    }
+
+    /// Every share, in no particular order.
+    pub fn shares(&self) -> impl Iterator<Item = Arc<Share>> {
+        let shards = self.shards.freeze().into_iter();
+        shards.flat_map(|shard| shard.shares().cloned().collect::<Vec<_>>())
+    }
+
+    /// The ended shares that are remembered, the oldest first.
+    pub fn graves(&self) -> &VecDeque<Grave> {
+        &self.graves
+    }
+
+    /// The number of the oldest tombstone: how many shares ended before it.
+    pub fn first_grave(&self) -> u64 {
+        self.totals.ended() - self.graves.len() as u64
+    }
+
+    /// The number that the next happening will have.
+    pub fn next_happening(&self) -> u64 {
+        self.chronicle.next()
+    }
+
+    /// The number of the first happening that is kept.
+    pub fn first_happening(&self) -> u64 {
+        self.chronicle.first()
+    }
+
+    /// When the first of the kept happenings was that has this number or a higher one.
+    pub fn happened_at(&self, number: u64) -> Option<Millis> {
+        self.chronicle.oldest_from(number).next().map(|(_, happened)| happened.at)
+    }
+
+    /// What each hook was told: the number of the first happening that it was not.
+    pub fn cursors(&self) -> &BTreeMap<String, u64> {
+        &self.cursors
+    }
+
+    /// What happened from `from` on, oldest first, at most so many.
+    pub fn happenings(&self, from: u64, most: usize) -> Happenings {
+        let lines = self.chronicle.oldest_from(from).take(most.clamp(1, LARGEST_PAGE));
+        let happenings: Vec<_> = lines.map(|(number, line)| line.told(number)).collect();
+        // Nothing is skipped: what is behind them is not there yet.
+        let next =
+            happenings.last().map_or(from.max(self.first_happening()), |last| last.number + 1);
+        Happenings { happenings, next }
+    }
+
+    /// The shares of which happenings from `first` to before `next` tell, with when they did.
+    pub(super) fn told(&self, first: u64, next: u64) -> impl Iterator<Item = (u64, &Happened)> {
+        self.chronicle.oldest_from(first).take_while(move |(number, _)| *number < next)
+    }
+
+    /// A share is there from now on, or takes the place of `former`.
+    pub(super) fn put(&mut self, mut share: Share, former: Option<&Share>) -> Arc<Share> {
+        share.root = RootName(self.roots.join(share.root.as_str()));
+        share.owner = share.owner.take().map(|owner| Owner(self.owners.join(owner.as_str())));
+        let share = Arc::new(share);
+        match former {
+            Some(former) => self.take_out(former, Some(&share)),
+            None => self.live += 1,
+        }
+        self.by_due.extend(Due::of(&share));
+        self.by_path.put(Arc::clone(&share));
+        self.shards.put(Arc::clone(&share));
+        share
+    }
+
+    /// A share is no longer in any order, but for those in which `successor` takes its place.
+    pub(super) fn take_out(&mut self, share: &Share, successor: Option<&Share>) {
+        self.roots.leave(&share.root.0);
+        if let Some(owner) = &share.owner {
+            self.owners.leave(&owner.0);
+        }
+        let due = Due::of(share);
+        if let Some(place) = due.filter(|_| successor.is_none_or(|next| Due::of(next) != due)) {
+            self.by_due.remove(&place);
+        }
+        if successor.is_none_or(|next| next.path() != share.path()) {
+            self.by_path.remove(share);
+        }
+    }
+}
+
+impl Happened {
+    fn told(&self, number: u64) -> ShareHappening {
+        let Happened { at, share, by, what } = self;
+        ShareHappening {
+            number,
+            id: share.id(),
+            at: *at,
+            what: *what,
+            root: share.root().clone(),
+            path: share.path().clone(),
+            owner: share.owner().cloned(),
+            note: share.note().cloned(),
+            deadline: share.deadline(),
+            by: by.as_ref().map(|by| by.as_str().to_owned()),
+        }
+    }
+}
+
+/// Why a share ended whose time has come.
+pub(super) fn by_time(share: &Share) -> Ending {
+    if share.exhausted().is_some() { Ending::Exhausted } else { Ending::Expired }
+}

@@ -1,0 +1,259 @@
+//! What the actor does by itself, and what it makes of what the journal tells it.
+
+use std::time::{Duration, Instant};
+
+use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+
+use super::{Due, Jump, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
+use crate::clock::Millis;
+use crate::journal::{
+    AppliedEvent, Asked, CommitError, Occasion, Order, Outcomes, Seat, Settlement,
+};
+
+/// The name under which the actor commits what it does by itself.
+const MYSELF: &str = "share-expiry";
+
+/// The longest sleep: jumps of the clock and suspends are noticed after it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The shortest one: what comes due within it is reclaimed together.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
+
+/// How often it is looked at what is to be done besides.
+const UPKEEP: Duration = Duration::from_secs(1);
+
+/// Up to how many due shares are counted for the backlog.
+const COUNTED: usize = 100_000;
+
+impl ShareExpiry {
+    /// Takes a turn soon.
+    pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
+        self.wake_after(SHORTEST_SLEEP, ctx);
+    }
+
+    /// Takes a turn at the latest after so long.
+    pub(super) fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
+        let at = Instant::now() + delay;
+        match self.wake {
+            Some((planned, _)) if planned <= at => return,
+            Some((_, timer)) => {
+                ctx.cancel_future(timer);
+            }
+            None => {}
+        }
+        let timer = ctx.run_later(delay, |expiry, ctx| {
+            expiry.wake = None;
+            expiry.turn(ctx);
+        });
+        self.wake = Some((at, timer));
+    }
+
+    /// Takes a turn now.
+    pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
+        self.watch_clock();
+        let now = self.clock.now();
+        self.wake_after(LONGEST_SLEEP, ctx);
+        if self.seat.epoch().is_none() {
+            self.show();
+            return;
+        }
+        if let Some(left) = self.hold.left(now) {
+            self.wake_after(left, ctx);
+            return;
+        }
+        self.reclaim(now, ctx);
+        self.notice(now, ctx);
+        if self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP) {
+            self.upkeep_at = Some(Instant::now());
+            self.backlog = self.seat.piece().backlog(now, COUNTED);
+            self.upkeep(ctx);
+        }
+        self.wake_for_next(now, ctx);
+        self.show();
+    }
+
+    /// Does what is to be done besides, and looks again once that is done.
+    pub(super) fn upkeep(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        let (desk, standpoint) = self.at(now);
+        let events = desk.upkeep(standpoint);
+        self.commit(events, ctx, |expiry, outcomes, ctx| {
+            if outcomes.is_ok() {
+                // There may be more of it than one event takes.
+                expiry.upkeep(ctx);
+            }
+        });
+    }
+
+    fn wake_for_next(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        let ShareExpiry { timer, notices, seat, desk, .. } = self;
+        let table = seat.piece();
+        let notice = desk
+            .settings
+            .notice_before
+            .and_then(|before| notices.next(table).map(|deadline| deadline.before(before)));
+        let reclaim = timer.next(table).filter(|_| table.paused().is_none());
+        // What is overdue waits for the budget or for commits to come back, which both wake.
+        let next = [reclaim.filter(|at| *at > now), notice].into_iter().flatten().min();
+        if let Some(at) = next {
+            self.wake_after(at.since(now).max(SHORTEST_SLEEP), ctx);
+        }
+    }
+
+    /// Looks whether the clock was set.
+    fn watch_clock(&mut self) {
+        match self.watch.look(self.clock.reading()) {
+            Some(Jump::Forward(by)) => {
+                self.counters.jumps_forward += 1;
+                tracing::warn!(by_ms = by.as_millis(), "the clock jumped forward");
+            }
+            Some(Jump::Back(by)) => {
+                self.counters.jumps_back += 1;
+                tracing::warn!(by_ms = by.as_millis(), "the clock jumped back");
+                // What was passed over as ended may be about to end again.
+                self.start_notices();
+            }
+            None => {}
+        }
+    }
+
+    /// Commits events of the actor's own, cut to entries.
+    pub(super) fn commit(
+        &mut self,
+        events: Vec<ShareEvent>,
+        ctx: &mut Context<Self>,
+        then: impl Fn(&mut Self, Result<Outcomes<ShareTable>, CommitError>, &mut Context<Self>)
+        + Clone
+        + 'static,
+    ) {
+        let now = self.clock.now();
+        for events in Seat::<ShareTable>::parts(events) {
+            let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
+            let then = then.clone();
+            ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
+                let settled = expiry.settled(settlement, ctx);
+                then(expiry, settled, ctx);
+            }));
+        }
+    }
+
+    /// Takes a commit that came back.
+    pub(super) fn settled(
+        &mut self,
+        settlement: Settlement<ShareTable>,
+        ctx: &mut Context<Self>,
+    ) -> Result<Outcomes<ShareTable>, CommitError> {
+        let settled = self.seat.settle(settlement);
+        match &settled {
+            Ok(_) => {
+                if self.hold.committed() {
+                    tracing::info!("commits of shares are answered again");
+                }
+            }
+            Err(error) => {
+                self.counters.uncommitted += 1;
+                let held = self.hold.uncommitted(error, self.clock.now());
+                if held.is_news {
+                    tracing::warn!(%error, "a commit of shares came back without an outcome");
+                }
+                self.wake_after(held.pause, ctx);
+            }
+        }
+        settled
+    }
+
+    /// This node decides from now on: what is overdue goes first.
+    fn lead(&mut self, ctx: &mut Context<Self>) {
+        self.show_table(true);
+        self.timer.start(Due::from(Millis(i64::MIN)));
+        self.start_notices();
+        self.reclaiming = 0;
+        self.upkeep_at = None;
+        self.turn(ctx);
+    }
+
+    /// Looks anew at what will end soon. Of those whose time has come that is not told any more.
+    pub(super) fn start_notices(&mut self) {
+        self.notices.start(Due::from(Millis(self.clock.now().0.saturating_add(1))));
+    }
+
+    /// What was applied makes deadlines and uses that are to be followed.
+    fn follow(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
+        let leads = self.seat.epoch().is_some();
+        let now = self.clock.now();
+        let mut nearest: Option<Millis> = None;
+        for AppliedEvent { event, result, .. } in applied {
+            let id = match (event, result) {
+                (_, Err(_)) => {
+                    self.counters.refused += u64::from(leads);
+                    continue;
+                }
+                (_, Ok(ShareOutcome::Created { id })) => *id,
+                (ShareEvent::Changed { id, .. }, _) => *id,
+                (
+                    ShareEvent::Taken { id, .. },
+                    Ok(ShareOutcome::Taken { exhausted: Some(_), .. }),
+                ) => *id,
+                (ShareEvent::Reclaimed { .. }, Ok(ShareOutcome::Ended { ended, first, next })) => {
+                    self.note_reclaimed(leads, now, *ended, *first, *next);
+                    continue;
+                }
+                (ShareEvent::Resumed { .. }, _) => {
+                    nearest = Some(now);
+                    continue;
+                }
+                _ => continue,
+            };
+            if leads {
+                let ShareExpiry { seat, timer, notices, desk, .. } = self;
+                let due = seat.piece().look(id, |share| {
+                    timer.note(share);
+                    desk.eviction.note(share);
+                    if !share.is_noticed() {
+                        notices.note(share);
+                    }
+                    share.due().instant()
+                });
+                nearest = [nearest, due.flatten()].into_iter().flatten().min();
+            }
+        }
+        if let Some(at) = nearest.filter(|_| leads) {
+            self.wake_after(at.since(now).clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
+        }
+    }
+}
+
+impl Handler<Order> for ShareExpiry {
+    type Result = ();
+
+    fn handle(&mut self, order: Order, ctx: &mut Context<Self>) {
+        let began = Instant::now();
+        match self.seat.obey(order) {
+            Occasion::Applied(applied) => {
+                self.follow(&applied, ctx);
+                self.tell_of_changes(&applied);
+                self.spend(&applied, began.elapsed());
+                self.show();
+            }
+            Occasion::Installed => {
+                self.desk.eviction.clear();
+                self.show_table(false);
+                self.show();
+            }
+            Occasion::LeaderStarted(epoch) => {
+                tracing::info!(%epoch, shares = self.seat.piece().len(), "this node decides on shares");
+                self.lead(ctx);
+            }
+            Occasion::LeaderStopped => {
+                self.desk.eviction.clear();
+                self.show();
+            }
+            Occasion::Nothing => {}
+        }
+    }
+}
+
+/// The first refusal among the outcomes of a commit.
+pub(super) fn refusal(outcomes: &Outcomes<ShareTable>) -> Option<ShareRefusal> {
+    outcomes.iter().find_map(|outcome| outcome.as_ref().err().cloned())
+}

@@ -1,0 +1,91 @@
+//! What the actor does by itself besides reclaiming: it tells what will end soon, forgets what was
+//! told, and ends the shares of roots that are gone. Pure.
+
+use super::decide::{AT_ONCE, Desk, Standpoint};
+use super::event::ShareEvent;
+use super::facts::Ending;
+use super::path::SharePath;
+
+/// How many tombstones and happenings are looked at for one event: forgetting many takes several.
+const LOOKED_AT: usize = 4000;
+
+impl Desk {
+    /// Events that are to be committed, one after the other: none while one like it is under way.
+    pub fn upkeep(&self, at: Standpoint<'_>) -> Vec<ShareEvent> {
+        let mut events = self.hooks(at);
+        events.extend(self.forgets(at));
+        events.extend(self.roots_gone(at));
+        events
+    }
+
+    /// New hooks are told what happens from now on.
+    fn hooks(&self, at: Standpoint<'_>) -> Vec<ShareEvent> {
+        let known = at.table.cursors();
+        let new = self.settings.hooks.iter().filter(|hook| !known.contains_key(*hook));
+        let new = new.filter(|hook| {
+            let same = |event: &ShareEvent| matches!(event, ShareEvent::Delivered { hook: other, .. } if other == *hook);
+            !at.in_flight.events().any(same)
+        });
+        let up_to = at.table.next_happening();
+        new.map(|hook| ShareEvent::Delivered { hook: hook.clone(), up_to }).collect()
+    }
+
+    fn forgets(&self, at: Standpoint<'_>) -> Option<ShareEvent> {
+        if at.in_flight.events().any(|event| matches!(event, ShareEvent::Forgot { .. })) {
+            return None;
+        }
+        let (tombstones_before, happenings_before) = (self.tombstones(at), self.happenings(at));
+        let known = at.table.cursors().keys();
+        let hooks: Vec<String> =
+            known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned().collect();
+        let forgets = tombstones_before > at.table.first_grave()
+            || happenings_before > at.table.first_happening()
+            || !hooks.is_empty();
+        forgets.then_some(ShareEvent::Forgot { tombstones_before, happenings_before, hooks })
+    }
+
+    /// The number of the first tombstone that stays.
+    fn tombstones(&self, at: Standpoint<'_>) -> u64 {
+        let (graves, settings) = (at.table.graves(), &self.settings);
+        let too_many = (graves.len() as u64).saturating_sub(settings.keep_tombstones);
+        let is_old =
+            |ended: crate::clock::Millis| at.now >= ended.after(settings.keep_tombstones_for);
+        let going = graves.iter().zip(0_u64..).take(LOOKED_AT);
+        let going = going.take_while(|(grave, place)| *place < too_many || is_old(grave.ended));
+        at.table.first_grave() + going.count() as u64
+    }
+
+    /// The number of the first happening that stays: every hook was told those before it and they
+    /// are not among the last, or they are too old.
+    fn happenings(&self, at: Standpoint<'_>) -> u64 {
+        let (table, settings) = (at.table, &self.settings);
+        let next = table.next_happening();
+        let cursors = table.cursors().iter().filter(|(hook, _)| settings.hooks.contains(*hook));
+        let told = cursors.map(|(_, cursor)| *cursor).min().unwrap_or(next);
+        let told = told.min(next.saturating_sub(settings.keep_happenings));
+        let is_old = |number: u64| {
+            let at_then = table.happened_at(number);
+            at_then.is_some_and(|then| at.now >= then.after(settings.keep_happenings_for))
+        };
+        let last = next.min(table.first_happening() + LOOKED_AT as u64);
+        let mut stays = table.first_happening();
+        while stays < last && (stays < told || is_old(stays)) {
+            stays += 1;
+        }
+        stays
+    }
+
+    /// Shares of roots that are not configured end.
+    fn roots_gone(&self, at: Standpoint<'_>) -> Option<ShareEvent> {
+        let under_way = |event: &ShareEvent| {
+            matches!(event, ShareEvent::EndedWithin { why: Ending::RootGone, .. })
+        };
+        if at.in_flight.events().any(under_way) {
+            return None;
+        }
+        let root = at.table.roots().find(|root| !self.settings.roots.contains(root))?;
+        let by = format!("share.roots.{root} is not configured");
+        let (path, why, most) = (SharePath::root(), Ending::RootGone, AT_ONCE as u64);
+        Some(ShareEvent::EndedWithin { root, path, why, most, by })
+    }
+}

@@ -1,0 +1,158 @@
+//! What there is to see of the ShareExpiryActor.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::facts::Ending;
+use crate::clock::Millis;
+use crate::event::Epoch;
+
+/// The observable state of the actor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShareView {
+    /// When it was made.
+    pub at: Millis,
+    /// The epoch this node leads in; none on a follower.
+    pub epoch: Option<Epoch>,
+    /// Whether reclaim is paused, and who wanted that.
+    pub paused: Option<String>,
+    /// Shares that have not ended.
+    pub shares: u64,
+    /// Ended ones that are remembered.
+    pub tombstones: u64,
+    /// What became of all that were ever created.
+    pub totals: Totals,
+    /// The number that the next happening will have.
+    pub next_happening: u64,
+    /// Happenings that are kept.
+    pub happenings: u64,
+    /// Shares that are due and not reclaimed, as of the last turn.
+    pub backlog: u64,
+    /// Deadlines in the timer's heap.
+    pub window: u64,
+    /// Counts of what this node did while it led, since the process started.
+    pub counters: ShareCounters,
+    /// How late shares were reclaimed.
+    pub lags: Lags,
+}
+
+impl ShareView {
+    /// Which part of the stored shares is due and not reclaimed, from 0 to 1.
+    pub fn stale(&self) -> f64 {
+        if self.shares == 0 { 0.0 } else { self.backlog as f64 / self.shares as f64 }
+    }
+}
+
+/// What became of all shares that were ever created. Part of the piece.
+///
+/// **Invariant:** those created are those that are there and those that ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Totals {
+    /// Created.
+    pub created: u64,
+    /// Ended at their deadlines.
+    pub expired: u64,
+    /// Ended because no download was left.
+    pub exhausted: u64,
+    /// Ended because they were taken back.
+    pub revoked: u64,
+    /// Ended because what they shared was removed.
+    pub removed: u64,
+    /// Ended because their root was no longer configured.
+    pub root_gone: u64,
+    /// Ended to make room.
+    pub evicted: u64,
+}
+
+impl Totals {
+    /// How many ended, for whatever reason.
+    pub fn ended(&self) -> u64 {
+        Ending::ALL.into_iter().map(|why| self.of(why)).sum()
+    }
+
+    /// How many ended so.
+    pub fn of(&self, why: Ending) -> u64 {
+        match why {
+            Ending::Expired => self.expired,
+            Ending::Exhausted => self.exhausted,
+            Ending::Revoked => self.revoked,
+            Ending::Removed => self.removed,
+            Ending::RootGone => self.root_gone,
+            Ending::Evicted => self.evicted,
+        }
+    }
+
+    /// One more ended so.
+    pub(super) fn count(&mut self, why: Ending) {
+        let count = match why {
+            Ending::Expired => &mut self.expired,
+            Ending::Exhausted => &mut self.exhausted,
+            Ending::Revoked => &mut self.revoked,
+            Ending::Removed => &mut self.removed,
+            Ending::RootGone => &mut self.root_gone,
+            Ending::Evicted => &mut self.evicted,
+        };
+        *count += 1;
+    }
+}
+
+/// What was counted since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ShareCounters {
+    /// Turns of reclaim that found something due.
+    pub turns: u64,
+    /// Shares that the timer reclaimed.
+    pub reclaimed: u64,
+    /// Turns that ended with more due because reclaim may take no more of a core.
+    pub time_caps: u64,
+    /// How often the clock jumped forward.
+    pub jumps_forward: u64,
+    /// How often it jumped back.
+    pub jumps_back: u64,
+    /// Requests that were refused.
+    pub refused: u64,
+    /// Commits without an outcome.
+    pub uncommitted: u64,
+}
+
+/// The upper ends of the steps of [`Lags`], in milliseconds; the last step has none.
+pub const LAG_STEPS: [u64; 13] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
+
+/// How late shares were reclaimed: from when they were due until that was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lags {
+    /// How many were at most as late as each step, and how many later than all.
+    pub counts: [u64; LAG_STEPS.len() + 1],
+    /// How late they were together.
+    pub sum: Duration,
+}
+
+impl Lags {
+    /// One more.
+    pub fn note(&mut self, lag: Duration) {
+        let ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+        self.counts[LAG_STEPS.partition_point(|step| *step < ms)] += 1;
+        self.sum = self.sum.saturating_add(lag);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lag_belongs_to_the_first_step_that_is_not_below_it() {
+        let mut lags = Lags::default();
+        for ms in [0, 1, 2, 3, 10, 11, 10_000, 10_001] {
+            lags.note(Duration::from_millis(ms));
+        }
+        assert_eq!(lags.counts, [2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+        assert_eq!((lags.count(), lags.sum), (8, Duration::from_millis(20_028)));
+    }
+}

@@ -1,0 +1,187 @@
+//! A million shares: what they take, how fast they end, how fast they are back after a restart.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::Actor;
+use anyhow::{Context, Result, ensure};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::PieceId;
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers, Piece};
+use reelyard_actors::share_expiry::{
+    AT_ONCE, CreateShare, Deadline, Due, Effort, NewShare, Owner, Room, RootName, ShareBoard,
+    ShareEvent, ShareExpiry, ShareId, ShareKind, SharePath, ShareSettings, ShareTable, Term, Timer,
+};
+use reelyard_integration_tests::catalog_input::media_name;
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::figure::{Figure, Wanted};
+use crate::usage;
+
+const SHARES: u32 = 1_000_000;
+const FIRST: u32 = 100_000;
+const NOW: Millis = Millis(1_800_000_000_000);
+/// How many are created at the actor, and how many at a time.
+const AT_THE_ACTOR: u32 = 200_000;
+const CLIENTS: usize = 64;
+
+/// Memory, reclaim and thaw of a table, and what an actor with a journal creates and reclaims.
+pub fn measure() -> Result<Vec<Figure>> {
+    let mut figures = of_the_table()?;
+    figures.extend(on_a_system(at_the_actor())?);
+    Ok(figures)
+}
+
+fn of_the_table() -> Result<Vec<Figure>> {
+    let mut table = ShareTable::default();
+    create(&mut table, 0..FIRST)?;
+    let before = usage::memory_of(std::process::id())?;
+    let began = Instant::now();
+    create(&mut table, FIRST..SHARES)?;
+    let created = began.elapsed();
+    let grown = usage::memory_of(std::process::id())? - before;
+    let began = Instant::now();
+    let frozen = table.freeze();
+    let froze = began.elapsed();
+    let mut rows = Vec::new();
+    frozen.write(&mut |row| rows.push(row.to_vec()));
+    drop(frozen);
+    let began = Instant::now();
+    let mut thawed = table.emptied();
+    for row in &rows {
+        thawed.thaw(row)?;
+    }
+    let thaw = began.elapsed();
+    ensure!(thawed.len() == u64::from(SHARES), "{} shares were thawed", thawed.len());
+    drop((table, rows));
+    let reclaim = reclaim_all(&mut thawed)?;
+    let each = |took: Duration, count: u32| took.as_secs_f64() * 1e6 / f64::from(count);
+    let per_share = grown as f64 / f64::from(SHARES - FIRST);
+    let ms = |took: Duration| took.as_secs_f64() * 1e3;
+    Ok(vec![
+        Figure::new("memory of one more share", per_share, "B", Wanted::AtMost(250.0)),
+        Figure::new(
+            "… creating it, in the table alone",
+            each(created, SHARES - FIRST),
+            "us",
+            Wanted::Nothing,
+        ),
+        Figure::new(
+            format!("{SHARES} shares due at once, each in timer and table"),
+            each(reclaim, SHARES),
+            "us",
+            Wanted::AtMost(3.0),
+        ),
+        Figure::new(format!("{SHARES} shares frozen"), ms(froze), "ms", Wanted::AtMost(10.0)),
+        Figure::new("… and thawed", ms(thaw), "ms", Wanted::AtMost(1500.0)),
+    ])
+}
+
+fn create(table: &mut ShareTable, numbers: std::ops::Range<u32>) -> Result<()> {
+    let owner = Some(Owner::new("somebody@example.org")?);
+    for number in numbers {
+        let path = format!("films/{:03}/{}", number % 500, media_name(number as usize));
+        let new = NewShare {
+            id: ShareId::random()?,
+            root: RootName::new("media")?,
+            path: SharePath::new(path)?,
+            kind: ShareKind::File,
+            deadline: Deadline::at(NOW.after(Duration::from_millis(u64::from(number % 10_000)))),
+            noticed: true,
+            owner: owner.clone(),
+            note: None,
+            password: None,
+            max_downloads: None,
+            room: Room::default(),
+        };
+        table.apply(NOW, &ShareEvent::Created(Box::new(new)))?;
+    }
+    Ok(())
+}
+
+fn reclaim_all(table: &mut ShareTable) -> Result<Duration> {
+    let (mut timer, then) = (Timer::default(), NOW.after(Duration::from_secs(10)));
+    let began = Instant::now();
+    timer.start(Due::from(Millis(i64::MIN)));
+    loop {
+        let ids = timer.due(then, AT_ONCE, table);
+        if ids.is_empty() {
+            break;
+        }
+        table.apply(then, &ShareEvent::Reclaimed { ids })?;
+    }
+    let took = began.elapsed();
+    ensure!(table.is_empty(), "{} shares are left", table.len());
+    Ok(took)
+}
+
+async fn at_the_actor() -> Result<Vec<Figure>> {
+    let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
+    let journal = JournalSettings::alone(dir.path(), 1);
+    let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await?;
+    let (board, clock) = (ShareBoard::default(), Clock::manual(NOW));
+    let settings = ShareSettings {
+        roots: BTreeSet::from([RootName::new("media")?]),
+        effort: Effort::MOST,
+        ..ShareSettings::default()
+    };
+    let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone()).start();
+    until(|| board.view().epoch.is_some()).await?;
+    let began = Instant::now();
+    let (mut asked, mut under_way) = (0, FuturesUnordered::new());
+    loop {
+        while asked < AT_THE_ACTOR && under_way.len() < CLIENTS {
+            let path = format!("films/{:03}/{}", asked % 500, media_name(asked as usize));
+            under_way.push(expiry.send(CreateShare {
+                root: RootName::new("media")?,
+                path: SharePath::new(path)?,
+                kind: ShareKind::File,
+                term: Term::Ttl(Duration::from_secs(60)),
+                password: None,
+                max_downloads: None,
+                owner: None,
+                note: None,
+                asked_by: "a bench".to_owned(),
+                request: None,
+            }));
+            asked += 1;
+        }
+        match under_way.next().await {
+            Some(created) => drop(created??),
+            None => break,
+        }
+    }
+    let created = began.elapsed();
+    let began = Instant::now();
+    clock.advance(Duration::from_secs(60));
+    until(|| board.view().shares == 0).await?;
+    let reclaimed = began.elapsed();
+    journal.stop().await;
+    let rate = |took: Duration| f64::from(AT_THE_ACTOR) / took.as_secs_f64();
+    Ok(vec![
+        Figure::new(
+            format!("shares created at the actor, durable, {CLIENTS} clients"),
+            rate(created),
+            "/s",
+            Wanted::AtLeast(30_000.0),
+        ),
+        Figure::new(
+            format!("{AT_THE_ACTOR} of them due at once and reclaimed, durable"),
+            rate(reclaimed),
+            "/s",
+            Wanted::AtLeast(200_000.0),
+        ),
+    ])
+}
+
+async fn until(mut holds: impl FnMut() -> bool) -> Result<()> {
+    let waiting = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.context("nothing happens any more")
+}

@@ -1,0 +1,293 @@
+//! Public links over a table that a test fills by hand, by the piece's own events: what they serve
+//! is asked of them with a real curl.
+
+use std::net::{SocketAddr, TcpListener};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard::http::share::{Collaborators, Roots, ShareServer, ShareServerSettings};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::journal::Piece;
+use reelyard_actors::share_expiry::{
+    Admission, Deadline, Found, NewShare, Room, RootName, Share, ShareBoard, ShareError,
+    ShareEvent, ShareId, ShareKind, ShareOutcome, SharePath, ShareTable, TakeDownload,
+};
+use reelyard_actors::supervision::Route;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+/// When the tests begin.
+pub const START: Millis = Millis(1_800_000_000_000);
+
+/// How long a download may be resumed.
+pub const RESUME_WITHIN: Duration = Duration::from_secs(86400);
+
+/// A share's deadline, unless a test wants another.
+pub const A_DAY: Duration = Duration::from_secs(86400);
+
+/// The table of shares, changed by hand.
+#[derive(Clone)]
+pub struct Table {
+    table: Arc<Mutex<ShareTable>>,
+    clock: Clock,
+}
+
+/// Counts downloads as the ShareExpiryActor would, without a journal.
+struct Counter(Table);
+
+impl Actor for Counter {
+    type Context = Context<Self>;
+}
+
+impl Handler<TakeDownload> for Counter {
+    type Result = Result<Admission, ShareError>;
+
+    fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
+        let now = self.0.clock.now();
+        let found = self.0.lock(|table| table.live_at(asked.id, now))?;
+        let Some(downloads) = found.downloads() else { return Ok(Admission::Unlimited) };
+        if asked.ranged && downloads.taken_by(asked.client).is_some() {
+            return Ok(Admission::Resumed);
+        }
+        let taken = self.0.apply(&ShareEvent::Taken {
+            id: asked.id,
+            client: asked.client,
+            resume_until: now.after(RESUME_WITHIN),
+            forget_before: now.before(RESUME_WITHIN),
+        })?;
+        match taken {
+            ShareOutcome::Taken { left, .. } => Ok(Admission::Counted { left }),
+            other => panic!("a download was not taken: {other:?}"),
+        }
+    }
+}
+
+impl Table {
+    fn lock<T>(&self, f: impl FnOnce(&mut ShareTable) -> T) -> T {
+        f(&mut self.table.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn apply(
+        &self,
+        event: &ShareEvent,
+    ) -> Result<ShareOutcome, reelyard_actors::share_expiry::ShareRefusal> {
+        let now = self.clock.now();
+        self.lock(|table| table.apply(now, event))
+    }
+}
+
+/// Public links and the files behind them, whoever fills the table.
+pub struct Site {
+    place: TempDir,
+    /// What time it is for the links.
+    pub clock: Clock,
+    /// Where they look.
+    pub board: ShareBoard,
+    /// They.
+    pub server: ShareServer,
+}
+
+/// Public links over a table that a test fills.
+pub struct Links {
+    site: Site,
+    table: Table,
+}
+
+impl Deref for Links {
+    type Target = Site;
+
+    fn deref(&self) -> &Site {
+        &self.site
+    }
+}
+
+/// What curl got.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// How curl ended: 0 when it got all that was promised.
+    pub exit: i32,
+    /// The status; 0 for none.
+    pub status: u16,
+    /// The lines of the head.
+    pub head: String,
+    /// The body, as far as it came.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The value of a header, if it is there.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// The root that everything is shared from.
+pub fn root() -> RootName {
+    RootName::new("films").unwrap_or_else(|bad| panic!("{bad}"))
+}
+
+/// A path below it.
+pub fn path(path: &str) -> SharePath {
+    SharePath::new(path).unwrap_or_else(|bad| panic!("{path}: {bad}"))
+}
+
+impl Links {
+    /// Links with these settings, and nothing shared yet. Needs an actix system.
+    ///
+    /// # Panics
+    /// When they cannot be started.
+    pub fn start(change: impl FnOnce(&mut ShareServerSettings)) -> Self {
+        let (clock, board) = (Clock::manual(START), ShareBoard::default());
+        let table = Arc::<Mutex<ShareTable>>::default();
+        let table = Table { table, clock: clock.clone() };
+        table.lock(|table| table.show_on(&board));
+        let take = Route::fixed(Counter(table.clone()).start().recipient());
+        Links { site: Site::start(board, take, clock, change), table }
+    }
+
+    /// Shares what is at `path` for a day, but for what `change` makes of it.
+    pub fn share(&self, at: &str, change: impl FnOnce(&mut NewShare)) -> ShareId {
+        let id = ShareId::random().unwrap_or_else(|error| panic!("{error}"));
+        let is_dir = self.below(at).is_dir();
+        let mut new = NewShare {
+            id,
+            root: root(),
+            path: path(at),
+            kind: if is_dir { ShareKind::Directory } else { ShareKind::File },
+            deadline: Deadline::at(self.clock.now().after(A_DAY)),
+            noticed: false,
+            owner: None,
+            note: None,
+            password: None,
+            max_downloads: None,
+            room: Room::default(),
+        };
+        change(&mut new);
+        self.apply(&ShareEvent::Created(Box::new(new)));
+        id
+    }
+
+    /// Something happens to the shares.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub fn apply(&self, event: &ShareEvent) -> ShareOutcome {
+        self.table.apply(event).unwrap_or_else(|refusal| panic!("{event:?}: {refusal}"))
+    }
+
+    /// They stop.
+    pub async fn stop(self) {
+        self.site.server.stop().await;
+    }
+}
+
+impl Site {
+    /// Links to what `board` shows.
+    ///
+    /// # Panics
+    /// When they cannot be started.
+    pub fn start(
+        board: ShareBoard,
+        take: Route<TakeDownload>,
+        clock: Clock,
+        change: impl FnOnce(&mut ShareServerSettings),
+    ) -> Self {
+        let must = |error: &dyn std::fmt::Display| -> ! { panic!("no links: {error}") };
+        let place = tempfile::tempdir().unwrap_or_else(|error| must(&error));
+        let dir = place.path().join("films");
+        std::fs::create_dir(&dir).unwrap_or_else(|error| must(&error));
+        let roots = Roots::open([(root(), dir)]).unwrap_or_else(|error| must(&error));
+        let mut settings = ShareServerSettings::default();
+        change(&mut settings);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| must(&error));
+        let collaborators = Collaborators {
+            roots,
+            board: board.clone(),
+            take,
+            clock: clock.clone(),
+            not_ready: Arc::new(|| None),
+        };
+        let server = ShareServer::start_on(listener, settings, collaborators);
+        let server = server.unwrap_or_else(|error| must(&error));
+        Site { place, clock, board, server }
+    }
+
+    /// Where they listen.
+    pub fn addr(&self) -> SocketAddr {
+        self.server.addr()
+    }
+
+    /// A place for files that are not shared.
+    pub fn outside(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Where something below the root is.
+    pub fn below(&self, path: &str) -> PathBuf {
+        self.place.path().join("films").join(path)
+    }
+
+    /// Writes a file below the root, and the directories above it.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn write(&self, path: &str, bytes: &[u8]) {
+        let at = self.below(path);
+        let above = at.parent().unwrap_or(&at);
+        let written = std::fs::create_dir_all(above).and_then(|()| std::fs::write(&at, bytes));
+        written.unwrap_or_else(|error| panic!("{}: {error}", at.display()));
+    }
+
+    /// A share that has not ended.
+    ///
+    /// # Panics
+    /// When it has.
+    pub fn found(&self, id: ShareId) -> Arc<Share> {
+        match self.board.find(id) {
+            Found::Live(share) => share,
+            other => panic!("{id:?} is not live: {other:?}"),
+        }
+    }
+
+    /// The URL of a part of a link: `""`, `"/file"` or `"/zip"`.
+    pub fn url(&self, id: ShareId, part: &str) -> String {
+        format!("http://{}/s/{id}{part}", self.addr())
+    }
+
+    /// Asks for a path with curl.
+    pub async fn ask(&self, path: &str, arguments: &[&str]) -> Answer {
+        curl(&[arguments, &[&format!("http://{}{path}", self.addr())]].concat()).await
+    }
+
+    /// Asks for a part of a link with curl.
+    pub async fn get(&self, id: ShareId, part: &str, arguments: &[&str]) -> Answer {
+        self.ask(&format!("/s/{id}{part}"), arguments).await
+    }
+}
+
+/// Runs curl to its end.
+///
+/// # Panics
+/// When there is no curl.
+pub async fn curl(arguments: &[&str]) -> Answer {
+    let mut command = Command::new("curl");
+    command.args(["-s", "-i", "-m", "60"]).args(arguments);
+    let output = command.stdin(Stdio::null()).output().await;
+    let output = output.unwrap_or_else(|error| panic!("curl cannot be run: {error}"));
+    let bytes = output.stdout;
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    let body = bytes.get(end + 4..).unwrap_or_default().to_vec();
+    Answer { exit: output.status.code().unwrap_or(-1), status, head, body }
+}

@@ -1,0 +1,172 @@
+//! Shared directories as archives, fetched with a real curl and opened with a real unzip.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
+use reelyard_integration_tests::share_links::{Links, curl};
+use reelyard_integration_tests::waiting::eventually;
+
+/// Fetches the archive of a share into a file.
+async fn fetch(links: &Links, id: ShareId, more: &[&str]) -> (i32, PathBuf) {
+    let saved = links.outside().join("saved.zip");
+    let into = ["--no-include", "-o", saved.to_str().unwrap(), &links.url(id, "/zip")];
+    (curl(&[more, &into].concat()).await.exit, saved)
+}
+
+fn unzip(arguments: &[&str], archive: &Path) -> (bool, String) {
+    let mut command = Command::new("unzip");
+    let output = command.args(arguments).arg(archive).env("LC_ALL", "C.UTF-8").output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// All files below `dir` with their contents; directories without.
+fn tree(dir: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(dir).unwrap().to_owned();
+            if path.is_dir() {
+                found.insert(name, None);
+                open.push(path);
+            } else {
+                found.insert(name, Some(std::fs::read(path).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+#[actix::test]
+async fn a_directory_arrives_as_it_is() {
+    let links = Links::start(|_| {});
+    let large: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
+    links.write("season/1 Grüße.mp4", &large);
+    links.write("season/empty", b"");
+    links.write("season/extras/deep/日本.srt", b"subtitles");
+    std::fs::create_dir(links.below("season/nothing in here")).unwrap();
+    let id = links.share("season", |_| {});
+    let (exit, archive) = fetch(&links, id, &[]).await;
+    assert_eq!(exit, 0);
+    let (good, told) = unzip(&["-t"], &archive);
+    assert!(good, "{told}");
+    let to = links.outside().join("to");
+    let (good, told) = unzip(&["-q", "-d", to.to_str().unwrap()], &archive);
+    assert!(good, "{told}");
+    assert_eq!(tree(&to.join("season")), tree(&links.below("season")));
+
+    let head = links.get(id, "/zip", &["-I"]).await;
+    assert_eq!((head.status, head.header("content-type")), (200, Some("application/zip")));
+    assert!(head.header("content-disposition").unwrap().contains("filename=\"season.zip\""));
+    let (exit, old) = fetch(&links, id, &["--http1.0"]).await;
+    assert_eq!((exit, unzip(&["-tqq"], &old).0), (0, true), "for a client that knows no chunks");
+    let file = links.share("season/empty", |_| {});
+    let told = links.get(file, "/zip", &[]).await;
+    assert_eq!(told.status, 404);
+    assert!(told.text().contains("/file"), "{}", told.text());
+    links.stop().await;
+}
+
+#[actix::test]
+async fn symlinks_lead_to_files_of_the_same_directory_only() {
+    let links = Links::start(|_| {});
+    links.write("other/secret", b"secret");
+    links.write("dir/a", b"film");
+    symlink("a", links.below("dir/to-a")).unwrap();
+    symlink("../other/secret", links.below("dir/out")).unwrap();
+    symlink("..", links.below("dir/up")).unwrap();
+    symlink("/etc/passwd", links.below("dir/absolute")).unwrap();
+    let id = links.share("dir", |_| {});
+    let (exit, archive) = fetch(&links, id, &[]).await;
+    assert_eq!(exit, 0);
+    let to = links.outside().join("to");
+    assert!(unzip(&["-q", "-d", to.to_str().unwrap()], &archive).0);
+    let film = || Some(b"film".to_vec());
+    let expected = BTreeMap::from([("a".into(), film()), ("to-a".into(), film())]);
+    assert_eq!(tree(&to.join("dir")), expected);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn more_files_than_a_small_archive_can_have() {
+    let links = Links::start(|_| {});
+    const FILES: usize = 66_000;
+    std::fs::create_dir_all(links.below("many")).unwrap();
+    for number in 0..FILES {
+        std::fs::File::create(links.below("many").join(format!("f{number}"))).unwrap();
+    }
+    let id = links.share("many", |_| {});
+    let (exit, archive) = fetch(&links, id, &[]).await;
+    assert_eq!(exit, 0);
+    let (good, told) = unzip(&["-tq"], &archive);
+    assert!(good && told.contains("No errors"), "{told}");
+    let (_, listed) = unzip(&["-Z1"], &archive);
+    assert_eq!(listed.lines().count(), FILES + 1, "and the directory");
+    links.stop().await;
+}
+
+/// An archive that is slow enough to be still on its way when something happens.
+async fn running(links: &Links, id: ShareId) -> tokio::task::JoinHandle<i32> {
+    let (url, before) = (links.url(id, "/zip"), links.server.counters().bytes);
+    let download = tokio::spawn(async move {
+        let discard = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &url];
+        curl(&discard).await.exit
+    });
+    eventually("the download runs", || links.server.counters().bytes > before).await;
+    download
+}
+
+#[actix::test]
+async fn a_file_that_changes_meanwhile_makes_no_archive() {
+    let links = Links::start(|_| {});
+    links.write("dir/a", &vec![7; 40 << 20]);
+    let id = links.share("dir", |_| {});
+    let download = running(&links, id).await;
+    let file = std::fs::File::options().append(true).open(links.below("dir/a")).unwrap();
+    file.set_len(50 << 20).unwrap();
+    let exit = download.await.unwrap();
+    assert!(matches!(exit, 18 | 56), "curl noticed that it is not whole: {exit}");
+    assert_eq!(links.server.counters().broken_off, 1);
+
+    let download = running(&links, id).await;
+    file.set_len(1 << 20).unwrap();
+    let exit = download.await.unwrap();
+    assert!(matches!(exit, 18 | 56), "{exit}");
+
+    links.write("dir/b", &vec![7; 40 << 20]);
+    links.write("dir/c", b"x");
+    let download = running(&links, id).await;
+    std::fs::remove_file(links.below("dir/b")).unwrap();
+    let exit = download.await.unwrap();
+    assert!(matches!(exit, 0 | 18 | 56), "whole without it, or not at all: {exit}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_hard_revoke_cuts_an_archive_and_their_number_is_bounded() {
+    let links = Links::start(|settings| settings.archives = 1);
+    links.write("dir/a", &vec![7; 40 << 20]);
+    let id = links.share("dir", |_| {});
+    let download = running(&links, id).await;
+    let busy = links.get(id, "/zip", &[]).await;
+    assert_eq!((busy.status, busy.header("retry-after")), (503, Some("1")));
+    let (ids, why, by) = (vec![id], Ending::Revoked, "test".to_owned());
+    links.apply(&ShareEvent::Ended { ids, why, cut: true, by });
+    let exit = download.await.unwrap();
+    assert!(matches!(exit, 18 | 56), "{exit}");
+    assert_eq!(links.server.counters().cut, 1);
+    links.write("other/a", b"x");
+    let other = links.share("other", |_| {});
+    let free = || links.get(other, "/zip", &[]);
+    reelyard_integration_tests::waiting::eventually_some("the next has its turn", || async {
+        (free().await.status == 200).then_some(())
+    })
+    .await;
+    links.stop().await;
+}

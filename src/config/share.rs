@@ -1,0 +1,254 @@
+//! Settings of shares: what may be shared, on which terms, and where links are served.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reelyard_actors::share_expiry::{AtLimit, Effort, RootName};
+use toml::Value;
+
+use super::declare::settings;
+use super::reader::Reader;
+use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
+
+settings! {
+    /// Shares: links to files and directories that stop working at their deadlines.
+    pub struct ShareSettings {
+        /// Directories that may be shared from, by name, as in { movies = "/data/movies" }; a share
+        /// names what it is of by "movies/new/a.mpg". Without any, nothing is shared, and nothing
+        /// listens on `share.listen`. Shares of a root that is taken away end.
+        roots: RootDirs = Default "{}",
+        /// Where links are served. Nothing of the API or the console is reachable there.
+        listen: SocketAddr = Default "127.0.0.1:8081",
+        /// What people reach that by; links begin with it. Without one, `http://` and `share.listen`.
+        public_url: Option<PublicUrl> = Optional "https://share.example.net",
+        /// Proxies in front of `share.listen`: whoever they say a request is from, it is from.
+        trusted_proxies: Vec<IpAddr> = Default "[]",
+        /// How long a share lasts that does not say. Changing it moves no deadline that is set.
+        default_ttl: Duration = Default "7d",
+        /// The shortest that a share may last.
+        min_ttl: Duration = Default "1s",
+        /// The longest. Not set: any time.
+        max_ttl: Option<Duration> = Optional "365d",
+        /// Whether a share may last for ever.
+        allow_never: bool = Default "false",
+        /// How long before its deadline it is told that a share will end. Not set: it is not.
+        notice_before: Option<Duration> = Optional "24h",
+        /// How long a download that counted may be resumed without counting again.
+        resume_within: Duration = Default "24h",
+        /// Whether a download that is running at the deadline is cut. Otherwise it finishes.
+        cut_at_deadline: bool = Default "false",
+        /// How many shares there may be. Not set: any number.
+        max_shares: Option<NonZeroU64> = Optional "1000000",
+        /// What happens at `max_shares`: "refuse" new ones, or end the one with the
+        /// "nearest-deadline", the "least-recently-used" or the "least-used" one.
+        at_limit: AtLimit = Default "refuse",
+        /// How many shares one owner may have. Not set: any number.
+        max_per_owner: Option<NonZeroU64> = Optional "1000",
+        /// How much of a processor the reclaim of ended shares may take, from 1 to 10. They are
+        /// refused at their deadlines whatever it is.
+        effort: Effort = Default "5",
+        /// How long a link that has ended says so, rather than that there is none.
+        keep_ended: Duration = Default "7d",
+        /// Of how many ended links that is remembered at most.
+        keep_ended_most: NonZeroU64 = Default "100000",
+        /// Connections at once.
+        connections: NonZeroU32 = Default "1024",
+        /// Connections at once from one address.
+        connections_per_address: NonZeroU32 = Default "128",
+        /// How long a client may take for a request, or between two.
+        request_timeout: Duration = Default "20s",
+        /// How long a client may take no byte of an answer.
+        send_timeout: Duration = Default "60s",
+        /// How many unknown links an address may ask for in one go before it is told to wait, and
+        guesses: NonZeroU32 = Default "30",
+        /// after how long it may ask for one more.
+        guess_every: Duration = Default "2s",
+        /// How many passwords may be tried in one go, at one link and by one address, and
+        password_tries: NonZeroU32 = Default "10",
+        /// after how long one more may be tried.
+        password_every: Duration = Default "6s",
+    }
+}
+
+impl ShareSettings {
+    /// Finds what contradicts itself.
+    pub(super) fn check(&self, reader: &mut Reader) {
+        let shown = humantime::format_duration;
+        let mut ordered = |key: &str, value: Duration, above: &str, limit: Duration| {
+            if value > limit {
+                let what =
+                    format!("must not be above {above}: {} > {}", shown(value), shown(limit));
+                reader.fault(key, what);
+            }
+        };
+        ordered("share.min_ttl", self.min_ttl, "share.default_ttl", self.default_ttl);
+        if let Some(most) = self.max_ttl {
+            ordered("share.default_ttl", self.default_ttl, "share.max_ttl", most);
+        }
+        if self.allow_never && self.max_ttl.is_some() {
+            reader.fault("share.allow_never", "contradicts share.max_ttl");
+        }
+        for (name, dir) in &self.roots.0 {
+            let (name, shown) = (name.as_str(), dir.display());
+            if !dir.is_absolute() {
+                reader.fault("share.roots", format!("{name}: {shown} is not an absolute path"));
+            } else if !dir.is_dir() {
+                reader.fault("share.roots", format!("{name}: {shown} is no directory"));
+            }
+        }
+    }
+}
+
+/// Directories by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RootDirs(pub BTreeMap<RootName, PathBuf>);
+
+impl SettingValue for RootDirs {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let Value::Table(table) = value else {
+            let shown = quoted(value);
+            return wrong(format!(
+                "a table is wanted, as in {{ movies = \"/data/movies\" }}, not {shown}"
+            ));
+        };
+        let (mut roots, mut wrongs) = (BTreeMap::new(), Vec::new());
+        for (name, dir) in table {
+            let named = RootName::new(name).or_else(|bad| wrong(bad.to_string()));
+            let read = named.and_then(|name| Ok((name, PathBuf::from_toml(dir)?)));
+            let about = |wrong: Wrong| Wrong { what: format!("{name}: {}", wrong.what), ..wrong };
+            match read {
+                Ok((name, dir)) => {
+                    roots.insert(name, dir);
+                }
+                Err(bad) => wrongs.extend(bad.into_iter().map(about)),
+            }
+        }
+        if wrongs.is_empty() { Ok(RootDirs(roots)) } else { Err(wrongs) }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        let entry = |(name, dir): (&RootName, &PathBuf)| {
+            (name.as_str().to_owned(), Value::String(dir.display().to_string()))
+        };
+        Some(Value::Table(self.0.iter().map(entry).collect()))
+    }
+}
+
+/// What links begin with: `http://` or `https://`, without a `/` at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl(String);
+
+impl PublicUrl {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SettingValue for PublicUrl {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let told = text(value, "a URL, as in \"https://share.example.net\",")?;
+        let url = told.trim_end_matches('/');
+        let read = reqwest::Url::parse(url);
+        let fits = read.is_ok_and(|url| {
+            matches!(url.scheme(), "http" | "https")
+                && url.host().is_some()
+                && url.query().is_none()
+                && url.fragment().is_none()
+        });
+        if fits {
+            Ok(PublicUrl(url.to_owned()))
+        } else {
+            wrong(format!(
+                "\"{told}\" is no URL that links could begin with, as in \"https://share.example.net\""
+            ))
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.0.clone()))
+    }
+}
+
+impl SettingValue for AtLimit {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let all = [
+            AtLimit::Refuse,
+            AtLimit::NearestDeadline,
+            AtLimit::LeastRecentlyUsed,
+            AtLimit::LeastUsed,
+        ];
+        let named =
+            value.as_str().and_then(|word| all.into_iter().find(|one| one.to_string() == word));
+        named.map_or_else(
+            || wrong(format!("\"refuse\", \"nearest-deadline\", \"least-recently-used\" or \"least-used\" is wanted, not {}", quoted(value))),
+            Ok,
+        )
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.to_string()))
+    }
+}
+
+impl SettingValue for Effort {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let number = value.as_integer().and_then(|number| u8::try_from(number).ok());
+        let effort = number.and_then(|number| Effort::try_from(number).ok());
+        effort.map_or_else(
+            || wrong(format!("a number from 1 to 10 is wanted, not {}", quoted(value))),
+            Ok,
+        )
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::Integer(self.get().into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown<T: SettingValue>(text: &str) -> Result<String, String> {
+        let read = T::from_text(text);
+        let read = read.map(|value| value.to_toml().map(|value| value.to_string()).unwrap());
+        read.map_err(|wrongs| wrongs.into_iter().map(|wrong| wrong.what).collect())
+    }
+
+    #[test]
+    fn roots_are_named_paths() {
+        let roots = "{ movies = \"/data/movies\" }";
+        assert_eq!(shown::<RootDirs>(roots).as_deref(), Ok(roots));
+        for (bad, why) in [
+            ("{ Movies = \"/data\" }", "Movies: a root is named by"),
+            ("{ movies = 7 }", "movies: "),
+            ("\"/data\"", "a table is wanted"),
+        ] {
+            let told = shown::<RootDirs>(bad).unwrap_err();
+            assert!(told.contains(why), "{bad}: {told}");
+        }
+    }
+
+    #[test]
+    fn links_begin_with_a_url() {
+        assert_eq!(
+            shown::<PublicUrl>("https://a.example/x/").as_deref(),
+            Ok("\"https://a.example/x\"")
+        );
+        for bad in ["a.example", "ftp://a.example", "https://a.example/?q", "https://"] {
+            assert!(shown::<PublicUrl>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_and_numbers() {
+        assert_eq!(shown::<AtLimit>("least-used").as_deref(), Ok("\"least-used\""));
+        assert!(shown::<AtLimit>("lru").is_err());
+        assert_eq!(shown::<Effort>("10").as_deref(), Ok("10"));
+        assert!(shown::<Effort>("0").is_err() && shown::<Effort>("11").is_err());
+    }
+}

@@ -1,0 +1,358 @@
+//! `/api/v1/shares`: links with deadlines.
+
+use std::num::NonZeroU32;
+
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, web};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::share_expiry::{
+    ChangeShare, CreateShare, Found, LARGEST_PAGE, NewTerms, Owner, PasswordHash, PauseReclaim,
+    RevokeShares, Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
+};
+use reelyard_actors::wire::api::{
+    Cursor, Page, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation, WantedShare,
+    WantedTerms, place, term,
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::NoQuery;
+use super::paging::PageQuery;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+use crate::http::share::{Roots, hash_password};
+
+/// Who asks.
+const API: &str = "api";
+
+/// Which shares are listed.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Those of this owner.
+    pub owner: Option<String>,
+    /// Those of this path, and of all below it: "root/path".
+    pub path: Option<String>,
+    /// Those in this state.
+    pub state: Option<ShareState>,
+    /// Those that are due before this instant, in RFC 3339.
+    pub due_before: Option<String>,
+    /// How many items at most; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    pub limit: Option<String>,
+    /// Where to begin: the `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+impl ListQuery {
+    fn filter(&self) -> Result<ShareFilter, Refusal> {
+        let wrong = |what: &str, why: String| Refusal::bad_request(format!("{what}: {why}"));
+        let owner = self.owner.as_deref().map(Owner::new).transpose();
+        let within = self.path.as_deref().map(place).transpose();
+        let due_before = self.due_before.as_deref().map(str::parse::<Rfc3339>).transpose();
+        let due_before = due_before.map_err(|bad| wrong("due_before", bad.to_string()))?;
+        Ok(ShareFilter {
+            owner: owner.map_err(|bad| wrong("owner", bad.to_string()))?,
+            within: within.map_err(|bad| wrong("path", bad.to_string()))?,
+            state: self.state,
+            due_before: due_before.map(|Rfc3339(at)| at),
+        })
+    }
+
+    fn page(&self) -> PageQuery {
+        PageQuery { limit: self.limit.clone(), cursor: self.cursor.clone() }
+    }
+}
+
+/// `GET /shares`: by id. A page may be short, or empty, with more behind it.
+#[utoipa::path(
+    get,
+    path = "/shares",
+    tag = "shares",
+    operation_id = "listShares",
+    summary = "Lists the shares that have not ended, in no order that means anything",
+    params(ListQuery),
+    responses((status = 200, description = "A page of shares", body = Page<ShareShown>))
+)]
+pub async fn list(
+    state: web::Data<NodeState>,
+    query: web::Query<ListQuery>,
+) -> Result<web::Json<Page<ShareShown>>, Refusal> {
+    let (filter, page) = (query.filter()?, query.page());
+    let (limit, from) = (page.limit()?, page.position::<ShareId>()?);
+    let now = state.clock.now();
+    let SharePage { shares, next } = state.actors.share_board.list(&filter, from, limit, now);
+    let items = shares.iter().map(|share| shown(&state, share, now)).collect();
+    Ok(web::Json(Page { items, next: next.map(|id| Cursor(id.to_string())) }))
+}
+
+/// `POST /shares`.
+#[utoipa::path(
+    post,
+    path = "/shares",
+    tag = "shares",
+    operation_id = "createShare",
+    summary = "Makes a link to a file or a directory",
+    request_body(content = WantedShare, description = "What is shared, and on which terms"),
+    responses((status = 201, description = "The share", body = ShareShown))
+)]
+pub async fn create(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedShare>,
+) -> Result<HttpResponse, Refusal> {
+    let wanted = wanted.into_inner();
+    let bad = |why: &dyn std::fmt::Display| Refusal::bad_request(why.to_string());
+    let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
+    let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?;
+    let roots: Roots = state.share_links.roots.clone();
+    let (at_root, at_path) = (root.clone(), path.clone());
+    let opened = web::block(move || roots.open_at(&at_root, &at_path)).await;
+    let kind =
+        opened.map_err(|_| Refusal::stopped())?.map_err(|why| no_such(&wanted.path, why))?.kind;
+    let create = CreateShare {
+        root,
+        path,
+        kind,
+        term: term.unwrap_or_default(),
+        password: hashed(wanted.password).await?,
+        max_downloads: wanted.max_downloads,
+        owner: wanted.owner,
+        note: wanted.note,
+        asked_by: API.to_owned(),
+        request: wanted.request_id.as_deref().map(RequestId::from_text),
+    };
+    let share = state.actors.share_expiry.ask(create).await??;
+    let shown = shown(&state, &share, state.clock.now());
+    let location = format!("{}/shares/{}", super::API, shown.id);
+    Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(shown))
+}
+
+/// `GET /shares/{id}`.
+#[utoipa::path(
+    get,
+    path = "/shares/{id}",
+    tag = "shares",
+    operation_id = "showShare",
+    summary = "Shows a share; of one that has ended, when and why as long as that is remembered",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, description = "The share", body = ShareShown))
+)]
+pub async fn one(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<ShareShown>, Refusal> {
+    match state.actors.share_board.find(share_id(&id)?) {
+        Found::Live(share) => Ok(web::Json(shown(&state, &share, state.clock.now()))),
+        Found::Ended(tombstone) => {
+            let (why, at) = (tombstone.why.word(), tombstone.ended);
+            Err(Refusal::gone(format!("the share has ended: {why} at {at}")))
+        }
+        Found::Unknown => Err(Refusal::not_found("there is no such share")),
+    }
+}
+
+/// `PATCH /shares/{id}`.
+#[utoipa::path(
+    patch,
+    path = "/shares/{id}",
+    tag = "shares",
+    operation_id = "changeShare",
+    summary = "Gives a share other terms; one that has ended never comes back",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = WantedTerms, description = "What is to be otherwise"),
+    responses((status = 200, description = "The share as it is now", body = ShareShown))
+)]
+pub async fn change(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedTerms>,
+) -> Result<web::Json<ShareShown>, Refusal> {
+    let (id, wanted) = (share_id(&id)?, wanted.into_inner());
+    let term =
+        term(wanted.ttl, wanted.expires_at).map_err(|why| Refusal::bad_request(why.to_string()))?;
+    if wanted.only_if.is_some() && term.is_none() {
+        return Err(Refusal::bad_request("if: it is about a new deadline: give ttl or expires_at"));
+    }
+    let password = match wanted.password {
+        None => None,
+        Some(password) => Some(hashed(password).await?),
+    };
+    let (max_downloads, owner, note): (Option<Option<NonZeroU32>>, _, _) =
+        (wanted.max_downloads, wanted.owner, wanted.note);
+    let change = NewTerms { term, only_if: wanted.only_if, password, max_downloads, owner, note };
+    let request = named(wanted.request_id.as_deref());
+    let change = ChangeShare { id, change, asked_by: API.to_owned(), request };
+    let share = state.actors.share_expiry.ask(change).await??;
+    Ok(web::Json(shown(&state, &share, state.clock.now())))
+}
+
+/// How a share is taken back.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RevokeQuery {
+    /// Whether running downloads are cut, within a second.
+    #[serde(default)]
+    pub hard: bool,
+}
+
+/// `DELETE /shares/{id}`.
+#[utoipa::path(
+    delete,
+    path = "/shares/{id}",
+    tag = "shares",
+    operation_id = "revokeShare",
+    summary = "Takes a share back",
+    params(("id" = String, Path, description = "Its id"), RevokeQuery),
+    responses((status = 204, description = "It has ended"))
+)]
+pub async fn revoke(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    query: web::Query<RevokeQuery>,
+) -> Result<HttpResponse, Refusal> {
+    let id = share_id(&id)?;
+    if matches!(state.actors.share_board.find(id), Found::Unknown) {
+        return Err(Refusal::not_found("there is no such share"));
+    }
+    take_back(&state, vec![id], query.hard).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// `POST /shares/revoke`.
+#[utoipa::path(
+    post,
+    path = "/shares/revoke",
+    tag = "shares",
+    operation_id = "revokeShares",
+    summary = "Takes many shares back: these, or all of an owner, or all below a path",
+    request_body(content = WantedRevocation, description = "Which"),
+    responses((status = 200, description = "How many have ended by it", body = Revoked))
+)]
+pub async fn revoke_many(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedRevocation>,
+) -> Result<web::Json<Revoked>, Refusal> {
+    let WantedRevocation { ids, owner, path, hard } = wanted.into_inner();
+    if let Some(ids) = ids {
+        if owner.is_some() || path.is_some() {
+            return Err(Refusal::bad_request("ids, or owner and path: not both"));
+        }
+        return Ok(web::Json(take_back(&state, ids, hard).await?));
+    }
+    if owner.is_none() && path.is_none() {
+        return Err(Refusal::bad_request("ids, owner or path is wanted: which shares are meant?"));
+    }
+    let within = path.as_deref().map(place).transpose();
+    let within = within.map_err(|bad| Refusal::bad_request(format!("path: {bad}")))?;
+    let filter = ShareFilter { owner, within, ..ShareFilter::default() };
+    let (mut from, mut revoked) = (None, Revoked::default());
+    loop {
+        let now = state.clock.now();
+        let page = state.actors.share_board.list(&filter, from, LARGEST_PAGE, now);
+        let ids: Vec<ShareId> = page.shares.iter().map(|share| share.id()).collect();
+        if !ids.is_empty() {
+            let Revoked { ended, others } = take_back(&state, ids, hard).await?;
+            revoked.ended += ended;
+            revoked.others += others;
+        }
+        from = page.next;
+        if from.is_none() {
+            return Ok(web::Json(revoked));
+        }
+    }
+}
+
+/// `GET /shares/reclaim`.
+#[utoipa::path(
+    get,
+    path = "/shares/reclaim",
+    tag = "shares",
+    operation_id = "showReclaim",
+    summary = "How many shares there are, what became of all, and how reclaim stands",
+    responses((status = 200, description = "How it stands", body = ReclaimView))
+)]
+pub async fn show_reclaim(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+) -> web::Json<ReclaimView> {
+    let board = &state.actors.share_board;
+    let view = board.view();
+    web::Json(ReclaimView {
+        paused_by: view.paused.clone(),
+        shares: view.shares,
+        backlog: view.backlog,
+        tombstones: view.tombstones,
+        refused_by_time: board.refusals_by_time(),
+        totals: view.totals,
+        counters: view.counters,
+    })
+}
+
+/// `PUT /shares/reclaim`.
+#[utoipa::path(
+    put,
+    path = "/shares/reclaim",
+    tag = "shares",
+    operation_id = "pauseReclaim",
+    summary = "Pauses the reclaim of shares that are due, or resumes it",
+    request_body(content = WantedReclaim, description = "Whether it is to be paused"),
+    responses((status = 200, description = "How it stands", body = ReclaimView))
+)]
+pub async fn pause(
+    state: web::Data<NodeState>,
+    query: web::Query<NoQuery>,
+    wanted: web::Json<WantedReclaim>,
+) -> Result<web::Json<ReclaimView>, Refusal> {
+    let (asked_by, request) = (API.to_owned(), RequestId::random());
+    let pause = PauseReclaim { paused: wanted.paused, asked_by, request };
+    state.actors.share_expiry.ask(pause).await??;
+    Ok(show_reclaim(state, query).await)
+}
+
+async fn take_back(state: &NodeState, ids: Vec<ShareId>, hard: bool) -> Result<Revoked, Refusal> {
+    let (asked_by, request) = (API.to_owned(), RequestId::random());
+    let revoke = RevokeShares { ids, hard, asked_by, request };
+    Ok(state.actors.share_expiry.ask(revoke).await??)
+}
+
+fn shown(state: &NodeState, share: &Share, now: Millis) -> ShareShown {
+    ShareShown::of(share, &state.share_links.public_url, now)
+}
+
+fn share_id(text: &str) -> Result<ShareId, Refusal> {
+    // What is no id is no share: nobody is told which of the two it was.
+    text.parse().map_err(|_| Refusal::not_found("there is no such share"))
+}
+
+fn named(request_id: Option<&str>) -> RequestId {
+    request_id.map_or_else(RequestId::random, RequestId::from_text)
+}
+
+async fn hashed(password: Option<String>) -> Result<Option<PasswordHash>, Refusal> {
+    let Some(password) = password else { return Ok(None) };
+    let hashed = web::block(move || hash_password(&password)).await;
+    let hashed = hashed.map_err(|_| Refusal::stopped())?;
+    hashed.map(Some).map_err(|bad| Refusal::bad_request(format!("password: {bad}")))
+}
+
+/// Why something cannot be shared.
+fn no_such(path: &str, why: crate::http::share::NotOpened) -> Refusal {
+    use crate::http::share::NotOpened;
+    let detail = format!("{path}: {why}");
+    match why {
+        NotOpened::NoRoot | NotOpened::Absent => Refusal::not_found(detail),
+        NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
+            Refusal::new(actix_web::http::StatusCode::CONFLICT, "not-allowed", detail)
+        }
+        NotOpened::Failed(_) => {
+            Refusal::new(actix_web::http::StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What answers say in their heads, where this room writes them itself.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reelyard_actors::clock::Millis;
+
+use super::conditions::http_date;
+
+/// What may stand in an extended header value (RFC 8187) as it is.
+const NOT_ATTR: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
+
+/// What every answer says: nothing of it is to be guessed at, indexed, framed or told to others.
+pub(super) const ALWAYS: [(&str, &str); 3] = [
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Robots-Tag", "noindex, nofollow"),
+];
+
+/// How long the body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// There is none, and none is told: 304.
+    NoBody,
+    /// So many bytes.
+    Bytes(u64),
+    /// Unknown: in chunks.
+    Chunked,
+    /// Unknown, to a client that knows no chunks: until the connection closes.
+    UntilClosed,
+}
+
+/// The head of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    text: String,
+    keep_alive: bool,
+}
+
+impl Head {
+    /// A head with this status.
+    pub(super) fn new((code, phrase): (u16, &str), keep_alive: bool, now: Millis) -> Self {
+        let seconds = u64::try_from(now.unix_seconds()).unwrap_or(0);
+        let text = format!("HTTP/1.1 {code} {phrase}\r\nDate: {}\r\n", http_date(seconds));
+        let mut head = Head { text, keep_alive };
+        for (name, value) in ALWAYS {
+            head.line(name, value);
+        }
+        head
+    }
+
+    /// One more line.
+    pub(super) fn line(&mut self, name: &str, value: impl std::fmt::Display) {
+        use std::fmt::Write as _;
+        // Writing into a String does not fail.
+        let _ = write!(self.text, "{name}: {value}\r\n");
+    }
+
+    /// All of it.
+    pub(super) fn finish(mut self, length: Length) -> Vec<u8> {
+        match length {
+            Length::NoBody => {}
+            Length::Bytes(bytes) => self.line("Content-Length", bytes),
+            Length::Chunked => self.line("Transfer-Encoding", "chunked"),
+            Length::UntilClosed => {}
+        }
+        self.line("Connection", if self.keep_alive { "keep-alive" } else { "close" });
+        self.text += "\r\n";
+        self.text.into_bytes()
+    }
+}
+
+/// `Content-Disposition` for a file to be saved as `name`: the exact name for whoever knows how to
+/// read it, and a plain one for others.
+pub(super) fn disposition(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') || c == ' ' { c } else { '_' }
+        })
+        .collect();
+    let exact = utf8_percent_encode(name, NOT_ATTR);
+    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}")
+}
+
+/// The media type by a file's name.
+pub(super) fn media_type(name: &str) -> String {
+    mime_guess::from_path(name).first_or_octet_stream().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_survive_whatever_is_in_them() {
+        assert_eq!(
+            disposition("Grüße \"1\".mp4"),
+            "attachment; filename=\"Gr__e _1_.mp4\"; \
+             filename*=UTF-8''Gr%C3%BC%C3%9Fe%20%221%22.mp4"
+        );
+        assert!(!disposition("a\r\nSet-Cookie: x").contains('\n'));
+    }
+
+    #[test]
+    fn types_go_by_names() {
+        assert_eq!(media_type("a.MP4"), "video/mp4");
+        assert_eq!(media_type("a.mkv"), "video/x-matroska");
+        assert_eq!(media_type("a.txt"), "text/plain");
+        assert_eq!(media_type("a"), "application/octet-stream");
+    }
+
+    #[test]
+    fn a_head_ends_with_an_empty_line() {
+        let mut head = Head::new((200, "OK"), false, Millis(1_000_000_000_000));
+        head.line("ETag", "\"x\"");
+        let text = String::from_utf8(head.finish(Length::Bytes(5))).unwrap();
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\nDate: Sun, 09 Sep 2001 01:46:40 GMT\r\n"));
+        assert!(text.contains("\r\nETag: \"x\"\r\n") && text.contains("\r\nContent-Length: 5\r\n"));
+        assert!(text.ends_with("Connection: close\r\n\r\n"), "{text}");
+    }
+}

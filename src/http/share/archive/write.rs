@@ -1,0 +1,159 @@
+//! Writing an archive, piece by piece, from a thread of its own.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
+
+use rawzip::time::UtcDateTime;
+use rawzip::{CompressionMethod, ZipArchiveWriter};
+use reelyard_actors::downloader::file_identity::FileIdentity;
+use reelyard_actors::share_expiry::ShareKind;
+use tokio::sync::mpsc;
+
+use super::tree;
+use crate::http::share::roots::Opened;
+
+/// How many bytes are handed on at a time.
+const PIECE: usize = 256 << 10;
+
+/// Directories in one another. Each holds a descriptor while its entries are written.
+const DEEPEST: usize = 128;
+
+/// What comes out.
+pub(super) enum Piece {
+    /// The next bytes.
+    Bytes(Vec<u8>),
+    /// It is whole.
+    End,
+    /// It cannot be made whole.
+    Failed(io::Error),
+}
+
+/// Writes the archive of the directory `top`, called `name`, to whoever receives.
+pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<Piece>) {
+    let ending = match write(&top, name, &pieces) {
+        Ok(()) => Piece::End,
+        // Nobody receives any more.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
+        Err(error) => Piece::Failed(error),
+    };
+    // It fails only when nobody receives any more.
+    let _ = pieces.blocking_send(ending);
+}
+
+fn write(top: &File, name: &str, pieces: &mpsc::Sender<Piece>) -> io::Result<()> {
+    let out = Out { pieces: pieces.clone(), piece: Vec::with_capacity(PIECE) };
+    let mut archive = Archive { zip: ZipArchiveWriter::new(out), top, buffer: vec![0; PIECE] };
+    archive.directory(top, b"", name, 0)?;
+    let mut out = archive.zip.finish().map_err(broken)?;
+    out.flush()
+}
+
+struct Archive<'t> {
+    zip: ZipArchiveWriter<Out>,
+    top: &'t File,
+    buffer: Vec<u8>,
+}
+
+impl Archive<'_> {
+    /// Writes a directory, which is at `path` below the top and `name` in the archive.
+    fn directory(&mut self, dir: &File, path: &[u8], name: &str, depth: usize) -> io::Result<()> {
+        if depth > DEEPEST {
+            return Err(io::Error::other("too many directories in one another"));
+        }
+        let metadata = dir.metadata()?;
+        self.zip
+            .new_dir(format!("{name}/"))
+            .last_modified(UtcDateTime::from_unix(metadata.mtime()))
+            .unix_permissions(metadata.mode() & 0o777)
+            .create()
+            .map_err(broken)?;
+        for entry in tree::entries(dir)? {
+            let Some(opened) = tree::open(self.top, dir, path, &entry)? else { continue };
+            let name = format!("{name}/{}", entry.name);
+            match opened.kind {
+                ShareKind::File => self.file(&opened, &name)?,
+                ShareKind::Directory => {
+                    self.directory(&opened.file, &tree::below(path, &entry), &name, depth + 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a file as it was when it was opened. If it is not the same to its end, there is no
+    /// archive.
+    fn file(&mut self, opened: &Opened, name: &str) -> io::Result<()> {
+        let (mut file, metadata) = (&opened.file, &opened.metadata);
+        let (mut entry, config) = self
+            .zip
+            .new_file(name)
+            .compression_method(CompressionMethod::STORE)
+            .last_modified(UtcDateTime::from_unix(metadata.mtime()))
+            .unix_permissions(metadata.mode() & 0o777)
+            .start()
+            .map_err(broken)?;
+        let mut data = config.wrap(&mut entry);
+        let mut left = metadata.size();
+        while left > 0 {
+            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            match file.read(&mut self.buffer[..most]) {
+                Ok(0) => return Err(changed(name)),
+                Ok(count) => {
+                    data.write_all(&self.buffer[..count])?;
+                    left -= count as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (_, descriptor) = data.finish().map_err(broken)?;
+        entry.finish(descriptor).map_err(broken)?;
+        if FileIdentity::from(&opened.file.metadata()?) == FileIdentity::from(metadata) {
+            Ok(())
+        } else {
+            Err(changed(name))
+        }
+    }
+}
+
+fn changed(name: &str) -> io::Error {
+    io::Error::other(format!("\"{name}\" was changed while it was read"))
+}
+
+/// What went wrong below the archive's format: most often that nobody receives any more.
+fn broken(error: rawzip::Error) -> io::Error {
+    match error.kind() {
+        rawzip::ErrorKind::IO(inner) if inner.kind() == ErrorKind::BrokenPipe => {
+            ErrorKind::BrokenPipe.into()
+        }
+        _ => io::Error::other(error),
+    }
+}
+
+/// Hands bytes on in pieces.
+struct Out {
+    pieces: mpsc::Sender<Piece>,
+    piece: Vec<u8>,
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = PIECE - self.piece.len();
+        let count = bytes.len().min(room);
+        self.piece.extend_from_slice(&bytes[..count]);
+        if self.piece.len() == PIECE {
+            self.flush()?;
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
+        let sent = self.pieces.blocking_send(Piece::Bytes(piece));
+        sent.map_err(|_| ErrorKind::BrokenPipe.into())
+    }
+}

@@ -1,0 +1,162 @@
+//! Conditional requests (RFC 9110, section 13) and which bytes an answer has, as a pure rule.
+
+use std::ops::Range;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use httpdate::{fmt_http_date, parse_http_date};
+use reelyard_actors::http_files::range::{Wanted, wanted};
+use reelyard_actors::http_files::request_head::RequestHead;
+
+/// What tells one state of a file from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Validators {
+    /// The entity tag, quotes included. It is a strong one.
+    pub(super) etag: String,
+    /// When the file last changed, in Unix seconds.
+    pub(super) modified: u64,
+}
+
+/// What a request for a file is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// 200, all of it.
+    Whole,
+    /// 206, these bytes.
+    Part(Range<u64>),
+    /// 304: the client has it.
+    NotModified,
+    /// 412: it is not what the client thinks it is.
+    Failed,
+    /// 416: it has no such bytes.
+    Unsatisfiable,
+}
+
+impl Answer {
+    /// The status code and its phrase.
+    pub(super) fn status(&self) -> (u16, &'static str) {
+        match self {
+            Answer::Whole => (200, "OK"),
+            Answer::Part(_) => (206, "Partial Content"),
+            Answer::NotModified => (304, "Not Modified"),
+            Answer::Failed => (412, "Precondition Failed"),
+            Answer::Unsatisfiable => (416, "Range Not Satisfiable"),
+        }
+    }
+}
+
+/// What a GET or HEAD for a file of `size` bytes is answered.
+pub(super) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> Answer {
+    if head.header("if-match").is_some() {
+        if !head.all("if-match").any(|list| names(list, &is.etag, false)) {
+            return Answer::Failed;
+        }
+    } else if date(head, "if-unmodified-since").is_some_and(|since| is.modified > since) {
+        return Answer::Failed;
+    }
+    if head.header("if-none-match").is_some() {
+        if head.all("if-none-match").any(|list| names(list, &is.etag, true)) {
+            return Answer::NotModified;
+        }
+    } else if date(head, "if-modified-since").is_some_and(|since| is.modified <= since) {
+        return Answer::NotModified;
+    }
+    let same = head.header("if-range").is_none_or(|value| is_same(value, is));
+    // Only GET knows ranges.
+    let range = head.header("range").filter(|_| same && head.method == "GET");
+    match wanted(range, size) {
+        Wanted::Whole => Answer::Whole,
+        Wanted::Part(range) => Answer::Part(range),
+        Wanted::Unsatisfiable => Answer::Unsatisfiable,
+    }
+}
+
+/// Whether a list of entity tags has this one. Tags may be compared weakly only where no bytes are
+/// put together by them.
+fn names(list: &[u8], etag: &str, weakly: bool) -> bool {
+    list.trim_ascii() == b"*"
+        || list.split(|&byte| byte == b',').any(|tag| {
+            let tag = tag.trim_ascii();
+            let opaque = if weakly { tag.strip_prefix(b"W/").unwrap_or(tag) } else { tag };
+            opaque == etag.as_bytes()
+        })
+}
+
+/// Whether `If-Range` names what is there: a tag, or exactly the date it last changed.
+fn is_same(value: &[u8], is: &Validators) -> bool {
+    value == is.etag.as_bytes() || seconds(value) == Some(is.modified)
+}
+
+fn date(head: &RequestHead<'_>, name: &str) -> Option<u64> {
+    seconds(head.header(name)?)
+}
+
+fn seconds(value: &[u8]) -> Option<u64> {
+    let time = parse_http_date(std::str::from_utf8(value).ok()?).ok()?;
+    time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
+}
+
+/// Unix seconds as HTTP writes dates.
+pub(super) fn http_date(seconds: u64) -> String {
+    let time: Option<SystemTime> = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+    // Dates beyond the year 9999 have no form.
+    const LAST: u64 = 253_402_300_799;
+    fmt_http_date(time.filter(|_| seconds <= LAST).unwrap_or(UNIX_EPOCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(lines: &str) -> Answer {
+        let text = format!("GET /x HTTP/1.1\r\n{lines}\r\n");
+        let head = RequestHead::parse(text.as_bytes()).unwrap().unwrap();
+        answer(&head, &Validators { etag: "\"a\"".into(), modified: 1_000_000_000 }, 100)
+    }
+
+    const SAME: &str = "Sun, 09 Sep 2001 01:46:40 GMT";
+    const BEFORE: &str = "Sun, 09 Sep 2001 01:46:39 GMT";
+
+    #[test]
+    fn a_client_that_has_it_is_not_sent_it_again() {
+        for tags in ["\"a\"", "\"x\", W/\"a\"", "*", "\"x\"\r\nIf-None-Match: \"a\""] {
+            let answer = asked(&format!("If-None-Match: {tags}\r\n"));
+            assert_eq!(answer, Answer::NotModified, "{tags}");
+        }
+        assert_eq!(asked("If-None-Match: \"x\"\r\n"), Answer::Whole);
+        assert_eq!(asked(&format!("If-Modified-Since: {SAME}\r\n")), Answer::NotModified);
+        assert_eq!(asked(&format!("If-Modified-Since: {BEFORE}\r\n")), Answer::Whole);
+        assert_eq!(asked("If-Modified-Since: soon\r\n"), Answer::Whole);
+        // The tag is what counts.
+        let both = format!("If-None-Match: \"x\"\r\nIf-Modified-Since: {SAME}\r\n");
+        assert_eq!(asked(&both), Answer::Whole);
+    }
+
+    #[test]
+    fn a_client_that_expects_something_else_is_told() {
+        assert_eq!(asked("If-Match: \"x\"\r\n"), Answer::Failed);
+        assert_eq!(asked("If-Match: W/\"a\"\r\n"), Answer::Failed);
+        assert_eq!(asked("If-Match: \"a\"\r\n"), Answer::Whole);
+        assert_eq!(asked("If-Match: *\r\n"), Answer::Whole);
+        assert_eq!(asked(&format!("If-Unmodified-Since: {BEFORE}\r\n")), Answer::Failed);
+        assert_eq!(asked(&format!("If-Unmodified-Since: {SAME}\r\n")), Answer::Whole);
+    }
+
+    #[test]
+    fn a_range_of_what_the_file_was_before_is_answered_by_all_of_it() {
+        assert_eq!(asked("Range: bytes=1-2\r\n"), Answer::Part(1..3));
+        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: \"a\"\r\n"), Answer::Part(1..3));
+        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: \"x\"\r\n"), Answer::Whole);
+        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: W/\"a\"\r\n"), Answer::Whole);
+        let dated = |date: &str| asked(&format!("Range: bytes=1-2\r\nIf-Range: {date}\r\n"));
+        assert_eq!(dated(SAME), Answer::Part(1..3));
+        assert_eq!(dated(BEFORE), Answer::Whole);
+        assert_eq!(asked("Range: bytes=100-\r\n"), Answer::Unsatisfiable);
+        assert_eq!(asked("Range: bytes=0-1,5-6\r\n"), Answer::Whole);
+    }
+
+    #[test]
+    fn dates_are_written_as_http_has_them() {
+        assert_eq!(http_date(1_000_000_000), SAME);
+        assert_eq!(http_date(u64::MAX), http_date(0));
+    }
+}

@@ -1,0 +1,211 @@
+//! One connection: request after request. Files and archives are sent from here; whatever else is
+//! asked is handed to the pages, with what was read of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::http_files::request_head::{BadHead, RequestHead};
+use reelyard_actors::share_expiry::ShareId;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::answer::{Head, Length};
+use super::link::{self, Part};
+use super::places::Place;
+use super::refusal::Refusal;
+use super::socket::{Broken, Sending};
+use super::{Shared, archive, download, farewell};
+
+/// A connection whose request is for the pages.
+pub(super) struct Handed {
+    /// The connection.
+    pub(super) stream: TcpStream,
+    /// What was read of it already.
+    pub(super) read: Vec<u8>,
+    /// Its place, to be kept until it ends.
+    pub(super) place: Place,
+}
+
+/// One request for a file or an archive.
+pub(super) struct Asked<'c> {
+    pub(super) stream: &'c TcpStream,
+    pub(super) head: &'c RequestHead<'c>,
+    pub(super) place: &'c Place,
+    pub(super) id: Option<ShareId>,
+    /// Whether the connection stays open afterwards.
+    pub(super) keep_alive: bool,
+}
+
+/// What comes after a request.
+enum Next {
+    /// Another one, after so many bytes of this one.
+    Request(usize),
+    /// The pages' turn.
+    Pages,
+    /// Nothing.
+    End,
+}
+
+/// Why there is no request.
+enum NoRequest {
+    /// The client is gone or silent for too long, or its place is another's. Nothing to answer.
+    Gone,
+    /// What it sent is none.
+    Bad(BadHead),
+}
+
+/// Serves a client until it leaves, errs, or asks for a page: then it is handed back.
+pub(super) async fn serve(stream: TcpStream, place: Place, shared: &Shared) -> Option<Handed> {
+    let mut buffer = Vec::with_capacity(1024);
+    loop {
+        place.is_idle(true);
+        let read = tokio::select! {
+            read = read_head(&stream, &mut buffer, shared.settings.request_timeout) => read,
+            () = place.evicted() => Err(NoRequest::Gone),
+        };
+        place.is_idle(false);
+        let next = match read {
+            Ok(()) => answer(&stream, &buffer, &place, shared).await,
+            Err(NoRequest::Gone) => Next::End,
+            Err(NoRequest::Bad(bad)) => {
+                shared.counts.requests.one();
+                refuse_unread(&stream, bad, shared).await;
+                farewell::close(&stream).await;
+                Next::End
+            }
+        };
+        match next {
+            Next::Request(length) => drop(buffer.drain(..length)),
+            Next::Pages => return Some(Handed { stream, read: buffer, place }),
+            Next::End => return None,
+        }
+    }
+}
+
+/// Reads until a whole head is in `buffer`. The client has `patience` for all of it, however
+/// slowly it drips.
+async fn read_head(
+    stream: &TcpStream,
+    buffer: &mut Vec<u8>,
+    patience: Duration,
+) -> Result<(), NoRequest> {
+    let reading = async {
+        loop {
+            match RequestHead::parse(buffer) {
+                Ok(Some(_)) => return Ok(()),
+                Ok(None) => {}
+                Err(bad) => return Err(NoRequest::Bad(bad)),
+            }
+            let gone = |_| NoRequest::Gone;
+            stream.readable().await.map_err(gone)?;
+            let mut chunk = [0; 4096];
+            match stream.try_read(&mut chunk) {
+                Ok(0) => return Err(NoRequest::Gone),
+                Ok(read) => buffer.extend_from_slice(&chunk[..read]),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => return Err(NoRequest::Gone),
+            }
+        }
+    };
+    timeout(patience, reading).await.unwrap_or(Err(NoRequest::Gone))
+}
+
+async fn answer(stream: &TcpStream, buffer: &[u8], place: &Place, shared: &Shared) -> Next {
+    let Ok(Some(head)) = RequestHead::parse(buffer) else { return Next::End };
+    let (id, part) = match link::parse(head.path) {
+        Some((id, part @ (Part::File | Part::Zip))) if matches!(head.method, "GET" | "HEAD") => {
+            (id, part)
+        }
+        _ => return Next::Pages,
+    };
+    shared.counts.requests.one();
+    // A body that is not read would be taken for the next request.
+    let keep_alive = head.keep_alive && !head.has_body;
+    let asked = Asked { stream, head: &head, place, id, keep_alive };
+    let answered = match part {
+        Part::Zip => archive::answer(&asked, shared).await,
+        _ => download::answer(&asked, shared).await,
+    };
+    match answered {
+        Ok(()) if keep_alive => Next::Request(head.length),
+        Ok(()) => {
+            farewell::close(stream).await;
+            Next::End
+        }
+        Err(broken) => {
+            shared.count_broken(id, &broken);
+            Next::End
+        }
+    }
+}
+
+impl Shared {
+    fn count_broken(&self, id: Option<ShareId>, broken: &Broken) {
+        match broken {
+            Broken::Left => {}
+            Broken::TooSlow => self.counts.too_slow.one(),
+            Broken::Cut => {
+                self.counts.cut.one();
+                tracing::info!(?id, "a running download was cut");
+            }
+            Broken::Unreadable(error) => {
+                self.counts.broken_off.one();
+                tracing::warn!(?id, %error, "a download broke off");
+            }
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Whether only the head of the answer is wanted.
+    pub(super) fn is_head(&self) -> bool {
+        self.head.method == "HEAD"
+    }
+
+    /// Answers why not, in plain words.
+    pub(super) async fn refuse(&self, refusal: &Refusal, shared: &Shared) -> Result<(), Broken> {
+        if matches!(refusal, Refusal::Throttled(_)) {
+            shared.counts.throttled.one();
+        }
+        let mut head = Head::new(refusal.status(), self.keep_alive, shared.clock.now());
+        if let Some(seconds) = refusal.retry_after() {
+            head.line("Retry-After", seconds);
+        }
+        if let Refusal::Password { .. } = refusal {
+            head.line("WWW-Authenticate", "Basic realm=\"share\", charset=\"UTF-8\"");
+        }
+        head.line("Cache-Control", "no-store");
+        head.line("Content-Type", "text/plain; charset=utf-8");
+        let text = refusal.text() + "\n";
+        let mut answer = head.finish(Length::Bytes(text.len() as u64));
+        if !self.is_head() {
+            answer.extend_from_slice(text.as_bytes());
+        }
+        Sending::new(self.stream, shared.patience(), None).bytes(&answer, false).await
+    }
+}
+
+async fn refuse_unread(stream: &TcpStream, bad: BadHead, shared: &Shared) {
+    let (status, text) = match bad {
+        BadHead::TooLong => {
+            ((431, "Request Header Fields Too Large"), "The request is too long.\n")
+        }
+        BadHead::Garbled => ((400, "Bad Request"), "This is no request.\n"),
+    };
+    let mut head = Head::new(status, false, shared.clock.now());
+    head.line("Content-Type", "text/plain; charset=utf-8");
+    let mut answer = head.finish(Length::Bytes(text.len() as u64));
+    answer.extend_from_slice(text.as_bytes());
+    // A client that does not take even this learns it from the closed connection.
+    let _ = Sending::new(stream, shared.patience(), None).bytes(&answer, false).await;
+}
+
+/// What runs a connection.
+pub(super) async fn run(stream: TcpStream, place: Place, shared: Arc<Shared>) {
+    if stream.set_nodelay(true).is_err() {
+        return;
+    }
+    if let Some(handed) = serve(stream, place, &shared).await {
+        shared.pages.take(handed);
+    }
+}

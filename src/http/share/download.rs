@@ -1,0 +1,115 @@
+//! `GET|HEAD /s/{id}/file`: the bytes of a shared file.
+
+use std::fs::{File, Metadata};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use reelyard_actors::downloader::file_identity::FileIdentity;
+use reelyard_actors::share_expiry::{Share, ShareKind};
+
+use super::answer::{Head, Length, disposition, media_type};
+use super::conditions::{Answer, Validators, answer as judge, http_date};
+use super::connection::Asked;
+use super::refusal::Refusal;
+use super::roots::Opened;
+use super::socket::{Broken, Sending};
+use super::{DisplayName, Shared};
+
+/// Answers one request for a file.
+pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<(), Broken> {
+    match begin(asked, shared).await {
+        Ok(begun) => send(asked, shared, begun).await,
+        Err(refusal) => asked.refuse(&refusal, shared).await,
+    }
+}
+
+/// A file about to be sent, or what else is answered of it.
+struct Begun {
+    share: Arc<Share>,
+    file: File,
+    size: u64,
+    is: Validators,
+    answer: Answer,
+}
+
+impl Begun {
+    /// The bytes that the answer is about, if it is about any.
+    fn range(&self) -> Option<Range<u64>> {
+        match &self.answer {
+            Answer::Whole => Some(0..self.size),
+            Answer::Part(range) => Some(range.clone()),
+            Answer::NotModified | Answer::Failed | Answer::Unsatisfiable => None,
+        }
+    }
+}
+
+async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
+    let client = shared.client(asked.place.peer().ip(), asked.head.all("x-forwarded-for"));
+    let share = shared.find(asked.id, client)?;
+    shared.let_in(&share, asked.head, client).await?;
+    shared.is_left(&share, client)?;
+    let Opened { file, metadata, .. } = shared.open(&share, ShareKind::File)?;
+    let (is, size) = (validators(&metadata), metadata.size());
+    let answer = judge(asked.head, &is, size);
+    let begun = Begun { share, file, size, is, answer };
+    if begun.range().is_some() && !asked.is_head() {
+        let ranged = matches!(begun.answer, Answer::Part(_));
+        shared.take(&begun.share, client, ranged).await?;
+        shared.counts.downloads.one();
+    }
+    Ok(begun)
+}
+
+async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Broken> {
+    let mut head = Head::new(begun.answer.status(), asked.keep_alive, shared.clock.now());
+    describe(&mut head, &begun);
+    let range = begun.range();
+    let length = match (&begun.answer, &range) {
+        (Answer::NotModified, _) => Length::NoBody,
+        (_, Some(range)) => Length::Bytes(range.end - range.start),
+        (_, None) => Length::Bytes(0),
+    };
+    let range = range.filter(|range| !asked.is_head() && !range.is_empty());
+    let watch = range.is_some().then(|| shared.watch(begun.share.id()));
+    let mut sending = Sending::new(asked.stream, shared.patience(), watch);
+    sending.bytes(&head.finish(length), range.is_some()).await?;
+    let Some(range) = range else { return Ok(()) };
+    let of_head = sending.sent();
+    let sent = sending.file(&begun.file, range).await;
+    shared.counts.bytes.add(sending.sent() - of_head);
+    sent
+}
+
+fn describe(head: &mut Head, begun: &Begun) {
+    let Begun { share, is, answer, size, .. } = begun;
+    head.line("ETag", &is.etag);
+    head.line("Last-Modified", http_date(is.modified));
+    head.line("Accept-Ranges", "bytes");
+    // It may be kept, but asking again must find out that the link has ended.
+    head.line("Cache-Control", "private, no-cache");
+    match answer {
+        Answer::Part(range) => {
+            head.line(
+                "Content-Range",
+                format_args!("bytes {}-{}/{size}", range.start, range.end - 1),
+            );
+        }
+        Answer::Unsatisfiable => head.line("Content-Range", format_args!("bytes */{size}")),
+        Answer::NotModified | Answer::Failed => return,
+        Answer::Whole => {}
+    }
+    let name = share.display_name();
+    head.line("Content-Type", media_type(name));
+    head.line("Content-Disposition", disposition(name));
+    // Should a browser show it all the same, then as a document that can do nothing.
+    head.line("Content-Security-Policy", "sandbox; default-src 'none'");
+}
+
+/// The identity of a file as an entity tag. Hashed: device and inode are nobody's business.
+fn validators(metadata: &Metadata) -> Validators {
+    let identity = FileIdentity::from(metadata).to_string();
+    let hash = blake3::hash(identity.as_bytes()).to_hex();
+    let modified = u64::try_from(metadata.mtime()).unwrap_or(0);
+    Validators { etag: format!("\"{}\"", &hash[..24]), modified }
+}

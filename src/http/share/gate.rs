@@ -1,0 +1,153 @@
+//! Who gets in: whether a link is live, whether a password is right, whether a download is left.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::event::RequestId;
+use reelyard_actors::http_files::request_head::RequestHead;
+use reelyard_actors::share_expiry::{
+    ClientKey, Downloads, Ending, Found, Share, ShareId, ShareKind, TakeDownload,
+};
+use tokio::time::timeout;
+
+use super::Shared;
+use super::client_address::{client, line};
+use super::passwords::of_basic;
+use super::refusal::Refusal;
+use super::roots::{NotOpened, Opened};
+
+/// How long counting a download may take.
+const TAKE_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Shared {
+    /// Whose request it is.
+    pub(super) fn client<'v>(
+        &self,
+        peer: IpAddr,
+        forwarded: impl DoubleEndedIterator<Item = &'v [u8]>,
+    ) -> IpAddr {
+        client(peer, &self.settings.trusted_proxies, forwarded)
+    }
+
+    /// The share behind a link, if it is live now. What does not read as an id looks like one that
+    /// was never given out.
+    pub(super) fn find(&self, id: Option<ShareId>, client: IpAddr) -> Result<Arc<Share>, Refusal> {
+        if let Some(why) = (self.not_ready)() {
+            return Err(Refusal::NotNow(why));
+        }
+        let found = id.map_or(Found::Unknown, |id| self.board.find(id));
+        let refusal = match found {
+            Found::Live(share) if share.is_live(self.clock.now()) => return Ok(share),
+            Found::Live(share) => {
+                self.board.refused_by_time();
+                due(&share)
+            }
+            Found::Ended(tombstone) => Refusal::Ended { at: tombstone.ended, why: tombstone.why },
+            Found::Unknown => match self.guesses.one(&line(client)) {
+                Ok(()) => Refusal::Unknown,
+                Err(wait) => Refusal::Throttled(wait),
+            },
+        };
+        match &refusal {
+            Refusal::Ended { .. } => self.counts.ended.one(),
+            _ => self.counts.unknown.one(),
+        }
+        Err(refusal)
+    }
+
+    /// Lets in whoever shows the cookie or gives the password.
+    pub(super) async fn let_in(
+        &self,
+        share: &Share,
+        head: &RequestHead<'_>,
+        client: IpAddr,
+    ) -> Result<(), Refusal> {
+        if share.password().is_none() || self.passwords.admits_cookie(share, head.all("cookie")) {
+            return Ok(());
+        }
+        match head.header("authorization").and_then(of_basic) {
+            Some(given) => self.check_password(share, &given, client).await,
+            None => Err(Refusal::Password { wrong: false }),
+        }
+    }
+
+    /// Checks a password, and counts the wrong ones.
+    pub(super) async fn check_password(
+        &self,
+        share: &Share,
+        given: &[u8],
+        client: IpAddr,
+    ) -> Result<(), Refusal> {
+        let checked = self.passwords.check(share, given, client).await;
+        if matches!(checked, Err(Refusal::Password { .. })) {
+            self.counts.wrong_passwords.one();
+        }
+        checked
+    }
+
+    /// Opens what a share stands for. Blocks on the disk.
+    pub(super) fn open(&self, share: &Share, wanted: ShareKind) -> Result<Opened, Refusal> {
+        let opened = self.roots.open_at(share.root(), share.path());
+        match opened {
+            Ok(opened) if opened.kind == wanted => Ok(opened),
+            Ok(_) => Err(Refusal::OtherKind {
+                instead: if wanted == ShareKind::File { "zip" } else { "file" },
+            }),
+            Err(why) => Err(self.not_opened(share, why)),
+        }
+    }
+
+    /// That what a share stands for could not be opened.
+    pub(super) fn not_opened(&self, share: &Share, why: NotOpened) -> Refusal {
+        match why {
+            NotOpened::Failed(error) => {
+                tracing::warn!(id = ?share.id(), %error, "what a share stands for cannot be read");
+                Refusal::Failed
+            }
+            why => {
+                tracing::debug!(id = ?share.id(), %why, "what a share stands for is not there");
+                Refusal::Absent
+            }
+        }
+    }
+
+    /// Refuses newcomers where all downloads were taken: also those who only look, for whom nothing
+    /// is counted.
+    pub(super) fn is_left(&self, share: &Share, client: IpAddr) -> Result<(), Refusal> {
+        let key = ClientKey::of(share.id(), client);
+        let may = |downloads: &Downloads| {
+            share.exhausted().is_none() || downloads.taken_by(key).is_some()
+        };
+        if share.downloads().is_none_or(may) { Ok(()) } else { Err(Refusal::Exhausted) }
+    }
+
+    /// Counts a download where downloads are limited. The last question before bytes are sent.
+    pub(super) async fn take(
+        &self,
+        share: &Share,
+        client: IpAddr,
+        ranged: bool,
+    ) -> Result<(), Refusal> {
+        if share.downloads().is_some() {
+            let (id, request) = (share.id(), RequestId::random());
+            let client = ClientKey::of(id, client);
+            let asked = TakeDownload { id, client, ranged, request };
+            let answer = timeout(TAKE_PATIENCE, self.take.recipient().send(asked)).await;
+            let Ok(Ok(taken)) = answer else {
+                return Err(Refusal::NotNow("the download cannot be counted".into()));
+            };
+            taken?;
+        }
+        self.board.note_use(share, self.clock.now());
+        Ok(())
+    }
+}
+
+/// That a share is over by time, though it was not reclaimed yet.
+fn due(share: &Share) -> Refusal {
+    let due = share.due();
+    let at = due.instant().unwrap_or_default();
+    let why = if due < share.deadline() { Ending::Exhausted } else { Ending::Expired };
+    Refusal::Ended { at, why }
+}

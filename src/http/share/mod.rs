@@ -1,0 +1,270 @@
+//! Public links: what `/s/{id}` answers to whoever has a link. A listener of its own, at which
+//! nothing of the control plane is reachable.
+//!
+//! Bytes of files and archives are sent from a runtime of their own, so that nothing else waits
+//! behind a cold disk, and pass through no actor's mailbox. Pages are made by actix-web.
+
+mod answer;
+mod archive;
+mod client_address;
+mod conditions;
+mod connection;
+mod counters;
+mod download;
+mod farewell;
+mod gate;
+mod link;
+mod pages;
+mod passwords;
+mod places;
+mod refusal;
+mod roots;
+mod settings;
+mod socket;
+mod throttle;
+mod watch;
+
+pub use counters::ShareServerCounters;
+pub use passwords::{BadPassword, LONGEST_PASSWORD, hash_password};
+pub use roots::{BadRoot, NotOpened, Opened, Roots};
+pub use settings::ShareServerSettings;
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::clock::Clock;
+use reelyard_actors::share_expiry::{Share, ShareBoard, ShareId, TakeDownload};
+use reelyard_actors::supervision::Route;
+use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, mpsc, watch as watching};
+
+use counters::Counts;
+use pages::Pages;
+use passwords::Passwords;
+use places::Places;
+use socket::Patience;
+use throttle::Throttle;
+use watch::Watch;
+
+/// Clients without a place that are seen out at once; others are just closed.
+const FAREWELLS: usize = 64;
+
+/// Whom the public links ask.
+#[derive(Clone)]
+pub struct Collaborators {
+    /// Where what is shared is.
+    pub roots: Roots,
+    /// The shares.
+    pub board: ShareBoard,
+    /// The ShareExpiryActor, or whoever passes it on to the leader: counts downloads.
+    pub take: Route<TakeDownload>,
+    /// What time it is.
+    pub clock: Clock,
+    /// Why links cannot be answered now, in words; none when they can. Asked at each request.
+    pub not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+}
+
+/// The public links, running.
+pub struct ShareServer {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+    stopping: watching::Sender<bool>,
+    /// Answers none once every connection has ended.
+    alive: mpsc::Receiver<()>,
+    runtime: Option<Runtime>,
+}
+
+/// Tells what the public links have done. Cheap to clone.
+#[derive(Clone)]
+pub struct ShareServerMeter(Arc<Shared>);
+
+impl ShareServerMeter {
+    /// What they have done so far.
+    pub fn counters(&self) -> ShareServerCounters {
+        self.0.counts.so_far()
+    }
+}
+
+/// What all connections share.
+struct Shared {
+    settings: ShareServerSettings,
+    roots: Roots,
+    board: ShareBoard,
+    take: Route<TakeDownload>,
+    clock: Clock,
+    not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    counts: Counts,
+    guesses: Throttle<IpAddr>,
+    passwords: Passwords,
+    archives: Arc<Semaphore>,
+    pages: Pages,
+}
+
+impl Shared {
+    fn patience(&self) -> Patience {
+        let (send_timeout, least_pace) = (self.settings.send_timeout, self.settings.least_pace);
+        Patience { send_timeout, least_pace }
+    }
+
+    fn watch(&self, id: ShareId) -> Watch {
+        Watch::new(self.board.clone(), self.clock.clone(), id, self.settings.cut_at_deadline)
+    }
+}
+
+impl ShareServer {
+    /// Listens where the settings say, and serves until it is stopped.
+    pub fn start(
+        settings: ShareServerSettings,
+        collaborators: Collaborators,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(settings.listen)?;
+        ShareServer::start_on(listener, settings, collaborators)
+    }
+
+    /// The same, on a listener that is bound already.
+    pub fn start_on(
+        listener: TcpListener,
+        settings: ShareServerSettings,
+        collaborators: Collaborators,
+    ) -> std::io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let addr = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(settings.threads.max(1))
+            .max_blocking_threads(settings.password_checks.max(1))
+            .thread_name("share")
+            .enable_all()
+            .build()?;
+        let (stopping, _) = watching::channel(false);
+        let (alive, ended) = mpsc::channel(1);
+        let (pages, handed) = Pages::new();
+        let Collaborators { roots, board, take, clock, not_ready } = collaborators;
+        let key = match settings.cookie_key {
+            Some(key) => key,
+            None => random_key()?,
+        };
+        let shared = Arc::new(Shared {
+            guesses: Throttle::new(settings.guesses, settings.guess_every),
+            passwords: Passwords::new(&settings, key),
+            archives: Arc::new(Semaphore::new(settings.archives)),
+            counts: Counts::default(),
+            settings,
+            roots,
+            board,
+            take,
+            clock,
+            not_ready,
+            pages,
+        });
+        pages::start(handed, &shared, stopping.subscribe(), alive.clone())?;
+        let listener = {
+            let _in_runtime = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let accepting = accept_all(listener, Arc::clone(&shared), stopping.subscribe(), alive);
+        runtime.spawn(accepting);
+        Ok(ShareServer { addr, shared, stopping, alive: ended, runtime: Some(runtime) })
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// What it has done so far.
+    pub fn counters(&self) -> ShareServerCounters {
+        self.shared.counts.so_far()
+    }
+
+    /// What tells that to others, also once it has stopped.
+    pub fn meter(&self) -> ShareServerMeter {
+        ShareServerMeter(Arc::clone(&self.shared))
+    }
+
+    /// Stops listening, breaks off every connection, and returns when they have ended.
+    pub async fn stop(mut self) {
+        self.stopping.send_replace(true);
+        while self.alive.recv().await.is_some() {}
+    }
+}
+
+impl Drop for ShareServer {
+    fn drop(&mut self) {
+        self.stopping.send_replace(true);
+        if let Some(runtime) = self.runtime.take() {
+            // Waiting is not allowed on an async thread.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn random_key() -> std::io::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(std::io::Error::other)?;
+    Ok(key)
+}
+
+async fn accept_all(
+    listener: tokio::net::TcpListener,
+    shared: Arc<Shared>,
+    mut stopping: watching::Receiver<bool>,
+    alive: mpsc::Sender<()>,
+) {
+    let settings = &shared.settings;
+    let trusted = settings.trusted_proxies.clone();
+    let places = Places::new(settings.connections, settings.connections_per_address, trusted);
+    let farewells = Arc::new(Semaphore::new(FAREWELLS));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of file descriptors, or a client that was gone again: not for ever.
+                tracing::warn!(%error, "public links cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let Some(place) = places.take(peer) else {
+            shared.counts.refused_busy.one();
+            turn_away(stream, &farewells);
+            continue;
+        };
+        let (shared, mut stopping, alive) = (Arc::clone(&shared), stopping.clone(), alive.clone());
+        tokio::spawn(async move {
+            let _alive = alive;
+            shared.counts.connections.one();
+            tokio::select! {
+                () = connection::run(stream, place, Arc::clone(&shared)) => {}
+                _ = stopping.wait_for(|stopping| *stopping) => {}
+            }
+            shared.counts.connections.one_less();
+        });
+    }
+}
+
+fn turn_away(stream: tokio::net::TcpStream, farewells: &Arc<Semaphore>) {
+    farewell::tell_busy(&stream);
+    if let Ok(turn) = Arc::clone(farewells).try_acquire_owned() {
+        tokio::spawn(async move {
+            farewell::close(&stream).await;
+            drop(turn);
+        });
+    }
+}
+
+/// What a share is called by whoever has its link.
+trait DisplayName {
+    /// The name of its file or directory; of a whole root, the root's.
+    fn display_name(&self) -> &str;
+}
+
+impl DisplayName for Share {
+    fn display_name(&self) -> &str {
+        self.path().file_name().unwrap_or(self.root().as_str())
+    }
+}

@@ -1,0 +1,185 @@
+//! What the pages answer.
+
+use std::net::IpAddr;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::web::{self, Data, Form, Path};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use maud::Markup;
+use reelyard_actors::share_expiry::{Share, ShareId};
+use serde::Deserialize;
+
+use super::listing::{Contents, contents};
+use super::{LONGEST_FORM, look};
+use crate::http::share::answer::ALWAYS;
+use crate::http::share::passwords::COOKIE;
+use crate::http::share::refusal::Refusal;
+use crate::http::share::{DisplayName, NotOpened, Shared};
+
+/// The one form there is.
+#[derive(Deserialize)]
+struct PasswordForm {
+    password: String,
+}
+
+/// Every path of the public links that is not answered elsewhere.
+pub(super) fn routes(config: &mut web::ServiceConfig) {
+    let page = web::resource("/s/{id}")
+        .app_data(web::FormConfig::default().limit(LONGEST_FORM))
+        .route(web::get().to(page))
+        .route(web::head().to(page))
+        .route(web::post().to(enter))
+        .default_service(web::to(|| not_allowed("GET, HEAD, POST")));
+    let bytes = web::resource(["/s/{id}/file", "/s/{id}/zip"])
+        .default_service(web::to(|| not_allowed("GET, HEAD")));
+    config.service(page).service(bytes).default_service(web::to(nothing));
+}
+
+/// `GET /s/{id}`.
+async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> HttpResponse {
+    shared.counts.requests.one();
+    let share = match shared.find(id.parse().ok(), client(&request, &shared)) {
+        Ok(share) => share,
+        Err(refusal) => return refuse(&refusal, &shared),
+    };
+    let cookies = request.headers().get_all(header::COOKIE).map(HeaderValue::as_bytes);
+    if !shared.passwords.admits_cookie(&share, cookies) {
+        return html(StatusCode::OK, look::password(request.path(), false));
+    }
+    let looked = {
+        let (shared, share) = (shared.clone().into_inner(), share.clone());
+        web::block(move || look_at(&shared, &share)).await
+    };
+    let contents = match looked.unwrap_or(Err(Refusal::Failed)) {
+        Ok(contents) => contents,
+        Err(refusal) => return refuse(&refusal, &shared),
+    };
+    let now = shared.clock.now();
+    shared.board.note_use(&share, now);
+    let shown = look::Shown {
+        path: format!("/s/{}", share.id()),
+        link: link(&request, &shared, share.id()),
+        name: share.display_name(),
+        contents: &contents,
+        ends: share.due().instant(),
+        downloads: share.downloads().map(|downloads| (downloads.left(), downloads.most())),
+        now,
+    };
+    html(StatusCode::OK, look::share(&shown))
+}
+
+/// `POST /s/{id}`: the password.
+async fn enter(
+    request: HttpRequest,
+    id: Path<String>,
+    shared: Data<Shared>,
+    form: Form<PasswordForm>,
+) -> HttpResponse {
+    shared.counts.requests.one();
+    let client = client(&request, &shared);
+    let share = match shared.find(id.parse().ok(), client) {
+        Ok(share) => share,
+        Err(refusal) => return refuse(&refusal, &shared),
+    };
+    match shared.check_password(&share, form.password.as_bytes(), client).await {
+        Ok(()) => {}
+        Err(Refusal::Password { .. }) => {
+            return html(StatusCode::FORBIDDEN, look::password(request.path(), true));
+        }
+        Err(refusal) => return refuse(&refusal, &shared),
+    }
+    let path = format!("/s/{}", share.id());
+    let mut answer = always(HttpResponse::SeeOther());
+    answer.insert_header((header::LOCATION, path.clone()));
+    if let Some(value) = shared.passwords.cookie(&share) {
+        let secure = if is_https(&request, &shared) { "; Secure" } else { "" };
+        let cookie = format!("{COOKIE}={value}; Path={path}; HttpOnly; SameSite=Lax{secure}");
+        answer.insert_header((header::SET_COOKIE, cookie));
+    }
+    answer.finish()
+}
+
+/// Whatever is not there.
+async fn nothing(shared: Data<Shared>) -> HttpResponse {
+    shared.counts.requests.one();
+    refuse(&Refusal::Unknown, &shared)
+}
+
+async fn not_allowed(allowed: &'static str) -> HttpResponse {
+    let mut answer = always(HttpResponse::MethodNotAllowed());
+    answer.insert_header((header::ALLOW, allowed));
+    answer.content_type("text/plain; charset=utf-8");
+    answer.body(format!("Only {allowed} are answered here.\n"))
+}
+
+/// Looks at what a share stands for. Blocks on the disk.
+fn look_at(shared: &Shared, share: &Share) -> Result<Contents, Refusal> {
+    let looked = shared.roots.open_at(share.root(), share.path());
+    let looked = looked.and_then(|opened| contents(&opened).map_err(NotOpened::Failed));
+    looked.map_err(|why| shared.not_opened(share, why))
+}
+
+fn refuse(refusal: &Refusal, shared: &Shared) -> HttpResponse {
+    let status = StatusCode::from_u16(refusal.status().0);
+    let mut answer = HttpResponse::build(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    if let Some(seconds) = refusal.retry_after() {
+        answer.insert_header((header::RETRY_AFTER, seconds));
+    }
+    if matches!(refusal, Refusal::Throttled(_)) {
+        shared.counts.throttled.one();
+    }
+    with_page(answer, look::refusal(&refusal.text()))
+}
+
+fn html(status: StatusCode, page: Markup) -> HttpResponse {
+    with_page(HttpResponse::build(status), page)
+}
+
+fn with_page(answer: HttpResponseBuilder, page: Markup) -> HttpResponse {
+    let mut answer = always(answer);
+    answer.content_type("text/html; charset=utf-8");
+    answer.insert_header((header::CONTENT_SECURITY_POLICY, look::security_policy()));
+    answer.body(page.into_string())
+}
+
+fn always(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
+    for line in ALWAYS {
+        answer.insert_header(line);
+    }
+    answer.insert_header((header::CACHE_CONTROL, "private, no-store"));
+    answer
+}
+
+fn client(request: &HttpRequest, shared: &Shared) -> IpAddr {
+    let peer = peer(request);
+    let forwarded = request.headers().get_all("x-forwarded-for").map(HeaderValue::as_bytes);
+    shared.client(peer, forwarded.collect::<Vec<_>>().into_iter())
+}
+
+fn peer(request: &HttpRequest) -> IpAddr {
+    request.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip().to_canonical())
+}
+
+/// Whether the browser speaks TLS, to a proxy in front of here.
+fn is_https(request: &HttpRequest, shared: &Shared) -> bool {
+    if let Some(url) = &shared.settings.public_url {
+        return url.starts_with("https:");
+    }
+    let proto = request.headers().get("x-forwarded-proto");
+    shared.settings.trusted_proxies.contains(&peer(request))
+        && proto.is_some_and(|proto| proto.as_bytes() == b"https")
+}
+
+/// The link as people pass it on.
+fn link(request: &HttpRequest, shared: &Shared, id: ShareId) -> String {
+    if let Some(url) = &shared.settings.public_url {
+        return format!("{}/s/{id}", url.trim_end_matches('/'));
+    }
+    let scheme = if is_https(request, shared) { "https" } else { "http" };
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    match host {
+        Some(host) => format!("{scheme}://{host}/s/{id}"),
+        None => format!("{scheme}://{}/s/{id}", shared.settings.listen),
+    }
+}

@@ -1,0 +1,208 @@
+//! How the pages look. Pure: values in, HTML out. They work without a script; the only one there is
+//! counts the time down.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytesize::ByteSize;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use reelyard_actors::clock::Millis;
+use sha2::{Digest, Sha256};
+
+use super::listing::{Contents, Listing};
+use super::qr;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// What the page of a live link shows.
+pub(super) struct Shown<'s> {
+    /// The path of the page.
+    pub(super) path: String,
+    /// The link as people pass it on.
+    pub(super) link: String,
+    /// What is shared is called so.
+    pub(super) name: &'s str,
+    /// What it is.
+    pub(super) contents: &'s Contents,
+    /// When it ends, if it does.
+    pub(super) ends: Option<Millis>,
+    /// How many downloads are left, and of how many, if that is limited.
+    pub(super) downloads: Option<(u32, u32)>,
+    /// The present.
+    pub(super) now: Millis,
+}
+
+/// Only what these pages themselves consist of may run in them.
+pub(super) fn security_policy() -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
+    format!(
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; form-action 'self'; \
+         base-uri 'none'; frame-ancestors 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    )
+}
+
+/// The page of a live link.
+pub(super) fn share(shown: &Shown<'_>) -> Markup {
+    let gone = shown.downloads.is_some_and(|(left, _)| left == 0);
+    let part = if matches!(shown.contents, Contents::File(_)) { "file" } else { "zip" };
+    page(
+        shown.name,
+        html! {
+            h1 { (shown.name) }
+            dl {
+                @match shown.contents {
+                    Contents::File(size) => { dt { "Size" } dd title={ (size) " bytes" } { (in_words(*size)) } }
+                    Contents::Directory(listing) => {
+                        dt { "Directory" } dd { (listing.shown.len() + listing.others) " entries" }
+                    }
+                }
+                (time_left(shown.ends, shown.now))
+                @if let Some((left, most)) = shown.downloads {
+                    dt { "Downloads left" } dd { (left) " of " (most) }
+                }
+            }
+            @if gone {
+                p.gone { "All downloads of this link were taken." }
+            } @else {
+                p { a.button href={ (shown.path) "/" (part) } download {
+                    @if part == "file" { "Download" } @else { "Download as zip" }
+                } }
+            }
+            @if let Contents::Directory(listing) = shown.contents { (table(listing)) }
+            @if let Some(picture) = qr::svg(&shown.link) {
+                details {
+                    summary { "This link on another device" }
+                    div.qr { (PreEscaped(picture)) }
+                    p.link { (shown.link) }
+                }
+            }
+        },
+    )
+}
+
+/// The page that asks for the password, and says nothing else.
+pub(super) fn password(path: &str, wrong: bool) -> Markup {
+    page(
+        "A shared file",
+        html! {
+            h1 { "This link asks for a password" }
+            @if wrong { p.gone { "That was not it." } }
+            form method="post" action=(path) {
+                label for="password" { "Password" }
+                input #password name="password" type="password" required autofocus
+                    autocomplete="current-password";
+                button.button type="submit" { "Open" }
+            }
+        },
+    )
+}
+
+/// The page of a link that is not served.
+pub(super) fn refusal(text: &str) -> Markup {
+    page("No such link", html! { h1 { "Nothing to open here" } p { (text) } })
+}
+
+fn page(title: &str, body: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main { (body) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+fn time_left(ends: Option<Millis>, now: Millis) -> Markup {
+    html! {
+        dt { "Ends" }
+        @match ends {
+            Some(ends) => dd {
+                "in " span.countdown data-left=(ends.since(now).as_millis()) {
+                    (left_in_words(ends.since(now)))
+                }
+                " " time datetime=(ends) { "(" (ends) ")" }
+            },
+            None => dd { "never" },
+        }
+    }
+}
+
+fn table(listing: &Listing) -> Markup {
+    html! {
+        table {
+            thead { tr { th { "Name" } th.size { "Size" } } }
+            tbody {
+                @for entry in &listing.shown {
+                    tr {
+                        td { (entry.name) @if entry.size.is_none() { "/" } }
+                        td.size { @if let Some(size) = entry.size { (in_words(size)) } }
+                    }
+                }
+            }
+        }
+        @if listing.others > 0 { p { "and " (listing.others) " more" } }
+    }
+}
+
+fn in_words(bytes: u64) -> String {
+    ByteSize(bytes).display().iec().to_string()
+}
+
+/// The two largest units: more is of no use to a reader.
+fn left_in_words(left: Duration) -> String {
+    let seconds = left.as_secs();
+    let units = [("d", 86400), ("h", 3600), ("min", 60), ("s", 1)];
+    let first = units.iter().position(|(_, length)| seconds >= *length).unwrap_or(3);
+    let mut words = Vec::new();
+    let mut rest = seconds;
+    for (name, length) in units.iter().skip(first).take(2) {
+        words.push(format!("{} {name}", rest / length));
+        rest %= length;
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_told_in_two_units() {
+        let told = |seconds| left_in_words(Duration::from_secs(seconds));
+        assert_eq!(told(0), "0 s");
+        assert_eq!(told(59), "59 s");
+        assert_eq!(told(61), "1 min 1 s");
+        assert_eq!(told(7 * 86400 + 3599), "7 d 0 h");
+    }
+
+    #[test]
+    fn a_name_cannot_be_markup() {
+        let shown = Shown {
+            path: "/s/x".into(),
+            link: "http://h/s/x".into(),
+            name: "<script>alert(1)</script>",
+            contents: &Contents::File(5),
+            ends: Some(Millis(90_000)),
+            downloads: Some((1, 3)),
+            now: Millis(0),
+        };
+        let html = share(&shown).into_string();
+        assert!(!html.contains("<script>alert"), "{html}");
+        assert!(html.contains("1 of 3") && html.contains("1 min 30 s"), "{html}");
+        assert!(html.contains("href=\"/s/x/file\"") && html.contains("<svg"), "{html}");
+        let none_left = Shown { downloads: Some((0, 3)), ..shown };
+        assert!(!share(&none_left).into_string().contains("/s/x/file"));
+    }
+}

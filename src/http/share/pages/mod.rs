@@ -1,0 +1,110 @@
+//! The pages of public links: made by actix-web, on a thread of their own. A connection comes here
+//! for one request, with what was read of it.
+
+mod handlers;
+mod listing;
+mod look;
+mod qr;
+mod rewound;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_http::{HttpService, KeepAlive};
+use actix_service::{Service, ServiceFactory, map_config};
+use actix_web::dev::AppConfig;
+use actix_web::{App, web};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::task::LocalSet;
+use tokio::time::timeout;
+
+use super::Shared;
+use super::connection::Handed;
+use super::places::Place;
+use rewound::Rewound;
+
+/// Connections that wait for their page.
+const WAITING: usize = 256;
+
+/// A form may have so many bytes.
+const LONGEST_FORM: usize = 8 << 10;
+
+/// How long an answer may take to be made and sent.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// Where connections are handed to the pages.
+pub(super) struct Pages(mpsc::Sender<Coming>);
+
+/// A connection between two runtimes.
+pub(super) struct Coming {
+    stream: std::net::TcpStream,
+    read: Vec<u8>,
+    place: Place,
+}
+
+impl Pages {
+    /// The pages, and where what is handed to them comes out.
+    pub(super) fn new() -> (Self, mpsc::Receiver<Coming>) {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        (Pages(sender), receiver)
+    }
+
+    /// Takes a connection. With too many waiting it is dropped, and so closed.
+    pub(super) fn take(&self, handed: Handed) {
+        let Handed { stream, read, place } = handed;
+        if let Ok(stream) = stream.into_std() {
+            let taken = self.0.try_send(Coming { stream, read, place });
+            if taken.is_err() {
+                tracing::warn!("too many connections wait for a page of a share");
+            }
+        }
+    }
+}
+
+/// Begins to make pages, until `stopping`. `alive` is dropped when that has ended.
+pub(super) fn start(
+    handed: mpsc::Receiver<Coming>,
+    shared: &Arc<Shared>,
+    mut stopping: watch::Receiver<bool>,
+    alive: mpsc::Sender<()>,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new().name("share-pages".into()).spawn(move || {
+        let _alive = alive;
+        LocalSet::new().block_on(&runtime, async move {
+            tokio::select! {
+                () = serve(handed, shared) => {}
+                _ = stopping.wait_for(|stopping| *stopping) => {}
+            }
+        });
+    })?;
+    Ok(())
+}
+
+async fn serve(mut handed: mpsc::Receiver<Coming>, shared: Arc<Shared>) {
+    let patience = shared.settings.request_timeout;
+    let app = App::new().app_data(web::Data::from(shared)).configure(handlers::routes);
+    let factory = HttpService::build()
+        .keep_alive(KeepAlive::Disabled)
+        .client_request_timeout(patience)
+        .h1_allow_half_closed(false)
+        .h1(map_config(app, |()| AppConfig::default()));
+    let service = ServiceFactory::<(Rewound, Option<SocketAddr>)>::new_service(&factory, ());
+    let Ok(service) = service.await.map(Rc::new) else {
+        return tracing::error!("the pages of shares cannot be made");
+    };
+    while let Some(Coming { stream, read, place }) = handed.recv().await {
+        let peer = place.peer();
+        let Ok(stream) = TcpStream::from_std(stream) else { continue };
+        let (service, connection) = (Rc::clone(&service), Rewound::new(read, stream, place));
+        tokio::task::spawn_local(async move {
+            // One request, a small answer: whoever needs longer is up to something.
+            let served = service.call((connection, Some(peer)));
+            let _ = timeout(patience + ANSWER, served).await;
+        });
+    }
+}

@@ -1,0 +1,196 @@
+//! Passwords of shares: hashed and checked by argon2id, remembered by a cookie of the one share.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use argon2::Argon2;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reelyard_actors::share_expiry::{PasswordHash, Share, ShareId};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::client_address::line;
+use super::refusal::Refusal;
+use super::settings::ShareServerSettings;
+use super::throttle::Throttle;
+
+/// The name of the cookie. Its path keeps those of different shares apart.
+pub(super) const COOKIE: &str = "reelyard-share";
+
+/// The longest password that is looked at, in bytes.
+pub const LONGEST_PASSWORD: usize = 1024;
+
+/// How long a check waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Passwords that are remembered as right, so that each range of a download is not another check.
+const MOST_KNOWN: usize = 4096;
+
+/// A password that cannot be hashed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPassword {
+    /// It has no bytes, or too many.
+    #[error("a password has 1 to {LONGEST_PASSWORD} bytes")]
+    Length,
+    /// The system has no randomness for a salt.
+    #[error("the password cannot be hashed: {0}")]
+    Failed(String),
+}
+
+/// Hashes a password for a new share. Takes some 20 ms of a processor: not for an async thread.
+pub fn hash_password(password: &str) -> Result<PasswordHash, BadPassword> {
+    if !(1..=LONGEST_PASSWORD).contains(&password.len()) {
+        return Err(BadPassword::Length);
+    }
+    let failed = |error: String| BadPassword::Failed(error);
+    let hash = Argon2::default().hash_password(password.as_bytes());
+    let hash = hash.map_err(|error| failed(error.to_string()))?;
+    PasswordHash::new(&hash.to_string()).map_err(|error| failed(error.to_string()))
+}
+
+/// Checks passwords.
+pub(super) struct Passwords {
+    at_once: Arc<Semaphore>,
+    by_link: Throttle<ShareId>,
+    by_line: Throttle<IpAddr>,
+    key: [u8; 32],
+    /// What was right lately, as keyed hashes.
+    known: Mutex<HashSet<[u8; 32]>>,
+}
+
+impl Passwords {
+    /// Checks by these bounds; `key` signs the cookies.
+    pub(super) fn new(settings: &ShareServerSettings, key: [u8; 32]) -> Self {
+        let (tries, every) = (settings.password_tries, settings.password_every);
+        Passwords {
+            at_once: Arc::new(Semaphore::new(settings.password_checks.max(1))),
+            by_link: Throttle::new(tries, every),
+            by_line: Throttle::new(tries, every),
+            key,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Whether a cookie header lets in at `share` as it is now.
+    pub(super) fn admits_cookie<'v>(
+        &self,
+        share: &Share,
+        mut headers: impl Iterator<Item = &'v [u8]>,
+    ) -> bool {
+        let Some(hash) = share.password() else { return true };
+        let mark = self.mark(b"cookie", share.id(), hash, b"");
+        headers.any(|header| {
+            let mut cookies = header.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+            cookies.any(|cookie| {
+                let value = cookie.strip_prefix(COOKIE.as_bytes());
+                let value = value.and_then(|rest| rest.strip_prefix(b"="));
+                let read = value.and_then(|hex| blake3::Hash::from_hex(hex).ok());
+                // Hashes compare in constant time.
+                read.is_some_and(|value| value == mark)
+            })
+        })
+    }
+
+    /// The value of the cookie that lets in at `share`, as long as its password stays the same.
+    pub(super) fn cookie(&self, share: &Share) -> Option<String> {
+        let hash = share.password()?;
+        Some(self.mark(b"cookie", share.id(), hash, b"").to_hex().to_string())
+    }
+
+    /// Checks a password that `client` gave for `share`.
+    pub(super) async fn check(
+        &self,
+        share: &Share,
+        given: &[u8],
+        client: IpAddr,
+    ) -> Result<(), Refusal> {
+        let Some(hash) = share.password() else { return Ok(()) };
+        let mark = *self.mark(b"password", share.id(), hash, given).as_bytes();
+        if self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&mark) {
+            return Ok(());
+        }
+        self.by_line.one(&line(client)).map_err(Refusal::Throttled)?;
+        self.by_link.one(&share.id()).map_err(Refusal::Throttled)?;
+        let turn = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else {
+            return Err(Refusal::NotNow("many passwords are being checked".into()));
+        };
+        let (hash, given) = (hash.clone(), given.to_vec());
+        let checked = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            is_right(&hash, &given)
+        });
+        if !checked.await.unwrap_or(false) {
+            return Err(Refusal::Password { wrong: true });
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        known.insert(mark);
+        Ok(())
+    }
+
+    /// Says that somebody knows a share's password, to nobody but this server.
+    fn mark(&self, what: &[u8], id: ShareId, hash: &PasswordHash, given: &[u8]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        for part in [what, &id.0.to_be_bytes(), hash.reveal().as_bytes(), given] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        hasher.finalize()
+    }
+}
+
+fn is_right(hash: &PasswordHash, given: &[u8]) -> bool {
+    if given.len() > LONGEST_PASSWORD {
+        return false;
+    }
+    match phc::PasswordHash::new(hash.reveal()) {
+        Ok(hash) => Argon2::default().verify_password(given, &hash).is_ok(),
+        Err(error) => {
+            tracing::warn!(%error, "the hash of a share's password does not read");
+            false
+        }
+    }
+}
+
+/// The password in the value of an `Authorization` header of the Basic scheme, whoever is named.
+pub(super) fn of_basic(value: &[u8]) -> Option<Vec<u8>> {
+    let (scheme, rest) = value.split_at_checked(6)?;
+    if !scheme.eq_ignore_ascii_case(b"basic ") {
+        return None;
+    }
+    let decoded = STANDARD.decode(rest.trim_ascii()).ok()?;
+    let colon = decoded.iter().position(|&byte| byte == b':')?;
+    Some(decoded[colon + 1..].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_known_by_its_hash_and_never_by_another() {
+        let hash = hash_password("pässword").unwrap();
+        assert!(hash.reveal().starts_with("$argon2id$"));
+        assert!(is_right(&hash, "pässword".as_bytes()));
+        assert!(!is_right(&hash, b"password"));
+        assert!(!is_right(&PasswordHash::new("garbage").unwrap(), b"password"));
+        assert_eq!(hash_password(""), Err(BadPassword::Length));
+        assert_eq!(hash_password(&"x".repeat(LONGEST_PASSWORD + 1)), Err(BadPassword::Length));
+    }
+
+    #[test]
+    fn basic_gives_the_password_whoever_is_named() {
+        let value = format!("basic {}", STANDARD.encode("any:pass:word"));
+        assert_eq!(of_basic(value.as_bytes()).unwrap(), b"pass:word");
+        for bad in ["Basic", "Bearer abc", "Basic !!!", "Basic YWJj"] {
+            assert_eq!(of_basic(bad.as_bytes()), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Why a link is not served, and how that is said. The same for browsers and for programs.
+
+use std::time::Duration;
+
+use reelyard_actors::clock::Millis;
+use reelyard_actors::share_expiry::{Ending, ShareError, ShareRefusal};
+
+/// Why a link is not served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is no such link, or none that is remembered.
+    Unknown,
+    /// It has ended.
+    Ended {
+        /// When.
+        at: Millis,
+        /// Why.
+        why: Ending,
+    },
+    /// All its downloads were taken.
+    Exhausted,
+    /// Too much was tried.
+    Throttled(Duration),
+    /// A password is needed, and none was given or a wrong one.
+    Password {
+        /// Whether one was given.
+        wrong: bool,
+    },
+    /// The link is good but what it stands for is not there now.
+    Absent,
+    /// It is a directory and a file was asked for, or the other way round.
+    OtherKind {
+        /// What is to be asked for instead.
+        instead: &'static str,
+    },
+    /// This node cannot answer now.
+    NotNow(String),
+    /// The disk, or the system.
+    Failed,
+}
+
+impl Refusal {
+    /// The status code and its phrase.
+    pub(super) fn status(&self) -> (u16, &'static str) {
+        match self {
+            Refusal::Unknown | Refusal::Absent | Refusal::OtherKind { .. } => (404, "Not Found"),
+            Refusal::Ended { .. } | Refusal::Exhausted => (410, "Gone"),
+            Refusal::Throttled(_) => (429, "Too Many Requests"),
+            Refusal::Password { .. } => (401, "Unauthorized"),
+            Refusal::NotNow(_) => (503, "Service Unavailable"),
+            Refusal::Failed => (500, "Internal Server Error"),
+        }
+    }
+
+    /// What is told, in words.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Refusal::Unknown => "There is no such link.".into(),
+            Refusal::Ended { at, why } => format!("{} It ended at {at}.", ended(*why)),
+            Refusal::Exhausted => "All downloads of this link were taken.".into(),
+            Refusal::Throttled(_) => "Too many tries. Please wait.".into(),
+            Refusal::Password { wrong: false } => "This link asks for a password.".into(),
+            Refusal::Password { wrong: true } => "This is not the password of this link.".into(),
+            Refusal::Absent => "What this link stands for is not there now.".into(),
+            Refusal::OtherKind { instead } => format!("Ask for /{instead} of this link instead."),
+            Refusal::NotNow(why) => format!("Not now: {why}."),
+            Refusal::Failed => "What this link stands for cannot be read now.".into(),
+        }
+    }
+
+    /// After how many seconds asking again makes sense.
+    pub(super) fn retry_after(&self) -> Option<u64> {
+        match self {
+            // Rounded up: a second too early would be refused again.
+            Refusal::Throttled(wait) => Some(wait.as_secs() + 1),
+            Refusal::NotNow(_) => Some(1),
+            _ => None,
+        }
+    }
+}
+
+fn ended(why: Ending) -> &'static str {
+    match why {
+        Ending::Expired => "This link has expired.",
+        Ending::Exhausted => "All downloads of this link were taken.",
+        Ending::Revoked => "This link was taken back.",
+        Ending::Removed => "What this link stood for was removed.",
+        Ending::RootGone => "What this link stood for is no longer shared.",
+        Ending::Evicted => "This link had to make room for others.",
+    }
+}
+
+impl From<ShareError> for Refusal {
+    /// Of a download that was to be counted.
+    fn from(error: ShareError) -> Self {
+        match error {
+            ShareError::Refused(ShareRefusal::Unknown) => Refusal::Unknown,
+            ShareError::Refused(ShareRefusal::Exhausted | ShareRefusal::Ended { .. }) => {
+                Refusal::Exhausted
+            }
+            other => Refusal::NotNow(other.to_string()),
+        }
+    }
+}

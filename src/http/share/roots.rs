@@ -1,0 +1,206 @@
+//! The directories that may be shared from, and opening what is below them.
+//!
+//! **Invariant:** nothing outside a root is ever opened, whatever symlinks and renames happen at
+//! the same time: the kernel resolves each path beneath the root's own handle.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use reelyard_actors::share_expiry::{RootName, ShareKind, SharePath};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
+
+/// How often opening is tried while somebody renames directories above the path.
+const TRIES: usize = 16;
+
+/// The directories that may be shared from, opened once. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Roots(Arc<BTreeMap<RootName, Root>>);
+
+#[derive(Debug)]
+struct Root {
+    dir: OwnedFd,
+    path: PathBuf,
+}
+
+/// A root that cannot be shared from.
+#[derive(Debug, thiserror::Error)]
+#[error("the root \"{name}\" at {} cannot be opened: {error}", path.display())]
+pub struct BadRoot {
+    /// Its name.
+    pub name: String,
+    /// Its path.
+    pub path: PathBuf,
+    /// Why not.
+    pub error: io::Error,
+}
+
+/// What a share stands for, opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// A file, or a directory.
+    pub kind: ShareKind,
+    /// It.
+    pub file: File,
+    /// What the system says of it.
+    pub metadata: Metadata,
+}
+
+/// Why something is not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOpened {
+    /// No root has this name.
+    #[error("there is no root of this name")]
+    NoRoot,
+    /// There is nothing at this path.
+    #[error("there is no such file or directory")]
+    Absent,
+    /// A symlink on the way leads out of the root.
+    #[error("a symlink leads out of the root")]
+    Outside,
+    /// It is a device, a socket or a pipe.
+    #[error("it is neither a file nor a directory")]
+    Special,
+    /// The system does not let this process read it.
+    #[error("it may not be read")]
+    Denied,
+    /// The disk, or the system.
+    #[error("it cannot be opened: {0}")]
+    Failed(#[source] io::Error),
+}
+
+impl Roots {
+    /// Opens each of these directories.
+    pub fn open(named: impl IntoIterator<Item = (RootName, PathBuf)>) -> Result<Self, BadRoot> {
+        let mut roots = BTreeMap::new();
+        for (name, path) in named {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            match openat(CWD, &path, flags, Mode::empty()) {
+                Ok(dir) => roots.insert(name, Root { dir, path }),
+                Err(error) => {
+                    let (name, error) = (name.as_str().to_owned(), error.into());
+                    return Err(BadRoot { name, path, error });
+                }
+            };
+        }
+        Ok(Roots(Arc::new(roots)))
+    }
+
+    /// The roots by name, with where they are.
+    pub fn named(&self) -> impl Iterator<Item = (&RootName, &Path)> {
+        self.0.iter().map(|(name, root)| (name, root.path.as_path()))
+    }
+
+    /// Opens what is at `path` below `root`. Symlinks are followed as long as they stay below it.
+    /// Blocks on the disk.
+    pub fn open_at(&self, root: &RootName, path: &SharePath) -> Result<Opened, NotOpened> {
+        let root = self.0.get(root).ok_or(NotOpened::NoRoot)?;
+        let path = if path.as_str().is_empty() { "." } else { path.as_str() };
+        open_beneath(&root.dir, path.as_bytes())
+    }
+}
+
+/// Opens the file or directory at `path`, which never leads out of `dir`.
+pub(super) fn open_beneath(dir: impl AsFd, path: &[u8]) -> Result<Opened, NotOpened> {
+    // Without NONBLOCK, opening a pipe waits for whoever writes into it.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let mut opened = Err(Errno::AGAIN);
+    for _ in 0..TRIES {
+        opened = openat2(&dir, path, flags, Mode::empty(), resolve);
+        if !matches!(opened, Err(Errno::AGAIN | Errno::INTR)) {
+            break;
+        }
+    }
+    let file = File::from(opened.map_err(why_not)?);
+    let metadata = file.metadata().map_err(NotOpened::Failed)?;
+    let kind = match metadata.file_type() {
+        kind if kind.is_file() => ShareKind::File,
+        kind if kind.is_dir() => ShareKind::Directory,
+        _ => return Err(NotOpened::Special),
+    };
+    Ok(Opened { kind, file, metadata })
+}
+
+fn why_not(errno: Errno) -> NotOpened {
+    match errno {
+        // A file where a directory is to be is the same as nothing there.
+        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => NotOpened::Absent,
+        Errno::XDEV | Errno::LOOP => NotOpened::Outside,
+        // What opening a socket or a device without a driver answers.
+        Errno::NXIO | Errno::NODEV => NotOpened::Special,
+        Errno::ACCESS | Errno::PERM => NotOpened::Denied,
+        errno => NotOpened::Failed(errno.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn roots(dir: &Path) -> Roots {
+        Roots::open([("films".parse().unwrap(), dir.to_owned())]).unwrap()
+    }
+
+    fn open(roots: &Roots, path: &str) -> Result<ShareKind, NotOpened> {
+        let opened = roots.open_at(&"films".parse().unwrap(), &path.parse().unwrap());
+        opened.map(|opened| opened.kind)
+    }
+
+    #[test]
+    fn only_what_is_below_a_root_is_opened() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("films");
+        std::fs::create_dir_all(dir.join("new/deep")).unwrap();
+        std::fs::write(dir.join("new/a.mp4"), b"x").unwrap();
+        std::fs::write(place.path().join("secret"), b"x").unwrap();
+        symlink("../secret", dir.join("out")).unwrap();
+        symlink(place.path().join("secret"), dir.join("absolute")).unwrap();
+        symlink("..", dir.join("up")).unwrap();
+        symlink("new/a.mp4", dir.join("inside")).unwrap();
+        symlink("/proc/self/root", dir.join("magic")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.join("socket")).unwrap();
+        let roots = roots(&dir);
+        let open = |path: &str| open(&roots, path);
+        assert_eq!(open("new/a.mp4").unwrap(), ShareKind::File);
+        assert_eq!(open("inside").unwrap(), ShareKind::File);
+        assert_eq!(open("new/deep").unwrap(), ShareKind::Directory);
+        assert_eq!(open("").unwrap(), ShareKind::Directory);
+        for outside in ["out", "absolute", "up/secret", "up", "magic"] {
+            assert!(matches!(open(outside), Err(NotOpened::Outside)), "{outside}");
+        }
+        for absent in ["absent", "new/a.mp4/x", "absent/x"] {
+            assert!(matches!(open(absent), Err(NotOpened::Absent)), "{absent}");
+        }
+        assert!(matches!(open("socket"), Err(NotOpened::Special)));
+        let elsewhere = roots.open_at(&"other".parse().unwrap(), &"x".parse().unwrap());
+        assert!(matches!(elsewhere, Err(NotOpened::NoRoot)));
+    }
+
+    #[test]
+    fn a_root_is_where_it_was_opened_whatever_takes_its_name_later() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("films");
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("a"), b"x").unwrap();
+        let roots = roots(&dir);
+        std::fs::rename(&dir, place.path().join("moved")).unwrap();
+        symlink("/etc", &dir).unwrap();
+        assert!(open(&roots, "a").is_ok());
+        assert!(matches!(open(&roots, "passwd"), Err(NotOpened::Absent)));
+    }
+
+    #[test]
+    fn a_root_that_is_no_directory_is_told_by_name() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("absent");
+        let told = Roots::open([("films".parse().unwrap(), path)]).unwrap_err().to_string();
+        assert!(told.contains("films") && told.contains("absent"), "{told}");
+    }
+}

@@ -1,0 +1,88 @@
+//! The public links of a node: served as soon as there is anything that may be shared.
+
+use std::sync::Arc;
+
+use reelyard_actors::clock::Clock;
+use reelyard_actors::journal::{Journal, Leadership};
+use reelyard_actors::share_expiry::ShareBoard;
+
+use super::{NodeError, Wiring, settings};
+use crate::config::NodeConfig;
+use crate::http::share::{Collaborators, Roots, ShareServer, ShareServerMeter};
+
+/// The public links, if they are served.
+pub(super) struct ShareLinks {
+    server: Option<ShareServer>,
+    view: Arc<ShareLinksView>,
+}
+
+/// What others need to know of them.
+pub struct ShareLinksView {
+    /// What may be shared.
+    pub roots: Roots,
+    /// What links begin with.
+    pub public_url: String,
+    /// What was served; none where nothing is.
+    pub meter: Option<ShareServerMeter>,
+}
+
+impl ShareLinks {
+    /// Opens what may be shared, and serves its links.
+    pub(super) fn start(
+        config: &NodeConfig,
+        journal: &Journal,
+        actors: &Wiring,
+        clock: &Clock,
+    ) -> Result<Self, NodeError> {
+        let named = &config.share.roots.0;
+        let roots = Roots::open(named.iter().map(|(name, dir)| (name.clone(), dir.clone())))?;
+        let server = if named.is_empty() {
+            None
+        } else {
+            let collaborators = Collaborators {
+                roots: roots.clone(),
+                board: actors.share_board.clone(),
+                take: actors.share_expiry.route(),
+                clock: clock.clone(),
+                not_ready: not_ready(journal, &actors.share_board),
+            };
+            let listen = config.share.listen;
+            let server = ShareServer::start(settings::share_server(config), collaborators)
+                .map_err(|error| NodeError::Listen(listen, error))?;
+            tracing::info!(listen = %server.addr(), roots = named.len(), "links of shares are served");
+            Some(server)
+        };
+        let public_url = match (&config.share.public_url, &server) {
+            (None, Some(server)) => format!("http://{}", server.addr()),
+            _ => settings::public_url(config),
+        };
+        let meter = server.as_ref().map(ShareServer::meter);
+        let view = Arc::new(ShareLinksView { roots, public_url, meter });
+        Ok(ShareLinks { server, view })
+    }
+
+    pub(super) fn view(&self) -> Arc<ShareLinksView> {
+        Arc::clone(&self.view)
+    }
+
+    pub(super) async fn stop(self) {
+        if let Some(server) = self.server {
+            server.stop().await;
+        }
+    }
+}
+
+/// Without a leader nobody knows whether a share was taken back a moment ago, and before the journal
+/// was read nobody knows any.
+fn not_ready(
+    journal: &Journal,
+    board: &ShareBoard,
+) -> Arc<dyn Fn() -> Option<String> + Send + Sync> {
+    let (leadership, board) = (journal.leadership(), board.clone());
+    Arc::new(move || match *leadership.borrow() {
+        _ if !board.is_up() => Some("the node is starting".to_owned()),
+        Leadership::Leading { .. } | Leadership::Following { .. } => None,
+        Leadership::Nobody => Some("no node leads the yard".to_owned()),
+        Leadership::Stopped => Some("the node is stopping".to_owned()),
+    })
+}
