@@ -4,13 +4,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::api_document::ApiDocument;
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::event_reader::EventReader;
-use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for};
+use reelyard_integration_tests::yard::{Ground, Role, free_addr, holds, wait_for};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";
@@ -60,8 +61,11 @@ impl Yard {
         // A row that cannot be read, and a host that never answers.
         std::fs::write(ground.path("input/.hitcount.history"), "historyheader:1\n\x01,,\n")?;
         let token = [("token", TOKEN)];
+        let roots = format!("{{ input = \"{}\" }}", ground.path("input").display());
+        let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
+        let shares = [("share.roots", roots.as_str()), ("share.listen", links.as_str())];
         let roles = vec![
-            ground.start_node(&token)?,
+            ground.start_node(&[&token[..], &shares].concat())?,
             ground.start_source(0, &token)?,
             ground.start_destination(0, &token)?,
         ];
@@ -116,6 +120,10 @@ impl Yard {
             ("/api/v1/hosts/{host}", "PUT" | "DELETE") => "192.0.2.7:8888".to_owned(),
             _ => self.ground.destination(0).to_string(),
         };
+        if template == "/api/v1/shares/{id}" {
+            let share = self.curl("POST", "/api/v1/shares", &body_of("/api/v1/shares", "POST"));
+            return template.replace("{id}", share.json().unwrap()["id"].as_str().unwrap());
+        }
         template
             .replace("{host}", &host)
             .replace("{name}", "%FF%20a%26b%2541.mpg")
@@ -130,6 +138,10 @@ fn body_of(template: &str, method: &str) -> Vec<&'static str> {
         ("/api/v1/tasks", "POST") => r#"{"name":"n0.mpg","destination":"192.0.2.1:1"}"#,
         ("/api/v1/hosts/{host}", "PUT") => r#"{"role":"destination"}"#,
         ("/api/v1/hosts/{host}/mode", _) => r#"{"mode":"active"}"#,
+        ("/api/v1/shares", "POST") => r#"{"path":"input","ttl":"1h"}"#,
+        ("/api/v1/shares/{id}", "PATCH") => r#"{"note":"a note","ttl":"2h","if":"greater"}"#,
+        ("/api/v1/shares/revoke", _) => r#"{"ids":["AAAAAAAAAAAAAAAAAAAAAA"]}"#,
+        ("/api/v1/shares/reclaim", "PUT") => r#"{"paused":false}"#,
         _ => return Vec::new(),
     };
     vec!["-H", "content-type: application/json", "-d", body]

@@ -31,7 +31,7 @@ settings! {
         /// The shortest that a share may last.
         min_ttl: Duration = Default "1s",
         /// The longest. Not set: any time.
-        max_ttl: Option<Duration> = Optional "365d",
+        max_ttl: Option<Duration> = Optional "30d",
         /// Whether a share may last for ever.
         allow_never: bool = Default "false",
         /// How long before its deadline it is told that a share will end. Not set: it is not.
