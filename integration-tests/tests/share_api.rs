@@ -115,6 +115,15 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
     assert!(back.err.contains("the share has ended: revoked"), "{}", back.err);
     let ended = place.share(&["revoke", "--path", "films", "--json"], "");
     assert_eq!(serde_json::from_str::<Value>(&ended.out)?, json!({ "ended": 1, "others": 0 }));
+    let metrics = place.fetch(&format!("http://{}/metrics", place.ground.node)).1;
+    for line in [
+        "reelyard_shares 0",
+        "reelyard_shares_ended_total{why=\"revoked\"} 2",
+        "reelyard_link_downloads_total{of=\"file\"} 1",
+        "reelyard_link_refusals_total{why=\"ended\"} 1",
+    ] {
+        assert!(metrics.lines().any(|told| told == line), "{line}\n{metrics}");
+    }
     let status = place.share(&["status"], "");
     assert!(status.out.contains("of 2 created: 0 expired, 0 exhausted, 2 revoked"));
     Ok(())

@@ -17,6 +17,7 @@ use reelyard_actors::journal::JournalSettings;
 use reelyard_actors::remover::RemoverSettings;
 use reelyard_actors::share_expiry::{ShareSettings, TermsPolicy};
 use reelyard_actors::task_manager::{HostSetting, LinkRules, TaskSettings};
+use reelyard_actors::token::SharedToken;
 
 use crate::config::{NodeConfig, Percent};
 use crate::http::share::ShareServerSettings;
@@ -226,8 +227,15 @@ pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
         guess_every: share.guess_every,
         password_tries: share.password_tries,
         password_every: share.password_every,
+        cookie_key: config.token.as_ref().map(cookie_key),
         ..ShareServerSettings::default()
     }
+}
+
+/// What cookies of links are signed with: the same on every node that shares the token, and of no
+/// use to guess it by.
+fn cookie_key(token: &SharedToken) -> [u8; 32] {
+    blake3::derive_key("reelyard 2026 cookies of share links", token.reveal().as_bytes())
 }
 
 /// How long a call of a leader that was deposed may still be on its way to an old cfw.

@@ -14,6 +14,7 @@ mod inputs;
 mod journal;
 mod removals;
 pub mod requests;
+mod shares;
 mod sheet;
 mod tasks;
 mod worker;
@@ -42,6 +43,8 @@ pub async fn node(
         actors::write(sheet, &state.actors.statuses())?;
         tasks::write(sheet, &state.actors.task_board.view())?;
         removals::write(sheet, &state.actors.remover_board.view())?;
+        let links = state.share_links.meter.as_ref().map(|meter| meter.counters());
+        shares::write(sheet, &state.actors.share_board, links)?;
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;

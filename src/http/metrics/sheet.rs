@@ -2,6 +2,7 @@
 //! kept between two pages.
 
 use std::fmt;
+use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
@@ -96,9 +97,22 @@ impl Sheet<'_> {
             BOUNDS.iter().copied().zip(took.buckets.iter().copied()).collect();
         let longer = took.count.saturating_sub(took.buckets.iter().sum());
         buckets.push((f64::INFINITY, longer));
-        let seconds = took.sum_us as f64 / 1e6;
+        let sum = Duration::from_micros(took.sum_us);
+        self.histogram(name, help, sum, took.count, &buckets)
+    }
+
+    /// A histogram of durations: their sum, how many there are, and how many in each bucket, by its
+    /// upper end in seconds.
+    pub fn histogram(
+        &mut self,
+        name: &str,
+        help: &str,
+        sum: Duration,
+        count: u64,
+        buckets: &[(f64, u64)],
+    ) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
-        metric.encode_histogram::<NoLabelSet>(seconds, took.count, &buckets, None)
+        metric.encode_histogram::<NoLabelSet>(sum.as_secs_f64(), count, buckets, None)
     }
 
     /// A fact in labels.
@@ -124,8 +138,6 @@ impl<W: Fn(&mut Sheet<'_>) -> fmt::Result + Send + Sync + 'static> Collector for
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

@@ -1,0 +1,69 @@
+//! Shares, their ends, and their links.
+
+use std::fmt;
+
+use reelyard_actors::share_expiry::{Ending, LAG_STEPS, Lags, ShareBoard};
+
+use super::sheet::Sheet;
+use crate::http::share::ShareServerCounters;
+
+/// Writes what there is to see of shares, and of their links where any are served.
+pub fn write(
+    sheet: &mut Sheet<'_>,
+    board: &ShareBoard,
+    links: Option<ShareServerCounters>,
+) -> fmt::Result {
+    let view = board.view();
+    sheet.gauge("shares", "Shares that have not ended", view.shares)?;
+    let help = "Shares that are due and not reclaimed, as of the last turn";
+    sheet.gauge("shares_due", help, view.backlog)?;
+    let help = "Which part of the stored shares is due and not reclaimed, from 0 to 1";
+    sheet.gauge("shares_stale", help, view.stale())?;
+    sheet.gauge("share_tombstones", "Ended shares that are remembered", view.tombstones)?;
+    sheet.counter("shares_created", "Shares that were ever created", view.totals.created)?;
+    let ends = Ending::ALL.map(|why| ([("why", why.word())], view.totals.of(why)));
+    sheet.counters("shares_ended", "Shares that have ever ended", ends)?;
+    let paused = u64::from(view.paused.is_some());
+    sheet.gauge("share_reclaim_paused", "1 while reclaim is paused", paused)?;
+    let counters = &view.counters;
+    let help = "Shares reclaimed by the timer of this node";
+    sheet.counter("shares_reclaimed", help, counters.reclaimed)?;
+    let help = "Requests refused because a deadline had come";
+    sheet.counter("shares_refused_by_time", help, board.refusals_by_time())?;
+    let help = "Turns of reclaim that left something due: it may take no more of a processor";
+    sheet.counter("share_reclaim_time_caps", help, counters.time_caps)?;
+    let jumps = [("forward", counters.jumps_forward), ("back", counters.jumps_back)];
+    let jumps = jumps.map(|(to, count)| ([("to", to)], count));
+    sheet.counters("clock_jumps", "Jumps of the clock", jumps)?;
+    write_lags(sheet, &view.lags)?;
+    links.map_or(Ok(()), |links| write_links(sheet, &links))
+}
+
+fn write_lags(sheet: &mut Sheet<'_>, lags: &Lags) -> fmt::Result {
+    let bounds = LAG_STEPS.iter().map(|ms| *ms as f64 / 1000.0).chain([f64::INFINITY]);
+    let buckets: Vec<(f64, u64)> = bounds.zip(lags.counts).collect();
+    let help = "How late shares were reclaimed";
+    sheet.histogram("share_reclaim_lag_seconds", help, lags.sum, lags.count(), &buckets)
+}
+
+fn write_links(sheet: &mut Sheet<'_>, links: &ShareServerCounters) -> fmt::Result {
+    sheet.gauge("link_connections", "Connections to public links", links.connections)?;
+    sheet.counter("link_requests", "Requests for public links", links.requests)?;
+    sheet.counter("link_bytes", "Bytes of files and archives sent", links.bytes)?;
+    let begun = [("file", links.downloads), ("zip", links.archives)];
+    let begun = begun.map(|(of, count)| ([("of", of)], count));
+    sheet.counters("link_downloads", "Downloads begun, resumed ones included", begun)?;
+    let broken =
+        [("cut", links.cut), ("too_slow", links.too_slow), ("unreadable", links.broken_off)];
+    let broken = broken.map(|(why, count)| ([("why", why)], count));
+    sheet.counters("link_downloads_broken_off", "Downloads that were broken off", broken)?;
+    let refused = [
+        ("unknown", links.unknown),
+        ("ended", links.ended),
+        ("wrong_password", links.wrong_passwords),
+        ("throttled", links.throttled),
+        ("busy", links.refused_busy),
+    ];
+    let refused = refused.map(|(why, count)| ([("why", why)], count));
+    sheet.counters("link_refusals", "Requests and connections refused", refused)
+}
