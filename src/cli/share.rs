@@ -233,7 +233,7 @@ fn list(
     let query = [
         ("owner", wanted.owner.clone()),
         ("path", wanted.path.clone()),
-        ("state", wanted.state.map(|state| word::of(&state))),
+        ("state", wanted.state.map(word::of)),
         ("due_before", wanted.due_before.map(|at| at.to_string())),
     ];
     let page: Page<ShareShown> = client.list(&["shares"], &filters(&query), &wanted.page)?;
@@ -246,7 +246,7 @@ fn list(
         table.add_row([
             Cell::new(share.id),
             Cell::new(plain(&share.path)),
-            Cell::new(word::of(&share.state)),
+            Cell::new(word::of(share.state)),
             Cell::new(ends_in(share.expires_at, now)),
             downloads(share),
             maybe(share.owner.as_ref(), |owner| Cell::new(plain(owner.as_str()))),
@@ -266,7 +266,7 @@ fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), Failu
     };
     row("link", share.url.clone());
     row("path", plain(&share.path));
-    row("state", word::of(&share.state));
+    row("state", word::of(share.state));
     row("created", share.created_at.to_string());
     row("ends", share.expires_at.map_or("never".to_owned(), |at| at.to_string()));
     row("password", if share.has_password { "yes" } else { "no" }.to_owned());

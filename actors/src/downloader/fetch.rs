@@ -102,7 +102,7 @@ pub enum Brought {
     InPlace(Copied),
     /// All bytes of a small file are here and are the master's: only the disk is to be waited for,
     /// best together with others.
-    Arrived(Arrived),
+    Arrived(Box<Arrived>),
 }
 
 /// A copy whose bytes are all here, to be made durable and put into its place.
@@ -182,7 +182,7 @@ impl Fetcher {
         match self.bring(order, cancel, rate, progress)? {
             Brought::InPlace(copied) => Ok(copied),
             Brought::Arrived(arrived) => {
-                let published = self.publish(vec![arrived]).pop();
+                let published = self.publish(vec![*arrived]).pop();
                 published.unwrap_or(Err(Fault::Cancelled))
             }
         }
@@ -205,7 +205,7 @@ impl Fetcher {
         let cancel = cancel.clone();
         let arrived = Arrived { draft, copied, cancel, _at_work: at_work };
         if copied.size < LARGE {
-            return Ok(Brought::Arrived(arrived));
+            return Ok(Brought::Arrived(Box::new(arrived)));
         }
         let published = meanwhile(copied.size, progress, || self.publish(vec![arrived]).pop());
         published.unwrap_or(Err(Fault::Cancelled)).map(Brought::InPlace)

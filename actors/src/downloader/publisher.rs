@@ -64,7 +64,7 @@ fn end_together(copies: Vec<(CopyAtWork, Outcome)>) {
     for (copy, outcome) in copies {
         let known = match outcome {
             Ok(Brought::Arrived(small)) => {
-                arrived.push(small);
+                arrived.push(*small);
                 None
             }
             Ok(Brought::InPlace(copied)) => Some(Ok(copied)),

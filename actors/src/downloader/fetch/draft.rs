@@ -30,8 +30,8 @@ pub(super) struct Draft {
     inode: u64,
     size: u64,
     origin: Origin,
-    /// Has seen every byte of the file.
-    pub(super) hasher: TreeHasher,
+    /// Has seen every byte of the file. In a box: it is two kilobytes, and drafts are handed on.
+    pub(super) hasher: Box<TreeHasher>,
     /// Whether its bytes came over more than one connection.
     pub(super) was_resumed: bool,
 }
@@ -56,7 +56,7 @@ impl Draft {
             inode,
             size,
             origin,
-            hasher: TreeHasher::resume(Trunk::default()),
+            hasher: Box::new(TreeHasher::resume(Trunk::default())),
             was_resumed: false,
         };
         draft.settle(reservation).map_err(local)?;
@@ -91,7 +91,7 @@ impl Draft {
             inode: kept.inode,
             size,
             origin: kept.origin,
-            hasher: TreeHasher::resume(kept.trunk),
+            hasher: Box::new(TreeHasher::resume(kept.trunk)),
             was_resumed: true,
         };
         if let Err(error) = draft.settle(reservation) {
