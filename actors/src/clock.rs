@@ -29,6 +29,9 @@ use serde::{Deserialize, Serialize};
 pub struct Millis(pub i64);
 
 impl Millis {
+    /// The last instant that RFC 3339 can write: the end of the year 9999.
+    pub const LAST: Millis = Millis(253_402_300_799_999);
+
     /// An instant from whole Unix seconds, as cfm and the event log write them.
     pub fn from_unix_seconds(seconds: i64) -> Self {
         Millis(seconds.saturating_mul(1000))
@@ -73,8 +76,12 @@ impl From<SystemTime> for Millis {
 }
 
 impl fmt::Display for Millis {
-    /// RFC 3339 in UTC, whole milliseconds.
+    /// RFC 3339 in UTC, whole milliseconds; a number where that has no words: before 1970, and behind
+    /// [`Millis::LAST`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !(0..=Millis::LAST.0).contains(&self.0) {
+            return write!(f, "{} ms from 1970 on", self.0);
+        }
         write!(f, "{}", humantime::format_rfc3339_millis(self.to_system_time()))
     }
 }
@@ -241,5 +248,9 @@ mod tests {
     #[test]
     fn time_is_shown_as_rfc_3339() {
         assert_eq!(Millis(1_527_951_600_123).to_string(), "2018-06-02T15:00:00.123Z");
+        assert_eq!(Millis::LAST.to_string(), "9999-12-31T23:59:59.999Z");
+        for beyond in [Millis(Millis::LAST.0 + 1), Millis(-1), Millis(i64::MIN), Millis(i64::MAX)] {
+            assert_eq!(beyond.to_string(), format!("{} ms from 1970 on", beyond.0));
+        }
     }
 }

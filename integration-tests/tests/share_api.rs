@@ -140,6 +140,7 @@ fn what_cannot_be_shared_so_is_refused_with_its_reason() -> Result<()> {
         (json!({ "path": "films/../a" }), 400, "bad-request", "\"..\""),
         (json!({ "path": "films/a.mpg", "ttl": "9d" }), 422, "terms", "at most 8days"),
         (json!({ "path": "films/a.mpg", "ttl": "never" }), 422, "terms", "for ever"),
+        (json!({ "path": "films/a.mpg", "ttl": "8000y" }), 422, "terms", "at most 8days"),
         (json!({ "path": "films/a.mpg", "ttl": "soon" }), 400, "bad-body", "soon"),
         (json!({ "path": "films/a.mpg", "owner": "jo" }), 409, "limit-reached", "this owner has 1"),
         (json!({ "path": "films/a.mpg", "password": "" }), 400, "bad-request", "password"),

@@ -226,6 +226,7 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     assert_eq!(status(&[]).await, 200);
     assert_eq!(status(&[]).await, 410, "all are taken");
     assert_eq!(status(&["-r", "20-29"]).await, 206, "who took one may resume");
+    assert_eq!(status(&["-r", "0-"]).await, 410, "the whole file as a range is a new download");
     let newcomer = ["-H", "X-Forwarded-For: 192.0.2.1"];
     for more in [&["-I"][..], &["-r", "20-29"], &["-H", "If-None-Match: *"]] {
         assert_eq!(status(&[&newcomer, more].concat()).await, 410, "{more:?} of somebody new");

@@ -8,7 +8,7 @@ use comfy_table::Cell;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::share_expiry::{Note, OnlyIf, Owner, Revoked, ShareId, ShareState};
 use reelyard_actors::wire::api::{
-    Page, ReclaimView, Rfc3339, ShareShown, Ttl, WantedReclaim, WantedRevocation, WantedShare,
+    Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedReclaim, WantedRevocation, WantedShare,
     WantedTerms,
 };
 
@@ -209,10 +209,10 @@ impl CreateArgs {
 }
 
 /// The first line of standard input: on a command line others would see it.
-fn password() -> Result<String, Failure> {
+fn password() -> Result<Password, Failure> {
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
-    Ok(line.trim_end_matches(['\n', '\r']).to_owned())
+    Ok(Password(line.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
 fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {

@@ -134,6 +134,12 @@ pub const KINDS: &[Kind] = &[
     Kind::new(422, "terms", "The node does not allow these terms", "a share lasts at most 365days"),
     Kind::new(
         503,
+        "starting",
+        "The node has not read its journal yet; ask again in a moment",
+        "the node is starting: it does not know all its shares yet",
+    ),
+    Kind::new(
+        503,
         "unreadable",
         "What was asked for cannot be read now",
         "movies/a.mpg: it cannot be opened: Input/output error (os error 5)",
@@ -214,6 +220,13 @@ impl Refusal {
     /// It was there and has ended.
     pub fn gone(detail: impl Into<String>) -> Self {
         Refusal::new(StatusCode::GONE, "gone", detail)
+    }
+
+    /// The node has not read its journal yet.
+    pub fn starting() -> Self {
+        let detail = "the node is starting: it does not know all its shares yet";
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "starting", detail);
+        Refusal { retry_after_seconds: Some(1), ..refusal }
     }
 
     /// The node is stopping.

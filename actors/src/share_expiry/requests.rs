@@ -36,7 +36,7 @@ impl ShareExpiry {
         let committing = self.seat.commit(self.clock.now(), asked, events);
         let reading = wrap_future::<_, Self>(committing).map(
             move |settlement, expiry, ctx: &mut Context<Self>| {
-                let outcomes = expiry.settled(settlement, ctx)?;
+                let outcomes = expiry.answered(settlement)?;
                 read(expiry, &outcomes)
             },
         );
@@ -160,7 +160,7 @@ impl Handler<RevokeShares> for ShareExpiry {
         }
         let answering = wrap_future::<_, Self>(join_all(commits)).map(
             move |settlements, expiry, ctx: &mut Context<Self>| {
-                let settle = |settlement| expiry.settled(settlement, ctx);
+                let settle = |settlement| expiry.answered(settlement);
                 // Every one is settled, also behind one that failed.
                 let settled: Vec<_> = settlements.into_iter().map(settle).collect();
                 let mut ended_now = before;
@@ -277,7 +277,7 @@ impl Handler<PauseReclaim> for ShareExpiry {
         let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
         let answering = wrap_future::<_, Self>(committing).map(
             |settlement, expiry, ctx: &mut Context<Self>| {
-                expiry.settled(settlement, ctx).map(|outcomes| was_news(&outcomes))
+                expiry.answered(settlement).map(|outcomes| was_news(&outcomes))
             },
         );
         Box::pin(answering)
@@ -300,7 +300,7 @@ impl Handler<HappeningsDelivered> for ShareExpiry {
         let event = ShareEvent::Delivered { hook, up_to };
         let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
         let answering = wrap_future::<_, Self>(committing).map(
-            |settlement, expiry, ctx: &mut Context<Self>| expiry.settled(settlement, ctx).map(drop),
+            |settlement, expiry, ctx: &mut Context<Self>| expiry.answered(settlement).map(drop),
         );
         Box::pin(answering)
     }

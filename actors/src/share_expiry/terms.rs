@@ -96,17 +96,14 @@ impl TermsPolicy {
         }
         match self.max_ttl {
             Some(most) if at > now.after(most) => Err(BadTerms::TooLong { most }),
-            // The end of time is as good as never, and is allowed only where never is.
-            _ if Deadline::at(at) == Deadline::NEVER => self.never(),
+            // As good as never, and allowed only where never is.
+            _ if at > Millis::LAST => self.never(),
             _ => Ok(Deadline::at(at)),
         }
     }
 
     fn never(&self) -> Result<Deadline, BadTerms> {
-        match self.max_ttl {
-            _ if self.allow_never => Ok(Deadline::NEVER),
-            _ => Err(BadTerms::NeverNotAllowed),
-        }
+        if self.allow_never { Ok(Deadline::NEVER) } else { Err(BadTerms::NeverNotAllowed) }
     }
 }
 
@@ -164,11 +161,13 @@ mod tests {
         let forever = TermsPolicy { default_ttl: None, max_ttl: None, ..policy() };
         let allowed = TermsPolicy { allow_never: true, ..forever.clone() };
         for term in
-            [Term::Never, Term::Default, Term::At(Millis(i64::MAX)), Term::Ttl(Duration::MAX)]
+            [Term::Never, Term::Default, Term::At(Millis(Millis::LAST.0 + 1)), Term::Ttl(Duration::MAX)]
         {
             assert_eq!(forever.deadline(term, NOW), Err(BadTerms::NeverNotAllowed));
             assert_eq!(allowed.deadline(term, NOW), Ok(Deadline::NEVER));
         }
+        let last = Term::At(Millis::LAST);
+        assert_eq!(forever.deadline(last, NOW), Ok(Deadline::at(Millis::LAST)));
     }
 
     #[test]

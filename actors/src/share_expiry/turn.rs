@@ -137,7 +137,18 @@ impl ShareExpiry {
         }
     }
 
-    /// Takes a commit that came back.
+    /// Takes a commit that came back and that somebody asked for: what it failed of is theirs to hear,
+    /// and no reason to reclaim nothing for a while.
+    pub(super) fn answered(
+        &mut self,
+        settlement: Settlement<ShareTable>,
+    ) -> Result<Outcomes<ShareTable>, CommitError> {
+        let settled = self.seat.settle(settlement);
+        self.counters.uncommitted += u64::from(settled.is_err());
+        settled
+    }
+
+    /// Takes a commit of this actor's own that came back.
     pub(super) fn settled(
         &mut self,
         settlement: Settlement<ShareTable>,

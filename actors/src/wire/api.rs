@@ -71,7 +71,7 @@ pub use removal::{
     Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
 };
 pub use share::{
-    BadInstant, BadTtl, ReclaimView, Rfc3339, ShareShown, Ttl, TwoTerms, WantedReclaim,
+    BadInstant, BadTtl, Password, ReclaimView, Rfc3339, ShareShown, Ttl, TwoTerms, WantedReclaim,
     WantedRevocation, WantedShare, WantedTerms, place, term,
 };
 pub use share_change::{ShareChange, ShareTold};

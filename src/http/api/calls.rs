@@ -65,22 +65,23 @@ pub fn all() -> Vec<Call> {
             .refused(&["not-found", "not-allowed", "unreadable", "terms", "limit-reached"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<shares::__path_list, _, _>(shares::list),
+        Call::of::<shares::__path_list, _, _>(shares::list).refused(&["starting"]),
         Call::of::<shares::__path_show_reclaim, _, _>(shares::show_reclaim),
         Call::of::<shares::__path_pause, _, _>(shares::pause)
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<shares::__path_revoke_many, _, _>(shares::revoke_many)
+            .refused(&["starting"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<shares::__path_one, _, _>(shares::one).refused(&["not-found", "gone"]),
+        Call::of::<shares::__path_one, _, _>(shares::one).refused(&["not-found", "gone", "starting"]),
         Call::of::<shares::__path_change, _, _>(shares::change)
             .refused(&["not-found", "gone", "terms", "condition-failed", "not-allowed"])
             .refused(&["limit-reached", "changed-meanwhile"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<shares::__path_revoke, _, _>(shares::revoke)
-            .refused(&["not-found"])
+            .refused(&["not-found", "starting"])
             .refused(COMMITTED),
         Call::of::<history::__path_list, _, _>(history::list),
         Call::of::<plan::__path_show, _, _>(plan::show),

@@ -11,7 +11,7 @@ use reelyard_actors::share_expiry::{
     RevokeShares, Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
 };
 use reelyard_actors::wire::api::{
-    Cursor, Page, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation, WantedShare,
+    Cursor, Page, Password, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation, WantedShare,
     WantedTerms, place, term,
 };
 use serde::Deserialize;
@@ -81,6 +81,7 @@ pub async fn list(
     query: web::Query<ListQuery>,
 ) -> Result<web::Json<Page<ShareShown>>, Refusal> {
     let (filter, page) = (query.filter()?, query.page());
+    knows_its_shares(&state)?;
     let (limit, from) = (page.limit()?, page.position::<ShareId>()?);
     let now = state.clock.now();
     let SharePage { shares, next } = state.actors.share_board.list(&filter, from, limit, now);
@@ -145,6 +146,7 @@ pub async fn one(
     id: web::Path<String>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<ShareShown>, Refusal> {
+    knows_its_shares(&state)?;
     match state.actors.share_board.find(share_id(&id)?) {
         Found::Live(share) => Ok(web::Json(shown(&state, &share, state.clock.now()))),
         Found::Ended(tombstone) => {
@@ -217,6 +219,7 @@ pub async fn revoke(
     query: web::Query<RevokeQuery>,
 ) -> Result<HttpResponse, Refusal> {
     let id = share_id(&id)?;
+    knows_its_shares(&state)?;
     if matches!(state.actors.share_board.find(id), Found::Unknown) {
         return Err(Refusal::not_found("there is no such share"));
     }
@@ -240,6 +243,7 @@ pub async fn revoke_many(
     wanted: web::Json<WantedRevocation>,
 ) -> Result<web::Json<Revoked>, Refusal> {
     let WantedRevocation { ids, owner, path, hard } = wanted.into_inner();
+    knows_its_shares(&state)?;
     if let Some(ids) = ids {
         if owner.is_some() || path.is_some() {
             return Err(Refusal::bad_request("ids, or owner and path: not both"));
@@ -316,6 +320,11 @@ pub async fn pause(
     Ok(show_reclaim(state, query).await)
 }
 
+/// Refuses while the journal is being read: a share that is not there yet is not one that is not.
+fn knows_its_shares(state: &NodeState) -> Result<(), Refusal> {
+    if state.actors.share_board.is_up() { Ok(()) } else { Err(Refusal::starting()) }
+}
+
 async fn take_back(state: &NodeState, ids: Vec<ShareId>, hard: bool) -> Result<Revoked, Refusal> {
     let (asked_by, request) = (API.to_owned(), RequestId::random());
     let revoke = RevokeShares { ids, hard, asked_by, request };
@@ -335,8 +344,8 @@ fn named(request_id: Option<&str>) -> RequestId {
     request_id.map_or_else(RequestId::random, RequestId::from_text)
 }
 
-async fn hashed(password: Option<String>) -> Result<Option<PasswordHash>, Refusal> {
-    let Some(password) = password else { return Ok(None) };
+async fn hashed(password: Option<Password>) -> Result<Option<PasswordHash>, Refusal> {
+    let Some(Password(password)) = password else { return Ok(None) };
     let hashed = web::block(move || hash_password(&password)).await;
     let hashed = hashed.map_err(|_| Refusal::stopped())?;
     hashed.map(Some).map_err(|bad| Refusal::bad_request(format!("password: {bad}")))

@@ -54,7 +54,8 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
     let answer = judge(asked.head, &is, size);
     let begun = Begun { share, file, size, is, answer };
     if begun.range().is_some() && !asked.is_head() {
-        let ranged = matches!(begun.answer, Answer::Part(_));
+        // A range that is the whole file is a download like any other.
+        let ranged = matches!(&begun.answer, Answer::Part(range) if *range != (0..size));
         shared.take(&begun.share, client, ranged).await?;
         shared.counts.downloads.one();
     }

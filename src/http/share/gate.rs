@@ -67,9 +67,19 @@ impl Shared {
             return Ok(());
         }
         match head.header("authorization").and_then(of_basic) {
-            Some(given) => self.check_password(share, &given, client).await,
+            Some(given) => {
+                self.check_password(share, &given, client).await?;
+                self.is_still(share, client)
+            }
             None => Err(Refusal::Password { wrong: false }),
         }
+    }
+
+    /// That a share is what it was before its password was checked, which takes a while.
+    fn is_still(&self, share: &Share, client: IpAddr) -> Result<(), Refusal> {
+        let now = self.find(Some(share.id()), client)?;
+        let is_same = now.password() == share.password();
+        if is_same { Ok(()) } else { Err(Refusal::Password { wrong: false }) }
     }
 
     /// Checks a password, and counts the wrong ones.
@@ -115,7 +125,7 @@ impl Shared {
     /// Refuses newcomers where all downloads were taken: also those who only look, for whom nothing
     /// is counted.
     pub(super) fn is_left(&self, share: &Share, client: IpAddr) -> Result<(), Refusal> {
-        let key = ClientKey::of(share.id(), client);
+        let key = ClientKey::of(share.id(), line(client));
         let may = |downloads: &Downloads| {
             share.exhausted().is_none() || downloads.taken_by(key).is_some()
         };
@@ -131,7 +141,7 @@ impl Shared {
     ) -> Result<(), Refusal> {
         if share.downloads().is_some() {
             let (id, request) = (share.id(), RequestId::random());
-            let client = ClientKey::of(id, client);
+            let client = ClientKey::of(id, line(client));
             let asked = TakeDownload { id, client, ranged, request };
             let answer = timeout(TAKE_PATIENCE, self.take.recipient().send(asked)).await;
             let Ok(Ok(taken)) = answer else {

@@ -35,7 +35,9 @@ impl FromStr for Rfc3339 {
 
     fn from_str(text: &str) -> Result<Self, BadInstant> {
         let instant: jiff::Timestamp = text.parse().map_err(|_| BadInstant(text.to_owned()))?;
-        Ok(Rfc3339(Millis(instant.as_millisecond())))
+        let at = Millis(instant.as_millisecond());
+        let known = (Millis(0)..=Millis::LAST).contains(&at);
+        if known { Ok(Rfc3339(at)) } else { Err(BadInstant(text.to_owned())) }
     }
 }
 
@@ -120,6 +122,17 @@ impl utoipa::PartialSchema for Ttl {
 
 impl utoipa::ToSchema for Ttl {}
 
+/// A password as it is given. It never prints.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Password(pub String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(not shown)")
+    }
+}
+
 /// A share that is wanted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -134,7 +147,8 @@ pub struct WantedShare {
     pub expires_at: Option<Rfc3339>,
     /// A password that is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub password: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub password: Option<Password>,
     /// How many downloads it allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
@@ -168,7 +182,8 @@ pub struct WantedTerms {
     pub only_if: Option<OnlyIf>,
     /// A password, or null for none any more.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
-    pub password: Option<Option<String>>,
+    #[schema(value_type = Option<String>)]
+    pub password: Option<Option<Password>>,
     /// How many downloads it allows in all, or null for any number.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
@@ -344,7 +359,7 @@ mod tests {
     fn an_instant_is_read_with_any_offset_and_written_in_utc() {
         let instant: Rfc3339 = "2026-12-31T18:00:00+09:00".parse().unwrap();
         assert_eq!(instant.to_string(), "2026-12-31T09:00:00.000Z");
-        for bad in ["tomorrow", "2026-12-31", "2026-12-31T18:00:00"] {
+        for bad in ["tomorrow", "2026-12-31", "2026-12-31T18:00:00", "1969-12-31T23:59:59Z"] {
             assert!(bad.parse::<Rfc3339>().unwrap_err().to_string().contains(bad), "{bad}");
         }
     }
@@ -363,7 +378,8 @@ mod tests {
         let terms = |json: &str| serde_json::from_str::<WantedTerms>(json).unwrap();
         assert_eq!(terms("{}").max_downloads, None);
         assert_eq!(terms(r#"{"max_downloads": null}"#).max_downloads, Some(None));
-        assert_eq!(terms(r#"{"password": "x"}"#).password, Some(Some("x".to_owned())));
+        assert_eq!(terms(r#"{"password": "x"}"#).password, Some(Some(Password("x".to_owned()))));
+        assert!(!format!("{:?}", terms(r#"{"password": "opensesame"}"#)).contains("opensesame"));
         assert_eq!(serde_json::to_string(&terms(r#"{"note":null}"#)).unwrap(), r#"{"note":null}"#);
     }
 }
