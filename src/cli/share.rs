@@ -8,8 +8,8 @@ use comfy_table::Cell;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::share_expiry::{Note, OnlyIf, Owner, Revoked, ShareId, ShareState};
 use reelyard_actors::wire::api::{
-    Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedReclaim, WantedRevocation, WantedShare,
-    WantedTerms,
+    Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedReclaim, WantedRevocation,
+    WantedShare, WantedTerms,
 };
 
 use super::client::{Client, NodeArgs, PageArgs, filters};

@@ -35,7 +35,7 @@ impl ShareExpiry {
     ) -> Answer<T> {
         let committing = self.seat.commit(self.clock.now(), asked, events);
         let reading = wrap_future::<_, Self>(committing).map(
-            move |settlement, expiry, ctx: &mut Context<Self>| {
+            move |settlement, expiry, _: &mut Context<Self>| {
                 let outcomes = expiry.answered(settlement)?;
                 read(expiry, &outcomes)
             },
@@ -159,7 +159,7 @@ impl Handler<RevokeShares> for ShareExpiry {
             commits.push(Box::pin(self.seat.commit(now, asked, vec![event])));
         }
         let answering = wrap_future::<_, Self>(join_all(commits)).map(
-            move |settlements, expiry, ctx: &mut Context<Self>| {
+            move |settlements, expiry, _: &mut Context<Self>| {
                 let settle = |settlement| expiry.answered(settlement);
                 // Every one is settled, also behind one that failed.
                 let settled: Vec<_> = settlements.into_iter().map(settle).collect();
@@ -275,11 +275,10 @@ impl Handler<PauseReclaim> for ShareExpiry {
             false => ShareEvent::Resumed { by: asked_by },
         };
         let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
-        let answering = wrap_future::<_, Self>(committing).map(
-            |settlement, expiry, ctx: &mut Context<Self>| {
+        let answering =
+            wrap_future::<_, Self>(committing).map(|settlement, expiry, _: &mut Context<Self>| {
                 expiry.answered(settlement).map(|outcomes| was_news(&outcomes))
-            },
-        );
+            });
         Box::pin(answering)
     }
 }
@@ -299,9 +298,8 @@ impl Handler<HappeningsDelivered> for ShareExpiry {
         let asked = Asked::by_itself(&hook);
         let event = ShareEvent::Delivered { hook, up_to };
         let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
-        let answering = wrap_future::<_, Self>(committing).map(
-            |settlement, expiry, ctx: &mut Context<Self>| expiry.answered(settlement).map(drop),
-        );
+        let answering = wrap_future::<_, Self>(committing)
+            .map(|settlement, expiry, _: &mut Context<Self>| expiry.answered(settlement).map(drop));
         Box::pin(answering)
     }
 }

@@ -160,9 +160,12 @@ mod tests {
     fn for_ever_only_where_it_is_allowed() {
         let forever = TermsPolicy { default_ttl: None, max_ttl: None, ..policy() };
         let allowed = TermsPolicy { allow_never: true, ..forever.clone() };
-        for term in
-            [Term::Never, Term::Default, Term::At(Millis(Millis::LAST.0 + 1)), Term::Ttl(Duration::MAX)]
-        {
+        for term in [
+            Term::Never,
+            Term::Default,
+            Term::At(Millis(Millis::LAST.0 + 1)),
+            Term::Ttl(Duration::MAX),
+        ] {
             assert_eq!(forever.deadline(term, NOW), Err(BadTerms::NeverNotAllowed));
             assert_eq!(allowed.deadline(term, NOW), Ok(Deadline::NEVER));
         }

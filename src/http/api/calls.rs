@@ -74,7 +74,11 @@ pub fn all() -> Vec<Call> {
             .refused(&["starting"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
-        Call::of::<shares::__path_one, _, _>(shares::one).refused(&["not-found", "gone", "starting"]),
+        Call::of::<shares::__path_one, _, _>(shares::one).refused(&[
+            "not-found",
+            "gone",
+            "starting",
+        ]),
         Call::of::<shares::__path_change, _, _>(shares::change)
             .refused(&["not-found", "gone", "terms", "condition-failed", "not-allowed"])
             .refused(&["limit-reached", "changed-meanwhile"])

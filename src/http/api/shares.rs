@@ -11,8 +11,8 @@ use reelyard_actors::share_expiry::{
     RevokeShares, Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
 };
 use reelyard_actors::wire::api::{
-    Cursor, Page, Password, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation, WantedShare,
-    WantedTerms, place, term,
+    Cursor, Page, Password, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation,
+    WantedShare, WantedTerms, place, term,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
