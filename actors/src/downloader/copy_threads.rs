@@ -6,7 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
-/// One copy, from its beginning to its end. It does not panic.
+/// One copy, until its bytes are here; and, if nobody else does so just then, the end of all that are.
+/// It does not panic.
 pub type CopyJob = Box<dyn FnOnce() + Send>;
 
 /// Threads that come as they are needed. Those without work end when this is dropped, the others
