@@ -17,8 +17,8 @@ struct Inner {
 #[derive(Default)]
 struct State {
     cancelled: bool,
-    /// A second handle on the connection under way, so that a blocked read ends too.
-    stream: Option<TcpStream>,
+    /// The connection under way, so that a blocked read ends too.
+    stream: Option<Arc<TcpStream>>,
 }
 
 impl Cancel {
@@ -39,13 +39,12 @@ impl Cancel {
     }
 
     /// Ends `stream` too when the copy is cancelled, in the place of the one watched before.
-    pub fn watch(&self, stream: &TcpStream) -> std::io::Result<()> {
-        let handle = stream.try_clone()?;
+    pub fn watch(&self, stream: &Arc<TcpStream>) -> std::io::Result<()> {
         let mut state = self.state();
         if state.cancelled {
-            return handle.shutdown(Shutdown::Both);
+            return stream.shutdown(Shutdown::Both);
         }
-        state.stream = Some(handle);
+        state.stream = Some(Arc::clone(stream));
         Ok(())
     }
 
@@ -84,12 +83,13 @@ mod tests {
     #[test]
     fn a_sleep_and_a_blocked_read_end_at_once() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = Arc::new(stream);
         let cancel = Cancel::default();
         cancel.watch(&stream).unwrap();
         let sleeper = cancel.clone();
         let asleep = std::thread::spawn(move || sleeper.sleep(Duration::from_secs(600)));
-        let reading = std::thread::spawn(move || stream.read(&mut [0; 8]).unwrap_or(0));
+        let reading = std::thread::spawn(move || (&*stream).read(&mut [0; 8]).unwrap_or(0));
         cancel.cancel();
         assert!(asleep.join().unwrap());
         assert_eq!(reading.join().unwrap(), 0);

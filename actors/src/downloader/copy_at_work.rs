@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use actix::Addr;
 
-use super::messages::{TransferArrived, TransferMoved};
-use super::publisher::panicked;
+use super::messages::TransferMoved;
+use super::publisher::{Outcome, panicked};
 use super::{Downloader, Lasting};
 use crate::clock::Millis;
 use crate::downloader::cancel::Cancel;
-use crate::downloader::fetch::Brought;
+use crate::downloader::fetch::{Ahead, Progress};
 use crate::downloader::order::CopyOrder;
 use crate::downloader::rate_dial::RateDial;
 use crate::wire::worker::{Report, Said, TaskId};
@@ -42,17 +42,17 @@ impl Drop for UnderWay {
 }
 
 impl CopyAtWork {
-    /// Fetches it and leaves it to be ended.
-    pub(super) fn run(self) {
+    /// Fetches it. `ahead` is what was asked for before its turn; `progress` is told beside the
+    /// actor.
+    pub(super) fn bring(&self, ahead: &Ahead, progress: &Progress<'_>) -> Outcome {
         let (task, lasting) = (self.task(), self.lasting());
-        let progress = |bytes| self.downloader.do_send(TransferMoved { task, bytes });
-        let bringing = || lasting.fetcher.bring(&self.order, &self.cancel, &self.rate, &progress);
-        let outcome =
-            catch_unwind(AssertUnwindSafe(bringing)).unwrap_or_else(|_panic| Err(panicked()));
-        if let Ok(Brought::Arrived(_)) = &outcome {
-            self.downloader.do_send(TransferArrived { task });
-        }
-        lasting.publisher.end(self, outcome);
+        let progress = |bytes| {
+            self.downloader.do_send(TransferMoved { task, bytes });
+            progress(bytes);
+        };
+        let bringing =
+            || lasting.fetcher.bring(&self.order, &self.cancel, &self.rate, ahead, &progress);
+        catch_unwind(AssertUnwindSafe(bringing)).unwrap_or_else(|_panic| Err(panicked()))
     }
 
     pub(super) fn task(&self) -> TaskId {

@@ -4,6 +4,7 @@
 //! What breaks off is gone on with: at once a few times, later by whoever copies that name next,
 //! also after a restart. What is on the disk already is neither sent nor hashed again.
 
+mod ahead;
 mod draft;
 mod sign_of_life;
 mod source;
@@ -15,6 +16,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use ahead::Ahead;
 use draft::Draft;
 use sign_of_life::LARGE;
 pub(super) use sign_of_life::meanwhile;
@@ -114,6 +116,13 @@ pub struct Arrived {
     _at_work: Option<AtWork>,
 }
 
+impl Arrived {
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.copied.size
+    }
+}
+
 /// Is told how many bytes are here.
 pub type Progress<'a> = dyn Fn(u64) + Sync + 'a;
 
@@ -126,6 +135,8 @@ struct Copying<'a> {
     claim: Option<&'a Arc<Claim>>,
     cancel: &'a Cancel,
     rate: &'a RateDial,
+    /// What was asked for before its turn.
+    ahead: &'a Ahead,
     progress: &'a Progress<'a>,
 }
 
@@ -179,7 +190,7 @@ impl Fetcher {
         rate: &RateDial,
         progress: &Progress<'_>,
     ) -> Result<Copied, Fault> {
-        match self.bring(order, cancel, rate, progress)? {
+        match self.bring(order, cancel, rate, &Ahead::default(), progress)? {
             Brought::InPlace(copied) => Ok(copied),
             Brought::Arrived(arrived) => {
                 let published = self.publish(vec![*arrived]).pop();
@@ -188,16 +199,18 @@ impl Fetcher {
         }
     }
 
-    /// The same, but a small file is left to be [published](Fetcher::publish).
+    /// The same, but a small file is left to be [published](Fetcher::publish), and may have been
+    /// asked for [ahead](Fetcher::ask_ahead).
     pub fn bring(
         &self,
         order: &CopyOrder,
         cancel: &Cancel,
         rate: &RateDial,
+        ahead: &Ahead,
         progress: &Progress<'_>,
     ) -> Result<Brought, Fault> {
         let at_work = self.base.begin_work(order.id);
-        let (copied, draft) = match self.try_fetch(order, cancel, rate, progress) {
+        let (copied, draft) = match self.try_fetch(order, cancel, rate, ahead, progress) {
             Ok((copied, draft)) => (copied, draft),
             Err(fault) => return Err(unless_cancelled(fault, cancel)),
         };
@@ -242,6 +255,7 @@ impl Fetcher {
         order: &CopyOrder,
         cancel: &Cancel,
         rate: &RateDial,
+        ahead: &Ahead,
         progress: &Progress<'_>,
     ) -> Result<(Copied, Option<Draft>), Fault> {
         let claim = self.partials.claim(&order.name).map(Arc::new);
@@ -259,7 +273,7 @@ impl Fetcher {
         let path = master_path(&order.dir, &order.name, false);
         // Without the claim another copy of this name is about to end: this one keeps to itself.
         let claim = claim.as_ref();
-        let copying = Copying { order, addr, path, claim, cancel, rate, progress };
+        let copying = Copying { order, addr, path, claim, cancel, rate, ahead, progress };
         let mut draft = match copying.claim {
             Some(claim) => Draft::take_up(self, claim)?,
             None => None,
@@ -329,6 +343,7 @@ impl Fetcher {
             tries += 1;
             let (task, file) = (copying.order.id, &copying.order.name);
             tracing::info!(%task, %file, ?off, tries, "a copy broke off and is gone on with");
+            (copying.progress)(draft.position());
             if copying.cancel.sleep(pause) {
                 return Err(Fault::Cancelled);
             }
@@ -350,7 +365,9 @@ impl Fetcher {
             self.links.put_back(copying, link, &head);
             return Ok(copied);
         }
-        let link = if head.keep_alive { link } else { self.connect(copying)? };
+        let link = Some(link).filter(|_| head.keep_alive);
+        let link = link.and_then(|link| copying.ahead.put_back(link));
+        let link = link.map_or_else(|| self.connect(copying), Ok)?;
         self.compare(copying, link, draft)
     }
 

@@ -36,12 +36,12 @@ pub struct TransferMoved {
     pub bytes: u64,
 }
 
-/// All bytes of a small copy are here, and only the disk is waited for: the next may begin.
-#[derive(Clone, Copy, Debug, Message)]
+/// All bytes of small copies are here, and only the disk is waited for: others may begin.
+#[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct TransferArrived {
-    /// The task.
-    pub task: TaskId,
+pub struct TransfersArrived {
+    /// The tasks, and how many bytes each has.
+    pub copies: Vec<(TaskId, u64)>,
 }
 
 /// Another number of copies may be made at once. Sent by whoever turned that dial.

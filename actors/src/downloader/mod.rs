@@ -31,6 +31,8 @@ pub mod partials;
 mod publisher;
 pub mod rate_dial;
 pub mod room;
+pub mod run;
+mod run_at_work;
 pub mod source_link;
 pub mod state_store;
 pub mod thread_memory;
@@ -49,8 +51,8 @@ use arc_swap::ArcSwap;
 use tokio::sync::{oneshot, watch};
 
 pub use messages::{
-    DownloaderView, LinkWork, ReportsDelivered, StopTransfers, TakeOrders, TransferArrived,
-    TransferMoved, TransfersEnded,
+    DownloaderView, LinkWork, ReportsDelivered, StopTransfers, TakeOrders, TransferMoved,
+    TransfersArrived, TransfersEnded,
 };
 
 use messages::CopiesAtOnceChanged;
@@ -64,6 +66,7 @@ use crate::downloader::fetch::Fetcher;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::publisher::Publisher;
 use crate::downloader::rate_dial::RateDial;
+use crate::downloader::run_at_work::RunAtWork;
 use crate::downloader::state_store::StateStore;
 use crate::downloader::transfers::{Act, Transfers};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
@@ -228,7 +231,7 @@ impl Downloader {
     fn carry_out(&mut self, acts: Vec<Act>, ctx: &mut Context<Self>) {
         for act in acts {
             match act {
-                Act::Begin(order) => self.begin(order, &ctx.address()),
+                Act::Begin(run) => self.begin(run, &ctx.address()),
                 Act::GiveUp(task) => {
                     tracing::info!(%task, "copy given up: it is no longer wanted here");
                     if let Some(cancel) = self.cancels.get(&task) {
@@ -259,20 +262,29 @@ impl Downloader {
         }
     }
 
-    fn begin(&mut self, order: CopyOrder, addr: &Addr<Self>) {
-        tracing::info!(task = %order.id, file = %order.name, source = %order.source, "copy begun");
+    fn begin(&mut self, run: Vec<CopyOrder>, addr: &Addr<Self>) {
+        let Some(first) = run.first() else { return };
+        let copies = run.len();
+        tracing::info!(task = %first.id, file = %first.name, source = %first.source, copies, "copying begun");
+        let tasks: Vec<TaskId> = run.iter().map(|order| order.id).collect();
+        let copies = run.into_iter().map(|order| self.copy_of(order, addr)).collect();
+        let run = RunAtWork::of(copies);
+        if let Err(error) = self.lasting.threads.begin(Box::new(|| run.make())) {
+            // Without a report: the tasks are still ordered and are begun again by the next answer.
+            tracing::error!(?tasks, %error, "no thread can be started for copies");
+            addr.do_send(TransfersEnded {
+                ends: tasks.into_iter().map(|task| (task, None)).collect(),
+            });
+        }
+    }
+
+    fn copy_of(&mut self, order: CopyOrder, addr: &Addr<Self>) -> CopyAtWork {
         let cancel = Cancel::default();
         self.cancels.insert(order.id, cancel.clone());
         let rate = RateDial::at(order.copy_speed);
         self.dials.insert(order.id, rate.clone());
-        let task = order.id;
         let under_way = UnderWay::begin(&self.lasting);
-        let copy = CopyAtWork { order, cancel, rate, under_way, downloader: addr.clone() };
-        if let Err(error) = self.lasting.threads.begin(Box::new(|| copy.run())) {
-            // Without a report: the task is still ordered and is begun again by the next answer.
-            tracing::error!(%task, %error, "no thread can be started for a copy");
-            addr.do_send(TransfersEnded { ends: vec![(task, None)] });
-        }
+        CopyAtWork { order, cancel, rate, under_way, downloader: addr.clone() }
     }
 
     fn publish(&mut self) {
@@ -362,11 +374,11 @@ impl Handler<TransferMoved> for Downloader {
     }
 }
 
-impl Handler<TransferArrived> for Downloader {
+impl Handler<TransfersArrived> for Downloader {
     type Result = ();
 
-    fn handle(&mut self, message: TransferArrived, ctx: &mut Context<Self>) {
-        let acts = self.transfers.arrived(message.task, self.lasting.clock.now());
+    fn handle(&mut self, message: TransfersArrived, ctx: &mut Context<Self>) {
+        let acts = self.transfers.arrived(&message.copies, self.lasting.clock.now());
         self.carry_out(acts, ctx);
     }
 }

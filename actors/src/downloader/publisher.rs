@@ -31,10 +31,10 @@ struct Queue {
 }
 
 impl Publisher {
-    /// Ends a copy, now or soon.
-    pub(super) fn end(&self, copy: CopyAtWork, outcome: Outcome) {
+    /// Ends copies, now or soon.
+    pub(super) fn end(&self, brought: Vec<(CopyAtWork, Outcome)>) {
         let mut queue = self.queue();
-        queue.waiting.push((copy, outcome));
+        queue.waiting.extend(brought);
         if std::mem::replace(&mut queue.is_at_work, true) {
             return;
         }

@@ -3,6 +3,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::downloader::cancel::Cancel;
@@ -31,7 +32,9 @@ impl Default for SourceTimeouts {
 
 /// A connection to a source.
 pub struct SourceLink {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
+    /// How many requests are not answered yet.
+    unanswered: usize,
     /// Bytes received behind the last head and not yet taken.
     ahead: Vec<u8>,
     is_slowed: bool,
@@ -65,7 +68,12 @@ impl SourceLink {
         stream.set_read_timeout(Some(timeouts.silence))?;
         stream.set_write_timeout(Some(timeouts.silence))?;
         stream.set_nodelay(true)?;
-        let link = SourceLink { stream, ahead: Vec::new(), is_slowed: false };
+        let link = SourceLink {
+            stream: Arc::new(stream),
+            unanswered: 0,
+            ahead: Vec::new(),
+            is_slowed: false,
+        };
         link.watch(cancel)?;
         Ok(link)
     }
@@ -75,15 +83,21 @@ impl SourceLink {
         cancel.watch(&self.stream)
     }
 
-    /// Whether nothing came that was not asked for: such a connection can take another request.
+    /// Whether nothing is to come, and nothing came that was not asked for: such a connection can
+    /// take another request.
     pub fn is_at_rest(&self) -> bool {
-        self.ahead.is_empty()
+        self.unanswered == 0 && self.ahead.is_empty()
+    }
+
+    /// How many answers are still to come.
+    pub fn unanswered(&self) -> usize {
+        self.unanswered
     }
 
     /// Lets the source send no more than about `bytes` ahead of what is read here, from now on.
     pub fn limit_ahead(&mut self, bytes: usize) -> io::Result<()> {
         self.is_slowed = true;
-        Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&self.stream, bytes)?)
+        Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&*self.stream, bytes)?)
     }
 
     /// Whether that was done.
@@ -91,30 +105,26 @@ impl SourceLink {
         self.is_slowed
     }
 
-    /// Sends a GET with further headers, if any, and reads the head of the answer. Its body
-    /// must be read to the end before the next request.
-    pub fn get(
-        &mut self,
-        host: SocketAddr,
-        path: &str,
-        headers: &[(&str, &str)],
-    ) -> io::Result<AnswerHead> {
-        let mut request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n");
-        for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
-        }
-        request += "\r\n";
-        self.stream.write_all(request.as_bytes())?;
+    /// Sends [requests](request). They are answered in their order, and each answer's body must be
+    /// read to its end before the next answer.
+    pub fn send(&mut self, requests: &[String]) -> io::Result<()> {
+        self.unanswered += requests.len();
+        (&*self.stream).write_all(requests.concat().as_bytes())
+    }
+
+    /// Reads the head of the next answer.
+    pub fn answer(&mut self) -> io::Result<AnswerHead> {
         loop {
             if let Some((head, length)) = parse_head(&self.ahead)? {
                 self.ahead.drain(..length);
+                self.unanswered = self.unanswered.saturating_sub(1);
                 return Ok(head);
             }
             if self.ahead.len() >= LONGEST_HEAD {
                 return Err(garbled("the head of its answer is too long"));
             }
             let mut chunk = [0; 4096];
-            match self.stream.read(&mut chunk) {
+            match (&*self.stream).read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(read) => self.ahead.extend_from_slice(&chunk[..read]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -132,7 +142,7 @@ impl SourceLink {
             return Ok(count);
         }
         loop {
-            match self.stream.read(buffer) {
+            match (&*self.stream).read(buffer) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => return other,
@@ -152,6 +162,15 @@ impl SourceLink {
         }
         Ok(text)
     }
+}
+
+/// The text of a GET with further headers, if any.
+pub fn request(host: SocketAddr, path: &str, headers: &[(&str, &str)]) -> String {
+    let mut request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n");
+    for (name, value) in headers {
+        request.extend([name, ": ", value, "\r\n"]);
+    }
+    request + "\r\n"
 }
 
 fn garbled(what: &str) -> io::Error {

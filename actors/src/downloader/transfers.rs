@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Millis;
 use crate::downloader::order::CopyOrder;
 use crate::downloader::outbox::Outbox;
+use crate::downloader::run::{self, Place, Places};
 use crate::host::HostAddr;
 use crate::names::FileName;
 use crate::wire::worker::{Report, Said, TaskId};
@@ -22,8 +23,8 @@ const ENDED_REMEMBERED: usize = 4096;
 /// What the actor is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Begin this copy.
-    Begin(CopyOrder),
+    /// Begin these copies, one after the other: a [run](crate::downloader::run), mostly of one.
+    Begin(Vec<CopyOrder>),
     /// End the copy of this task, under way since it was begun.
     GiveUp(TaskId),
 }
@@ -71,12 +72,24 @@ pub struct TransferCounters {
 pub struct Transfers {
     at_once: usize,
     waiting: VecDeque<CopyOrder>,
-    under_way: BTreeMap<TaskId, TransferView>,
+    under_way: BTreeMap<TaskId, UnderWay>,
+    /// Where those under way are made.
+    places: Places,
+    /// How many of them only wait for the disk.
+    arrived: usize,
     outbox: Outbox,
     /// Ended tasks whose end was taken.
     settled: Settled,
     counters: TransferCounters,
     stopping: bool,
+}
+
+/// One copy under way.
+#[derive(Clone, Debug)]
+struct UnderWay {
+    view: TransferView,
+    /// Its run's, which it needs until its bytes are here.
+    place: Place,
 }
 
 /// The last tasks that ended and whose end was taken.
@@ -113,6 +126,8 @@ impl Transfers {
             at_once: at_once.max(1),
             waiting: VecDeque::new(),
             under_way: BTreeMap::new(),
+            places: Places::default(),
+            arrived: 0,
             outbox,
             settled: Settled::default(),
             counters: TransferCounters::default(),
@@ -145,7 +160,7 @@ impl Transfers {
 
     /// `bytes` of a copy are on the disk.
     pub fn moved(&mut self, task: TaskId, bytes: u64, now: Millis) {
-        let Some(transfer) = self.under_way.get_mut(&task) else { return };
+        let Some(UnderWay { view: transfer, .. }) = self.under_way.get_mut(&task) else { return };
         transfer.bytes = bytes;
         if !transfer.given_up {
             let name = transfer.name.clone();
@@ -153,18 +168,25 @@ impl Transfers {
         }
     }
 
-    /// All bytes of a copy are here: its place is free for the next, while the disk is waited for.
-    pub fn arrived(&mut self, task: TaskId, now: Millis) -> Vec<Act> {
-        let Some(transfer) = self.under_way.get_mut(&task) else { return Vec::new() };
-        transfer.arrived = true;
+    /// All bytes of these copies are here, so many: they do not need their place while the disk is
+    /// waited for.
+    pub fn arrived(&mut self, copies: &[(TaskId, u64)], now: Millis) -> Vec<Act> {
+        for (task, bytes) in copies {
+            let Some(transfer) = self.under_way.get_mut(task) else { continue };
+            transfer.view.bytes = *bytes;
+            if !std::mem::replace(&mut transfer.view.arrived, true) {
+                self.places.leave(transfer.place);
+                self.arrived += 1;
+            }
+        }
         self.begin(now)
     }
 
     /// Says of the copies that wait for the disk that they still do.
     pub fn show_life(&mut self, now: Millis) {
-        let arrived = self.under_way.values().filter(|transfer| transfer.arrived);
+        let arrived = self.under_way().filter(|transfer| transfer.arrived);
         let waiting: Vec<(TaskId, u64)> =
-            arrived.map(|transfer| (transfer.task, transfer.size.unwrap_or(0))).collect();
+            arrived.map(|transfer| (transfer.task, transfer.bytes)).collect();
         for (task, bytes) in waiting {
             self.moved(task, bytes, now);
         }
@@ -172,8 +194,13 @@ impl Transfers {
 
     /// A copy has ended; without a report it was given up.
     pub fn ended(&mut self, task: TaskId, report: Option<Report>, now: Millis) -> Vec<Act> {
-        if self.under_way.remove(&task).is_none() {
+        let Some(UnderWay { view, place }) = self.under_way.remove(&task) else {
             return Vec::new();
+        };
+        if view.arrived {
+            self.arrived -= 1;
+        } else {
+            self.places.leave(place);
         }
         match report {
             Some(report) => {
@@ -241,7 +268,7 @@ impl Transfers {
 
     /// The copies under way, by task.
     pub fn under_way(&self) -> impl Iterator<Item = &TransferView> {
-        self.under_way.values()
+        self.under_way.values().map(|transfer| &transfer.view)
     }
 
     /// How many copies wait for a free place.
@@ -256,7 +283,7 @@ impl Transfers {
 
     fn give_up(&mut self, task: TaskId) -> Option<Act> {
         let transfer = self.under_way.get_mut(&task)?;
-        if std::mem::replace(&mut transfer.given_up, true) {
+        if std::mem::replace(&mut transfer.view.given_up, true) {
             return None;
         }
         Some(Act::GiveUp(task))
@@ -266,25 +293,30 @@ impl Transfers {
     /// it still holds its temporary file and its connection.
     fn begin(&mut self, now: Millis) -> Vec<Act> {
         let mut acts = Vec::new();
-        let arrived = self.under_way.values().filter(|transfer| transfer.arrived).count();
-        let most = self.at_once + arrived.min(MOST_ARRIVED);
-        while !self.stopping && self.under_way.len() < most {
-            let Some(order) = self.waiting.pop_front() else { break };
-            let transfer = TransferView {
-                task: order.id,
-                name: order.name.clone(),
-                source: order.source,
-                bytes: 0,
-                size: order.size,
-                since: now,
-                given_up: false,
-                arrived: false,
-            };
-            let (task, name) = (order.id, order.name.clone());
-            self.outbox.push(Report { task, name, at: now, said: Said::Working });
-            self.under_way.insert(order.id, transfer);
-            self.counters.begun += 1;
-            acts.push(Act::Begin(order));
+        while !self.stopping && !self.waiting.is_empty() && self.arrived <= MOST_ARRIVED {
+            let free = self.at_once.saturating_sub(self.places.taken());
+            if free == 0 {
+                break;
+            }
+            let run = run::take(&mut self.waiting, free);
+            let place = self.places.take(run.len());
+            for order in &run {
+                let view = TransferView {
+                    task: order.id,
+                    name: order.name.clone(),
+                    source: order.source,
+                    bytes: 0,
+                    size: order.size,
+                    since: now,
+                    given_up: false,
+                    arrived: false,
+                };
+                let (task, name) = (order.id, order.name.clone());
+                self.outbox.push(Report { task, name, at: now, said: Said::Working });
+                self.under_way.insert(order.id, UnderWay { view, place });
+                self.counters.begun += 1;
+            }
+            acts.push(Act::Begin(run));
         }
         acts
     }
@@ -304,9 +336,17 @@ mod tests {
             dir: "/data".into(),
             source: "127.0.0.1:8888".parse().unwrap(),
             source_data: None,
-            size: Some(10),
+            size: Some(1 << 30),
             copy_speed: None,
         }
+    }
+
+    fn small(id: i64) -> CopyOrder {
+        CopyOrder { size: Some(10), ..order(id) }
+    }
+
+    fn begin(order: CopyOrder) -> Act {
+        Act::Begin(vec![order])
     }
 
     fn done(id: i64) -> Report {
@@ -322,10 +362,10 @@ mod tests {
     fn copies_begin_in_order_and_never_more_than_allowed() {
         let mut transfers = Transfers::new(2, vec![]);
         let acts = transfers.order(vec![order(3), order(1), order(2)], NOW);
-        assert_eq!(acts, [Act::Begin(order(3)), Act::Begin(order(1))]);
+        assert_eq!(acts, [begin(order(3)), begin(order(1))]);
         assert_eq!(transfers.known(), ids(&[1, 2, 3]));
         assert_eq!(transfers.order(vec![order(3), order(1), order(2)], NOW), []);
-        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [Act::Begin(order(2))]);
+        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [begin(order(2))]);
         assert_eq!(transfers.counters().bytes, 10);
     }
 
@@ -333,13 +373,13 @@ mod tests {
     fn more_are_begun_as_soon_as_more_are_allowed_and_none_is_given_up_for_fewer() {
         let mut transfers = Transfers::new(1, vec![]);
         let orders: Vec<CopyOrder> = (1..=4).map(order).collect();
-        assert_eq!(transfers.order(orders, NOW), [Act::Begin(order(1))]);
-        let begun = [Act::Begin(order(2)), Act::Begin(order(3))];
+        assert_eq!(transfers.order(orders, NOW), [begin(order(1))]);
+        let begun = [begin(order(2)), begin(order(3))];
         assert_eq!(transfers.change_at_once(3, NOW), begun);
         assert_eq!(transfers.change_at_once(1, NOW), []);
         assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), []);
         assert_eq!(transfers.ended(TaskId(2), Some(done(2)), NOW), []);
-        assert_eq!(transfers.ended(TaskId(3), Some(done(3)), NOW), [Act::Begin(order(4))]);
+        assert_eq!(transfers.ended(TaskId(3), Some(done(3)), NOW), [begin(order(4))]);
     }
 
     #[test]
@@ -349,7 +389,7 @@ mod tests {
         assert_eq!(transfers.order(vec![order(2)], NOW), [Act::GiveUp(TaskId(1))]);
         assert_eq!(transfers.order(vec![order(2)], NOW), []);
         transfers.moved(TaskId(1), 5, NOW);
-        assert_eq!(transfers.ended(TaskId(1), None, NOW), [Act::Begin(order(2))]);
+        assert_eq!(transfers.ended(TaskId(1), None, NOW), [begin(order(2))]);
         assert!(transfers.reports().iter().all(|report| report.task == TaskId(2)));
         let (_, acts) = transfers.taken(&[], &ids(&[2]), NOW);
         assert_eq!(acts, [Act::GiveUp(TaskId(2))]);
@@ -361,21 +401,35 @@ mod tests {
         let orders: Vec<CopyOrder> = (1..=400).map(order).collect();
         transfers.order(orders.clone(), NOW);
         for id in 1..=256 {
-            assert_eq!(transfers.arrived(TaskId(id), NOW), [Act::Begin(order(id + 1))]);
+            assert_eq!(transfers.arrived(&[(TaskId(id), 10)], NOW), [begin(order(id + 1))]);
         }
-        assert_eq!(transfers.arrived(TaskId(257), NOW), [], "the disk is too far behind");
-        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [Act::Begin(order(258))]);
+        assert_eq!(transfers.arrived(&[(TaskId(257), 10)], NOW), [], "the disk is too far behind");
+        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [begin(order(258))]);
         assert_eq!(transfers.known().len(), 400);
         transfers.show_life(NOW);
-        let moved = |report: &&Report| matches!(report.said, Said::Progress { .. });
+        let moved = |report: &&Report| matches!(report.said, Said::Progress { bytes: 10 });
         assert_eq!(transfers.reports().iter().filter(moved).count(), 256);
         assert_eq!(transfers.order(orders[300..].to_vec(), NOW).len(), 257, "all are given up");
     }
 
     #[test]
+    fn small_copies_are_made_in_runs_and_a_run_keeps_its_place_until_all_of_it_is_here() {
+        let mut transfers = Transfers::new(2, vec![]);
+        let acts = transfers.order((1..=7).map(small).collect(), NOW);
+        let run = |ids: std::ops::RangeInclusive<i64>| Act::Begin(ids.map(small).collect());
+        assert_eq!(acts, [run(1..=4), run(5..=7)]);
+        let more: Vec<CopyOrder> = (1..=8).map(small).collect();
+        assert_eq!(transfers.order(more, NOW), []);
+        let here = |ids: &[i64]| ids.iter().map(|&id| (TaskId(id), 10)).collect::<Vec<_>>();
+        assert_eq!(transfers.arrived(&here(&[5, 6]), NOW), []);
+        assert_eq!(transfers.ended(TaskId(5), Some(done(5)), NOW), []);
+        assert_eq!(transfers.ended(TaskId(7), Some(done(7)), NOW), [begin(small(8))]);
+    }
+
+    #[test]
     fn a_task_that_is_listed_twice_is_begun_once() {
         let mut transfers = Transfers::new(2, vec![]);
-        assert_eq!(transfers.order(vec![order(1), order(1)], NOW), [Act::Begin(order(1))]);
+        assert_eq!(transfers.order(vec![order(1), order(1)], NOW), [begin(order(1))]);
         assert_eq!(transfers.waiting(), 0);
     }
 

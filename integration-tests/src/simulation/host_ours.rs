@@ -280,22 +280,20 @@ impl Host {
         }
     }
 
+    fn begin_copy(&mut self, context: &mut Context, order: CopyOrder) {
+        let task = order.id;
+        tell!(context, "{} begins {task} {:?}", self.party(), order.name);
+        let fetch =
+            Fetch { order, master: None, got: 0, pieces: Vec::new(), cancelled: false, said: None };
+        self.ours().fetches.insert(task, fetch);
+        context.after(1, self.party(), self.life, Timer::Read(task));
+    }
+
     fn carry_out(&mut self, context: &mut Context, acts: Vec<Act>) {
         for act in acts {
             match act {
-                Act::Begin(order) => {
-                    let task = order.id;
-                    tell!(context, "{} begins {task} {:?}", self.party(), order.name);
-                    let fetch = Fetch {
-                        order,
-                        master: None,
-                        got: 0,
-                        pieces: Vec::new(),
-                        cancelled: false,
-                        said: None,
-                    };
-                    self.ours().fetches.insert(task, fetch);
-                    context.after(1, self.party(), self.life, Timer::Read(task));
+                Act::Begin(run) => {
+                    run.into_iter().for_each(|order| self.begin_copy(context, order))
                 }
                 Act::GiveUp(task) => {
                     if let Some(fetch) = self.ours().fetches.get_mut(&task) {

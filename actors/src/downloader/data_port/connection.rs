@@ -1,7 +1,7 @@
 //! One connection of the data port: request after request, each answered before the next is read.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -202,8 +202,7 @@ fn answer_bytes<'a>(
         // Each time anew: to remember it, and to look that up, would take longer.
         let hash = ContentHash(*blake3::hash(&bytes).as_bytes());
         head.extra += &format!("{CONTENT_HASH_HEADER}: {hash}\r\n");
-        send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
-        send_all(stream, &bytes, SendFlags::empty())?;
+        send_with(stream, head.text(length).as_bytes(), &bytes)?;
         shared.bytes.add(length);
         return Ok(());
     }
@@ -268,6 +267,18 @@ fn send_range(
         }
     }
     Ok(())
+}
+
+/// Sends a head and all of its body, if it goes in one go.
+fn send_with(mut stream: &TcpStream, head: &[u8], body: &[u8]) -> io::Result<()> {
+    let sent = loop {
+        match stream.write_vectored(&[IoSlice::new(head), IoSlice::new(body)]) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            sent => break sent?,
+        }
+    };
+    send_all(stream, head.get(sent..).unwrap_or_default(), SendFlags::MORE)?;
+    send_all(stream, &body[sent.saturating_sub(head.len())..], SendFlags::empty())
 }
 
 fn send_all(stream: &TcpStream, mut bytes: &[u8], flags: SendFlags) -> io::Result<()> {

@@ -10,7 +10,7 @@ use super::{Copying, Ended, Fetcher};
 use crate::downloader::cancel::Cancel;
 use crate::downloader::fault::{Fault, remote};
 use crate::downloader::order::CopyOrder;
-use crate::downloader::source_link::{AnswerHead, SourceLink};
+use crate::downloader::source_link::{self, AnswerHead, SourceLink};
 use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
 use crate::token::SharedToken;
 use crate::wire::worker::{Blame, WorkerInfo};
@@ -54,7 +54,7 @@ impl DataPorts {
 }
 
 impl Links {
-    fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
+    pub(super) fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|_, idle| {
             idle.retain(|(since, _)| since.elapsed() < IDLE);
@@ -67,9 +67,12 @@ impl Links {
     /// made slow for this copy is closed.
     pub(super) fn put_back(&self, copying: &Copying<'_>, link: SourceLink, head: &AnswerHead) {
         copying.cancel.release();
-        if !head.keep_alive || !link.is_at_rest() || link.is_slowed() {
+        if !head.keep_alive || link.is_slowed() {
             return;
         }
+        let Some(link) = copying.ahead.put_back(link).filter(SourceLink::is_at_rest) else {
+            return;
+        };
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = links.entry(copying.addr).or_default();
         if idle.len() < MOST_IDLE {
@@ -95,6 +98,11 @@ impl Fetcher {
         copying: &Copying<'_>,
         headers: &[(&str, &str)],
     ) -> Result<(SourceLink, AnswerHead), Ended> {
+        if headers.is_empty()
+            && let Some(answered) = self.answer_ahead(copying)
+        {
+            return Ok(answered);
+        }
         if let Some(mut link) = self.links.take(copying.addr)
             && link.watch(copying.cancel).is_ok()
             && let Ok(head) = self.ask(&mut link, copying, &copying.path, headers)
@@ -115,16 +123,27 @@ impl Fetcher {
         headers: &[(&str, &str)],
     ) -> Result<AnswerHead, Ended> {
         let addr = copying.addr;
+        let answered = link.send(&[self.request(addr, path, headers)]).and_then(|()| link.answer());
+        answered.map_err(|error| {
+            self.data_ports.forget(addr);
+            let doing = format!("the data port {addr} did not answer");
+            Ended::Off { doing, error, arrived: 0 }
+        })
+    }
+
+    /// The text of a request to a data port, with its ticket.
+    pub(super) fn request(&self, addr: SocketAddr, path: &str, headers: &[(&str, &str)]) -> String {
         let ticket = Option::as_ref(&self.token.now()).map(|token| {
             TicketKey::of(token).sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
         });
         let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
         let headers: Vec<_> = ticket.into_iter().chain(headers.iter().copied()).collect();
-        link.get(addr, path, &headers).map_err(|error| {
-            self.data_ports.forget(addr);
-            let doing = format!("the data port {addr} did not answer");
-            Ended::Off { doing, error, arrived: 0 }
-        })
+        source_link::request(addr, path, &headers)
+    }
+
+    /// Where the source's data port is, if that need not be asked.
+    pub(super) fn known_data_port(&self, order: &CopyOrder) -> Option<SocketAddr> {
+        order.source_data.or_else(|| self.data_ports.of(order.source.socket()))
     }
 
     /// Where the source's data port is: as its `/info` says, else the port after its own. An old
@@ -177,7 +196,8 @@ impl Fetcher {
         let mut link = SourceLink::connect(host, self.timeouts, cancel)?;
         let bearer = token.map(SharedToken::bearer);
         let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
-        let head = link.get(host, "/info", header.as_slice())?;
+        link.send(&[source_link::request(host, "/info", header.as_slice())])?;
+        let head = link.answer()?;
         Ok((head.status, link.read_text(&head)?))
     }
 }

@@ -1,0 +1,83 @@
+//! Asking for the small files of a run before their turn: all requests leave at once, and the
+//! source's answers follow one another without a pause.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use super::{Copying, Fetcher};
+use crate::downloader::cancel::Cancel;
+use crate::downloader::data_port::master_path;
+use crate::downloader::order::CopyOrder;
+use crate::downloader::source_link::{AnswerHead, SourceLink};
+
+/// What was asked for ahead and is not answered yet. Whatever goes wrong with it, each file is
+/// asked for by itself when its turn comes.
+#[derive(Default)]
+pub struct Ahead(RefCell<Option<Asked>>);
+
+struct Asked {
+    addr: SocketAddr,
+    /// The paths that answers are still to come for, in their order.
+    paths: VecDeque<String>,
+    /// Not here while one of the answers is read.
+    link: Option<SourceLink>,
+}
+
+impl Ahead {
+    /// The connection on which the answer comes that `copying` waits for, if it comes next.
+    fn link_to(&self, copying: &Copying<'_>) -> Option<SourceLink> {
+        let mut asked = self.0.borrow_mut();
+        let comes_next = asked.as_mut().is_some_and(|asked| {
+            asked.addr == copying.addr
+                && asked.paths.pop_front().is_some_and(|path| path == copying.path)
+        });
+        if !comes_next {
+            *asked = None;
+        }
+        asked.as_mut()?.link.take()
+    }
+
+    /// Keeps the connection if more answers come on it, all others having been read; else hands it
+    /// back.
+    pub(super) fn put_back(&self, link: SourceLink) -> Option<SourceLink> {
+        match &mut *self.0.borrow_mut() {
+            Some(asked) if link.unanswered() > 0 => {
+                debug_assert_eq!(link.unanswered(), asked.paths.len());
+                asked.link = Some(link);
+                None
+            }
+            _ => Some(link),
+        }
+    }
+}
+
+impl Fetcher {
+    /// Asks for the masters of a run, in its order. What is ordered of a source whose data port is
+    /// not known yet is not asked for ahead.
+    pub fn ask_ahead<'a>(&self, run: impl Iterator<Item = &'a CopyOrder>) -> Ahead {
+        let mut run = run.peekable();
+        let addr = run.peek().and_then(|first| self.known_data_port(first));
+        let Some(addr) = addr else { return Ahead::default() };
+        let paths: VecDeque<String> =
+            run.map(|order| master_path(&order.dir, &order.name, false)).collect();
+        let link = self.links.take(addr);
+        let link =
+            link.map_or_else(|| SourceLink::connect(addr, self.timeouts, &Cancel::default()), Ok);
+        let requests: Vec<String> =
+            paths.iter().map(|path| self.request(addr, path, &[])).collect();
+        match link.and_then(|mut link| link.send(&requests).map(|()| link)) {
+            Ok(link) => Ahead(RefCell::new(Some(Asked { addr, paths, link: Some(link) }))),
+            // Each copy tries by itself, and tells why not.
+            Err(_) => Ahead::default(),
+        }
+    }
+
+    /// The answer that was asked for ahead. None if there is none, or the connection broke off.
+    pub(super) fn answer_ahead(&self, copying: &Copying<'_>) -> Option<(SourceLink, AnswerHead)> {
+        let mut link = copying.ahead.link_to(copying)?;
+        link.watch(copying.cancel).ok()?;
+        let head = link.answer().ok()?;
+        Some((link, head))
+    }
+}
