@@ -18,6 +18,7 @@ mod jumps;
 mod messages;
 mod order;
 mod path;
+mod path_order;
 mod reclaim;
 mod requests;
 #[cfg(test)]
