@@ -2,21 +2,19 @@
 //! `appendfsync always`.
 
 use std::future::Future;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr};
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
 use reelyard_integration_tests::journal_probe::{CommitEvents, ProbeActor, ProbeEvent, request_of};
 use reelyard_integration_tests::running::on_a_system;
 
 use crate::figure::{Figure, Wanted};
-use crate::peers::Running;
+use crate::redis::Redis;
 
 /// How often each is measured, in turns; the best counts, as noise only slows.
 const ROUNDS: usize = 5;
@@ -36,7 +34,7 @@ const BYTES: usize = 100;
 /// One client, then many.
 pub fn measure() -> Result<Vec<Figure>> {
     let dir = tempfile::tempdir()?;
-    let redis = Redis::start(dir.path())?;
+    let redis = Redis::start(dir.path(), &[])?;
     let [(one, redis_one), (many, redis_many)] = on_a_system(async {
         let settings = JournalSettings::alone(dir.path().join("journal"), 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await?;
@@ -48,7 +46,7 @@ pub fn measure() -> Result<Vec<Figure>> {
             for ((clients, sets), best) in [1, CLIENTS].into_iter().zip(SETS).zip(&mut best) {
                 let client = || commit_until(probe.clone(), next.clone());
                 let ours = commits_per_second(clients, client).await?;
-                let theirs = redis.sets_per_second(clients, sets)?;
+                let theirs = redis.sets_per_second(clients, sets, BYTES)?;
                 *best = (best.0.max(ours), best.1.max(theirs));
             }
         }
@@ -88,38 +86,4 @@ async fn commit_until(probe: Addr<ProbeActor>, next: Arc<AtomicU64>) -> Result<u
         done += 1;
     }
     Ok(done)
-}
-
-struct Redis {
-    port: u16,
-    _server: Running,
-}
-
-impl Redis {
-    fn start(dir: &Path) -> Result<Self> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let server: Child = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
-            .args(["--appendonly", "yes", "--appendfsync", "always"])
-            .args(["--auto-aof-rewrite-percentage", "0", "--dir"])
-            .arg(dir)
-            .stdout(Stdio::null())
-            .spawn()
-            .context("redis-server")?;
-        let server = Running::listening(server, ([127, 0, 0, 1], port).into())?;
-        Ok(Redis { port, _server: server })
-    }
-
-    fn sets_per_second(&self, clients: usize, sets: usize) -> Result<f64> {
-        let output = Command::new("redis-benchmark")
-            .args(["-p", &self.port.to_string(), "-t", "set", "-r", "1000000", "--csv"])
-            .args(["-d", &BYTES.to_string(), "-c", &clients.to_string(), "-n", &sets.to_string()])
-            .output()
-            .context("redis-benchmark")?;
-        ensure!(output.status.success(), "redis-benchmark ended with {}", output.status);
-        let text = String::from_utf8(output.stdout)?;
-        let row = text.lines().find(|line| line.starts_with("\"SET\"")).context("no row of SET")?;
-        let rate = row.split(',').nth(1).context("no rate")?;
-        rate.trim_matches('"').parse().context("the rate")
-    }
 }

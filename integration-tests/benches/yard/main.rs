@@ -14,6 +14,9 @@ mod node;
 mod peers;
 mod planner;
 mod readme;
+mod redis;
+mod share_links;
+mod share_reclaim;
 mod shares;
 mod transfers;
 mod usage;
@@ -33,12 +36,14 @@ type Subject = fn() -> Result<Vec<Figure>>;
 
 /// In the order of the table. The node is the last: it removes a million files, and a file system
 /// without a journal then is slow for minutes to make new ones.
-const SUBJECTS: [(&str, Subject); 8] = [
+const SUBJECTS: [(&str, Subject); 10] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
     ("journal", journal::measure),
     ("shares", shares::measure),
+    ("share-reclaim", share_reclaim::measure),
+    ("share-links", share_links::measure),
     ("one-file", transfers::measure_one_file),
     ("many-files", transfers::measure_many_files),
     ("node", node::measure),

@@ -1,0 +1,302 @@
+//! A million shares that come due: how late each is reclaimed, durable, beside Redis.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::{Actor, Addr};
+use anyhow::{Context, Result, ensure};
+use futures::stream::{self, StreamExt};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::PieceId;
+use reelyard_actors::journal::{
+    Asked, CommitAnswer, Journal, JournalSettings, NoPeers, Ownership, Seat,
+};
+use reelyard_actors::share_expiry::{
+    Deadline, Effort, Found, LAG_STEPS, Lags, NewShare, Room, RootName, ShareBoard, ShareEvent,
+    ShareExpiry, ShareId, ShareKind, SharePath, ShareSettings, ShareTable, SharesWithin,
+};
+use reelyard_integration_tests::catalog_input::media_name;
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::figure::{Figure, Wanted};
+use crate::redis::Redis;
+use crate::usage;
+
+const SHARES: u32 = 1_000_000;
+
+/// Over how long they come due at random.
+const SPREAD: Duration = Duration::from_secs(10);
+
+/// How many come due among those that do not.
+const FEW: u32 = 1000;
+
+/// How long making a million may take before the first of them is due.
+const MAKING: Duration = Duration::from_secs(40);
+
+/// How long Redis is listened to.
+const REDIS_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Nobody waits longer than this for anything.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// How long it is watched what an actor takes that has nothing to do.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How late shares are, and how late Redis' keys are.
+pub fn measure() -> Result<Vec<Figure>> {
+    let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
+    let redis = redis_over_a_while(&dir.path().join("redis"))?;
+    let peer = "Redis, effort 10, appendfsync always";
+    let mut figures = Vec::new();
+    for effort in [Effort::MOST, Effort::LEAST] {
+        let number = effort.get();
+        let ours = on_a_system(over_a_while(&dir.path().join(number.to_string()), effort))?;
+        // With the least effort it is to be no worse than Redis with the most.
+        let wanted = |most| match effort {
+            Effort::MOST => Wanted::AtMost(most),
+            _ => Wanted::AtMostTimesPeer(1.0),
+        };
+        let what =
+            format!("{SHARES} shares due within {SPREAD:?}, durable, effort {number}: lag, p50");
+        figures.push(Figure::new(what, ours.p50, "ms", wanted(10.0)).beside(peer, redis.p50));
+        figures.push(Figure::new("… p99", ours.p99, "ms", wanted(100.0)).beside(peer, redis.p99));
+    }
+    let few = redis_few(&dir.path().join("redis-few"))?;
+    figures.extend(on_a_system(many_at_once(&dir.path().join("at-once"), few))?);
+    Ok(figures)
+}
+
+/// How late half of them were at most, and all but one in a hundred, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Lateness {
+    p50: f64,
+    p99: f64,
+}
+
+/// Deadlines at random within [`SPREAD`].
+fn spread_out(first: Millis) -> Result<impl Iterator<Item = Millis>> {
+    let mut random = fastrand::Rng::with_seed(1);
+    let spread = u64::try_from(SPREAD.as_millis())?;
+    Ok((0..SHARES).map(move |_| first.after(Duration::from_millis(random.u64(0..spread)))))
+}
+
+/// Deadlines of a few, evenly.
+fn few_from(first: Millis) -> impl Iterator<Item = Millis> {
+    (0..FEW).map(move |number| first.after(SPREAD * number / FEW / 2))
+}
+
+fn redis_over_a_while(dir: &Path) -> Result<Lateness> {
+    let redis = Redis::start_expiring(dir)?;
+    let first = Clock::system().now().after(MAKING);
+    redis.set_keys(spread_out(first)?)?;
+    ensure!(Clock::system().now() < first, "making them took too long to measure anything");
+    let lags = redis.lags(SHARES as usize, MAKING + REDIS_PATIENCE)?;
+    Ok(of_keys(lags, SHARES as usize))
+}
+
+fn redis_few(dir: &Path) -> Result<Lateness> {
+    let redis = Redis::start_expiring(dir)?;
+    let far = Clock::system().now().after(Duration::from_secs(3600));
+    redis.set_keys((0..SHARES).map(|_| far))?;
+    let first = Clock::system().now().after(Duration::from_secs(1));
+    redis.set_keys(few_from(first))?;
+    let lags = redis.lags(FEW as usize, REDIS_PATIENCE)?;
+    Ok(of_keys(lags, FEW as usize))
+}
+
+/// Of keys that were never told of it is known that they were later than that.
+fn of_keys(mut lags: Vec<Duration>, keys: usize) -> Lateness {
+    lags.sort_unstable();
+    let part = |part: usize| {
+        let lag = lags.get((keys * part).div_ceil(100).saturating_sub(1));
+        lag.unwrap_or(&REDIS_PATIENCE).as_secs_f64() * 1e3
+    };
+    Lateness { p50: part(50), p99: part(99) }
+}
+
+struct Place {
+    journal: Journal,
+    board: ShareBoard,
+    expiry: Addr<ShareExpiry>,
+}
+
+impl Place {
+    async fn open(dir: &Path, effort: Effort) -> Result<Self> {
+        let journal = JournalSettings::alone(dir, 1);
+        let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await?;
+        let (board, clock) = (ShareBoard::default(), Clock::system());
+        let settings = ShareSettings {
+            roots: BTreeSet::from([RootName::new("media")?]),
+            notice_before: None,
+            effort,
+            ..ShareSettings::default()
+        };
+        let expiry = ShareExpiry::new(settings, clock, journal.clone(), board.clone()).start();
+        until(|| board.is_up() && board.view().epoch.is_some()).await?;
+        Ok(Place { journal, board, expiry })
+    }
+
+    /// Creates shares with these deadlines, many in one entry: how long that takes is not what is
+    /// measured here.
+    async fn create(&self, deadlines: impl Iterator<Item = Millis>) -> Result<Vec<ShareId>> {
+        let now = Clock::system().now();
+        let mut ids = Vec::new();
+        let mut events = Vec::new();
+        for (number, deadline) in deadlines.enumerate() {
+            let path = format!("films/{:03}/{}", number % 500, media_name(number));
+            let id = ShareId::random()?;
+            ids.push(id);
+            events.push(ShareEvent::Created(Box::new(NewShare {
+                id,
+                root: RootName::new("media")?,
+                path: SharePath::new(path)?,
+                kind: ShareKind::File,
+                deadline: Deadline::at(deadline),
+                noticed: true,
+                owner: None,
+                note: None,
+                password: None,
+                max_downloads: None,
+                room: Room::default(),
+            })));
+        }
+        let mut owner = Ownership::new(ShareTable::default());
+        owner.lead(self.board.view().epoch.context("nobody leads")?);
+        let commits: Vec<_> = Seat::<ShareTable>::parts(events)
+            .into_iter()
+            .filter_map(|part| owner.set_out(now, Asked::by_itself("a bench"), part))
+            .collect();
+        let commits = stream::iter(commits.into_iter().map(|commit| self.journal.commit(commit)));
+        let mut answers = commits.buffer_unordered(8);
+        while let Some(answer) = answers.next().await {
+            ensure!(matches!(answer?, CommitAnswer::Applied(_)), "it was not applied");
+        }
+        Ok(ids)
+    }
+
+    async fn all_gone(&self) -> Result<()> {
+        until(|| self.board.view().shares == 0).await
+    }
+
+    async fn stop(self) {
+        self.journal.stop().await;
+    }
+}
+
+async fn over_a_while(dir: &Path, effort: Effort) -> Result<Lateness> {
+    let place = Place::open(dir, effort).await?;
+    let first = Clock::system().now().after(MAKING);
+    place.create(spread_out(first)?).await?;
+    ensure!(Clock::system().now() < first, "making them took too long to measure anything");
+    place.all_gone().await?;
+    let late = lateness(&place.board.view().lags, &Lags::default())?;
+    place.stop().await;
+    Ok(late)
+}
+
+/// A million at one instant; what is in their way meanwhile; a few among them before; what they take
+/// while none is due; and how soon they are there again after a restart.
+async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<Figure>> {
+    let place = Place::open(dir, Effort::MOST).await?;
+    // Due behind everything else that is measured before.
+    let all_at = Clock::system().now().after(MAKING * 2);
+    let ids = place.create((0..SHARES).map(|_| all_at)).await?;
+    let before = place.board.view().lags;
+    let first = Clock::system().now().after(Duration::from_secs(1));
+    place.create(few_from(first)).await?;
+    until(|| place.board.view().shares == u64::from(SHARES)).await?;
+    let few = lateness(&place.board.view().lags, &before)?;
+
+    let cpu = usage::cpu_of(std::process::id())?;
+    tokio::time::sleep(IDLE).await;
+    let idle = (usage::cpu_of(std::process::id())? - cpu).as_secs_f64() / IDLE.as_secs_f64();
+    place.stop().await;
+
+    let began = Instant::now();
+    let place = Place::open(dir, Effort::MOST).await?;
+    ensure!(matches!(place.board.find(ids[0]), Found::Live(_)), "a share was lost");
+    let restarted = began.elapsed();
+
+    let left = all_at.since(Clock::system().now());
+    ensure!(!left.is_zero(), "it came due before it could be measured");
+    tokio::time::sleep(left).await;
+    let mut reads = Vec::new();
+    let patience = Instant::now() + PATIENCE;
+    while place.board.view().shares > 0 {
+        ensure!(Instant::now() < patience, "they are never reclaimed");
+        let began = Instant::now();
+        let root = RootName::new("media")?;
+        let path = SharePath::root();
+        place.expiry.send(SharesWithin { root, path, after: None, most: 1 }).await?;
+        reads.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let took = Clock::system().now().since(all_at);
+    place.stop().await;
+    reads.sort_unstable();
+    let read = reads.get(reads.len() * 99 / 100).context("nothing was read meanwhile")?;
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let peer = format!("Redis, effort 10, what it told of within {REDIS_PATIENCE:?}");
+    Ok(vec![
+        Figure::new(
+            format!("{SHARES} due in the same millisecond: all reclaimed, durable"),
+            took.as_secs_f64(),
+            "s",
+            Wanted::AtMost(5.0),
+        ),
+        Figure::new(
+            "… a question to the actor meanwhile, p99",
+            ms(*read),
+            "ms",
+            Wanted::AtMost(50.0),
+        ),
+        Figure::new(
+            format!("{FEW} due among {SHARES} that are not: lag, p99"),
+            few.p99,
+            "ms",
+            Wanted::AtMost(50.0),
+        )
+        .beside(peer, redis.p99),
+        Figure::new(
+            format!("idle with {SHARES} shares that are not due: of a core"),
+            idle * 100.0,
+            "%",
+            Wanted::AtMost(0.1),
+        ),
+        Figure::new(
+            format!("restart with {SHARES} shares, until the first answer"),
+            restarted.as_secs_f64(),
+            "s",
+            Wanted::AtMost(3.0),
+        ),
+    ])
+}
+
+/// How late those were that came between two looks: the upper ends of the steps they belong to.
+fn lateness(lags: &Lags, before: &Lags) -> Result<Lateness> {
+    let counts = lags.counts.iter().zip(before.counts).map(|(now, before)| now - before);
+    let counts: Vec<u64> = counts.collect();
+    let all: u64 = counts.iter().sum();
+    ensure!(all > 0, "nothing was reclaimed");
+    let part = |part: u64| {
+        let mut seen = 0;
+        let step = counts.iter().position(|count| {
+            seen += count;
+            seen * 100 >= all * part
+        });
+        // Beyond the last step nothing is known but that it is beyond.
+        step.and_then(|step| LAG_STEPS.get(step)).map_or(f64::INFINITY, |ms| *ms as f64)
+    };
+    Ok(Lateness { p50: part(50), p99: part(99) })
+}
+
+async fn until(mut holds: impl FnMut() -> bool) -> Result<()> {
+    let waiting = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.context("nothing happens any more")
+}
