@@ -9,6 +9,7 @@ pub mod catalog_yard;
 pub mod event_reader;
 pub mod exposition;
 pub mod external_program;
+pub mod hook_receiver;
 pub mod journal_power;
 pub mod journal_probe;
 pub mod memory_hub;
