@@ -139,21 +139,22 @@ fn what_happens_is_told_as_the_events_tell_it_signed_and_in_order() -> Result<()
     assert_eq!(bodies, told_by_event, "word by word");
     assert_eq!(bodies[0]["why"], "revoked");
     assert_eq!(bodies[0]["share"]["id"], revoked.as_str());
+    assert_eq!((&bodies[1]["what"], &bodies[1]["share"]["id"]), (&json!("notice"), &json!(soon)));
     assert_eq!(
-        (&bodies[1]["why"], &bodies[1]["share"]["owner"]),
+        (&bodies[2]["why"], &bodies[2]["share"]["owner"]),
         (&json!("expired"), &json!("jo"))
     );
     let url = format!("http://{}", place.ground.node);
     let status = binary::run(&["share", "status", "--url", &url]);
-    let line = status.out.lines().find(|line| line.starts_with("billing")).unwrap();
+    let line = status.out.lines().find(|line| line.trim_start().starts_with("billing")).unwrap();
     assert!(line.ends_with("works"), "{line}");
     let status = binary::run(&["share", "status", "--json", "--url", &url]);
     let status: Value = serde_json::from_str(&status.out)?;
-    assert_eq!(status["hooks"][0]["delivered"], 2);
+    assert_eq!(status["hooks"][0]["delivered"], 3);
     let metrics = Command::new("curl").args(["-s", &format!("{url}/metrics")]).output()?.stdout;
     let metrics = String::from_utf8(metrics)?;
     for line in [
-        "reelyard_webhook_delivered_total{hook=\"billing\"} 2",
+        "reelyard_webhook_delivered_total{hook=\"billing\"} 3",
         "reelyard_webhook_backlog{hook=\"billing\"} 0",
         "reelyard_webhook_failing{hook=\"billing\"} 0",
     ] {
@@ -297,9 +298,9 @@ fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Resul
     })?;
     receiver.is_to(Manner::Takes);
     assert!(place.node.log_text().contains("what happened is dropped"));
-    let id = place.revoked();
     let hooks = format!("hooks = {{ billing = {} }}", receiver.hook(""));
     place.reload(&hooks)?;
+    let id = place.revoked();
     place.taken(&receiver, 1)?;
     assert_eq!(receiver.taken()[0].body["share"]["id"], id.as_str());
     Ok(())
