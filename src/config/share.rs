@@ -73,7 +73,8 @@ settings! {
         request_timeout: Duration = Default "20s",
         /// How long a client may take no byte of an answer.
         send_timeout: Duration = Default "60s",
-        /// How many unknown links an address may ask for in one go before it is told to wait, and
+        /// How many unknown links an address may ask for in one go before it is told to wait,
+        /// whatever it asks for (or a hit would tell as much as a guess that is answered), and
         guesses: NonZeroU32 = Default "30",
         /// after how long it may ask for one more.
         guess_every: Duration = Default "2s",
