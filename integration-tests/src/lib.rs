@@ -3,6 +3,7 @@
 
 pub mod api_document;
 pub mod binary;
+pub mod browser;
 pub mod catalog_input;
 pub mod catalog_probe;
 pub mod catalog_yard;
