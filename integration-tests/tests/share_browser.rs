@@ -22,9 +22,6 @@ async fn shows(browser: &Browser, selector: &str, fits: impl Fn(&str) -> bool) -
 async fn saved(browser: &Browser, name: &str, bytes: &[u8]) {
     let file = browser.downloads().join(name);
     eventually_some("it is saved", || async {
-        for e in std::fs::read_dir(browser.downloads()).ok()? {
-            eprintln!("{:?}", e.unwrap().path());
-        }
         (std::fs::read(&file).ok()? == bytes).then_some(())
     })
     .await;

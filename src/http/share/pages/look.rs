@@ -67,12 +67,7 @@ pub(super) fn share(shown: &Shown<'_>) -> Markup {
                     dt { "Downloads left" } dd { (left) " of " (most) }
                 }
             }
-            @if is_held {
-                p { "All downloads of this link were taken, one of them from here: it can be resumed." }
-            }
-            p { a.button href={ (shown.path) "/" (part) } download {
-                @if part == "file" { "Download" } @else { "Download as zip" }
-            } }
+            (button(&shown.path, part, is_held))
             @if let Contents::Directory(listing) = shown.contents { (table(listing)) }
             @if let Some(picture) = qr::svg(&shown.link) {
                 details {
@@ -83,6 +78,23 @@ pub(super) fn share(shown: &Shown<'_>) -> Markup {
             }
         },
     )
+}
+
+/// How it is downloaded. Of a link with `is_held` no other download is left: a file can be resumed, an
+/// archive cannot.
+fn button(path: &str, part: &str, is_held: bool) -> Markup {
+    html! {
+        @if is_held && part == "zip" {
+            p.gone { "All downloads of this link were taken." }
+        } @else {
+            @if is_held {
+                p { "All downloads of this link were taken, one of them from here: it can be resumed." }
+            }
+            p { a.button href={ (path) "/" (part) } download {
+                @if part == "file" { "Download" } @else { "Download as zip" }
+            } }
+        }
+    }
 }
 
 /// The page that asks for the password, and says nothing else.
@@ -213,5 +225,8 @@ mod tests {
         let held = Shown { downloads: Some((0, 3)), ..shown };
         let html = share(&held).into_string();
         assert!(html.contains("/s/x/file") && html.contains("can be resumed"), "{html}");
+        let directory = Shown { contents: &Contents::Directory(Listing::default()), ..held };
+        let html = share(&directory).into_string();
+        assert!(!html.contains("/s/x/zip") && !html.contains("can be resumed"), "{html}");
     }
 }
