@@ -1,5 +1,6 @@
 //! The role of a node: builds the actors, wires them, stops them in order.
 
+mod hook_yard;
 mod host_yard;
 mod leadership;
 mod live;
@@ -25,6 +26,7 @@ use tokio::time::timeout;
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
 use crate::http::share::BadRoot;
+pub use hook_yard::HookYard;
 pub use host_yard::{Host, HostYard};
 pub use live::{InForce, Live};
 pub use reload::{Configured, Reloader};

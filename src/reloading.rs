@@ -71,6 +71,11 @@ impl Reloaded {
             all.retain(|difference| difference.key != key);
             all.push(Difference::of_secret(key));
         }
+        for key in before.differs_unseen(after) {
+            if all.iter().all(|difference| difference.key != key) {
+                all.push(Difference::of_secret(key));
+            }
+        }
         let (applied, needs_restart) = all.into_iter().partition(|one| at_once.has(&one.key));
         Reloaded { applied, needs_restart }
     }

@@ -33,4 +33,5 @@ pub mod supervision;
 pub mod task_manager;
 pub mod token;
 pub mod traffic;
+pub mod webhook;
 pub mod wire;

@@ -3,12 +3,14 @@
 
 pub mod api_document;
 pub mod binary;
+pub mod browser;
 pub mod catalog_input;
 pub mod catalog_probe;
 pub mod catalog_yard;
 pub mod event_reader;
 pub mod exposition;
 pub mod external_program;
+pub mod hook_receiver;
 pub mod journal_power;
 pub mod journal_probe;
 pub mod memory_hub;

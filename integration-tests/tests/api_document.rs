@@ -63,7 +63,14 @@ impl Yard {
         let token = [("token", TOKEN)];
         let roots = format!("{{ input = \"{}\" }}", ground.path("input").display());
         let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
-        let shares = [("share.roots", roots.as_str()), ("share.listen", links.as_str())];
+        let nobody = free_addr(Ipv4Addr::LOCALHOST)?;
+        let hooks =
+            format!("{{ billing = {{ url = \"http://{nobody}/\", secret = \"{TOKEN}\" }} }}");
+        let shares = [
+            ("share.roots", roots.as_str()),
+            ("share.listen", links.as_str()),
+            ("share.hooks", hooks.as_str()),
+        ];
         let roles = vec![
             ground.start_node(&[&token[..], &shares].concat())?,
             ground.start_source(0, &token)?,

@@ -16,10 +16,10 @@ use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
 use reelyard_actors::share_expiry::{
     Admission, AtLimit, ChangeSettings, ChangeShare, ClientKey, CreateShare, Ending, Found,
-    HappeningsDelivered, HappeningsFor, HappeningsFrom, NewTerms, OnlyIf, Owner, PathMoved,
-    PathRemoved, PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareBoard,
-    ShareError, ShareExpiry, ShareId, ShareKind, SharePath, ShareRefusal, ShareSettings,
-    SharesWithin, TakeDownload, Term, Tombstone, What,
+    HappeningsDelivered, HappeningsFrom, NewTerms, OnlyIf, Owner, PathMoved, PathRemoved,
+    PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareBoard, ShareError,
+    ShareExpiry, ShareId, ShareKind, SharePath, ShareRefusal, ShareSettings, SharesWithin,
+    TakeDownload, Term, ToldUpTo, Tombstone, What,
 };
 use reelyard_actors::wire::api::{Change, ShareChange};
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
@@ -418,8 +418,8 @@ async fn a_hook_is_told_everything_behind_its_cursor_also_after_a_restart() {
     yard.advance(1).await;
     yard.ended(id).await;
     let told = || async {
-        let hook = hook.clone();
-        let told = yard.expiry.send(HappeningsFor { hook, most: 9 }).await.unwrap();
+        let from = yard.expiry.send(ToldUpTo { hook: hook.clone() }).await.unwrap().unwrap();
+        let told = yard.expiry.send(HappeningsFrom { from, most: 9 }).await.unwrap();
         told.happenings.iter().map(|told| (told.number, told.id, told.what)).collect::<Vec<_>>()
     };
     let expired = What::Ended(Ending::Expired);
@@ -428,8 +428,8 @@ async fn a_hook_is_told_everything_behind_its_cursor_also_after_a_restart() {
     yard.expiry.send(delivered).await.unwrap().unwrap();
     yard.closed().await;
     let yard = opened(dir.path(), hooked, &clock).await;
-    let asked = HappeningsFor { hook: hook.clone(), most: 9 };
-    let told = yard.expiry.send(asked).await.unwrap();
+    let from = yard.expiry.send(ToldUpTo { hook: hook.clone() }).await.unwrap().unwrap();
+    let told = yard.expiry.send(HappeningsFrom { from, most: 9 }).await.unwrap();
     assert_eq!(told.happenings.iter().map(|told| told.number).collect::<Vec<_>>(), [2]);
     yard.expiry.send(HappeningsDelivered { hook, up_to: told.next }).await.unwrap().unwrap();
     yard.advance(0).await;

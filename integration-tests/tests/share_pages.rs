@@ -174,3 +174,44 @@ async fn a_form_that_is_none_is_refused_without_harm() {
     assert_eq!(links.get(id, "", &[]).await.status, 200);
     links.stop().await;
 }
+
+#[actix::test]
+async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
+    let links = Links::start(|_| {});
+    std::fs::create_dir(links.below("huge")).unwrap();
+    for number in 0..10_001 {
+        std::fs::File::create(links.below(&format!("huge/{number}"))).unwrap();
+    }
+    let id = links.share("huge", |_| {});
+    let html = links.get(id, "", &[]).await.text();
+    // Not printed where it fails: it is long.
+    assert!(html.contains("more than 10000 entries"));
+    assert!(html.contains("and more than 9500 more"));
+    assert_eq!(html.matches("<td class=\"size\">").count(), 500);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resume() {
+    let links = Links::start(|settings| {
+        settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    links.write("a", b"0123456789");
+    let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
+    let from = |address: &str| format!("X-Forwarded-For: {address}");
+    let (taker, newcomer) = (from("192.0.2.1"), from("192.0.2.2"));
+    let page = async |who: &str| links.get(id, "", &["-H", who]).await;
+    let button = format!("href=\"/s/{id}/file\"");
+    assert!(page(&newcomer).await.text().contains(&button));
+    assert_eq!(links.get(id, "/file", &["-H", &taker]).await.status, 200);
+    let late = page(&newcomer).await;
+    assert_eq!(late.status, 410);
+    let html = late.text();
+    assert!(html.contains("All downloads of this link were taken") && !html.contains(&button));
+    let held = page(&taker).await;
+    assert_eq!(held.status, 200);
+    let html = held.text();
+    assert!(html.contains("0 of 1") && html.contains(&button), "{html}");
+    assert!(html.contains("can be resumed"), "{html}");
+    links.stop().await;
+}

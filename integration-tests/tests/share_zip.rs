@@ -8,7 +8,9 @@ use std::process::Command;
 
 use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
 use reelyard_integration_tests::share_links::{Links, curl};
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 /// Fetches the archive of a share into a file.
 async fn fetch(links: &Links, id: ShareId, more: &[&str]) -> (i32, PathBuf) {
@@ -164,9 +166,61 @@ async fn a_hard_revoke_cuts_an_archive_and_their_number_is_bounded() {
     links.write("other/a", b"x");
     let other = links.share("other", |_| {});
     let free = || links.get(other, "/zip", &[]);
-    reelyard_integration_tests::waiting::eventually_some("the next has its turn", || async {
+    eventually_some("the next has its turn", || async {
         (free().await.status == 200).then_some(())
     })
     .await;
+    links.stop().await;
+}
+
+#[actix::test]
+async fn no_address_has_all_the_turns() {
+    let links = Links::start(|settings| {
+        settings.archives = 8;
+        settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    links.write("dir/a", &vec![7; 40 << 20]);
+    let id = links.share("dir", |_| {});
+    let path = format!("GET /s/{id}/zip HTTP/1.1\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
+    let mut slow = Vec::new();
+    for _ in 0..8 {
+        let mut client = TcpStream::connect(links.addr()).await.unwrap();
+        client.write_all(path.as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        client.read_exact(&mut status).await.unwrap();
+        // What is not read is not taken: it stays as it is.
+        slow.push((client, String::from_utf8_lossy(&status[9..]).into_owned()));
+    }
+    let statuses: Vec<&str> = slow.iter().map(|(_, status)| status.as_str()).collect();
+    assert_eq!(statuses, ["200", "200", "200", "200", "429", "429", "429", "429"]);
+    let from = |address: &str| format!("X-Forwarded-For: {address}");
+    let more = links.get(id, "/zip", &["-H", &from("192.0.2.1")]).await;
+    assert_eq!(more.status, 429);
+    assert!(more.header("retry-after").is_some(), "{}", more.head);
+    assert!(more.text().contains("archives"), "{}", more.text());
+    links.write("other/a", b"x");
+    let other = links.share("other", |_| {});
+    assert_eq!(links.get(other, "/zip", &["-H", &from("192.0.2.2")]).await.status, 200);
+    drop(slow);
+    eventually_some("it has its turns again", || async {
+        let again = links.get(other, "/zip", &["-H", &from("192.0.2.1")]).await;
+        (again.status == 200).then_some(())
+    })
+    .await;
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_client_that_knows_no_chunks_learns_from_the_end_of_the_connection() {
+    let links = Links::start(|settings| settings.request_timeout = PATIENCE * 10);
+    links.write("dir/a", b"x");
+    let id = links.share("dir", |_| {});
+    let mut client = TcpStream::connect(links.addr()).await.unwrap();
+    let asked = format!("GET /s/{id}/zip HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    client.write_all(asked.as_bytes()).await.unwrap();
+    let mut got = Vec::new();
+    let ended = tokio::time::timeout(PATIENCE, client.read_to_end(&mut got)).await;
+    assert!(ended.is_ok(), "the archive is whole, and the client waits for more");
+    assert!(String::from_utf8_lossy(&got).contains("\r\nConnection: close\r\n"));
     links.stop().await;
 }

@@ -8,9 +8,10 @@ use comfy_table::Cell;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::share_expiry::{Note, OnlyIf, Owner, Revoked, ShareId, ShareState};
 use reelyard_actors::wire::api::{
-    Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedReclaim, WantedRevocation,
-    WantedShare, WantedTerms,
+    HookShown, Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedReclaim,
+    WantedRevocation, WantedShare, WantedTerms,
 };
+use serde::Serialize;
 
 use super::client::{Client, NodeArgs, PageArgs, filters};
 use super::failure::Failure;
@@ -44,7 +45,7 @@ enum ShareCommand {
     PauseReclaim,
     /// Reclaim what is due again
     ResumeReclaim,
-    /// Show how many there are, what became of all, and how reclaim stands
+    /// Show how many there are, what became of all, and how reclaim and webhooks stand
     Status,
 }
 
@@ -189,8 +190,24 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
             let wanted = WantedReclaim { paused: false };
             status(&client.put(&["shares", "reclaim"], &wanted)?, json, out)
         }
-        ShareCommand::Status => status(&client.get(&["shares", "reclaim"], &[])?, json, out),
+        ShareCommand::Status => {
+            let reclaim = client.get(&["shares", "reclaim"], &[])?;
+            let hooks: Page<HookShown> = client.get(&["shares", "hooks"], &[])?;
+            if json {
+                return Ok(output::json(&ShareStatus { reclaim, hooks: hooks.items }, out)?);
+            }
+            status(&reclaim, json, out)?;
+            show_hooks(&hooks.items, out)
+        }
     }
+}
+
+/// How shares and webhooks stand, for programs.
+#[derive(Serialize)]
+struct ShareStatus {
+    #[serde(flatten)]
+    reclaim: ReclaimView,
+    hooks: Vec<HookShown>,
 }
 
 impl CreateArgs {
@@ -318,4 +335,37 @@ fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(), Fai
         totals.root_gone,
         totals.evicted,
     )?)
+}
+
+fn show_hooks(hooks: &[HookShown], out: &mut dyn Write) -> Result<(), Failure> {
+    if hooks.is_empty() {
+        return Ok(());
+    }
+    let now = Clock::system().now();
+    let header = ["HOOK", "DELIVERED", "FAILED TRIES", "DROPPED", "BACKLOG", "OLDEST", "STATE"];
+    let mut table = output::table(&header);
+    for hook in hooks {
+        table.add_row([
+            Cell::new(&hook.name),
+            number(hook.delivered),
+            number(hook.failed_tries),
+            number(hook.dropped),
+            number(hook.backlog),
+            maybe(hook.oldest, |at| Cell::new(output::age(at, now))),
+            Cell::new(hook_state(hook, now)),
+        ]);
+    }
+    Ok(output::print(&table, out)?)
+}
+
+fn hook_state(hook: &HookShown, now: Millis) -> String {
+    match &hook.failing {
+        Some(failing) => {
+            let (reason, again) = (plain(&failing.reason), failing.tried_again);
+            format!("fails: {reason}; tried again in {}", output::age(now, again))
+        }
+        None if !hook.tells => "told by the leader".to_owned(),
+        None if hook.told_up_to.is_none() => "begins".to_owned(),
+        None => "works".to_owned(),
+    }
 }

@@ -13,6 +13,7 @@ mod difference;
 mod example;
 mod fault;
 mod file;
+mod hooks;
 pub mod import;
 mod layers;
 mod links;
@@ -32,6 +33,7 @@ pub use declare::{Described, Presence};
 pub use difference::{Difference, Values, differences};
 pub use example::example;
 pub use fault::{Fault, Faults, Origin};
+pub use hooks::{HookSetting, Hooks};
 pub use layers::Layers;
 pub use links::InterfaceName;
 pub use node::{
@@ -59,6 +61,12 @@ pub trait Role: Group {
 
     /// The shared token, and the key of the setting that it comes from.
     fn token(&self) -> (Option<&SharedToken>, &'static str);
+
+    /// Settings that are other ones in `after` though they look the same: it is a secret in them
+    /// that differs.
+    fn differs_unseen(&self, _after: &Self) -> Vec<&'static str> {
+        Vec::new()
+    }
 
     /// Looks at the settings together, settles those that depend on others, and tells faults.
     fn settle(&mut self, reader: &mut Reader);

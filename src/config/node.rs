@@ -386,6 +386,10 @@ impl Role for NodeConfig {
         (self.token.as_ref(), key)
     }
 
+    fn differs_unseen(&self, after: &Self) -> Vec<&'static str> {
+        if self.share.hooks == after.share.hooks { Vec::new() } else { vec!["share.hooks"] }
+    }
+
     fn settle(&mut self, reader: &mut Reader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         if self.data_dir.exists() && !self.data_dir.is_dir() {
@@ -400,7 +404,7 @@ impl Role for NodeConfig {
             reader,
         );
         self.check_order(reader);
-        self.share.check(reader);
+        self.share.settle(reader);
         let (hosts, bandwidth) = (&self.hosts, &self.bandwidth);
         check_limits("sources", &bandwidth.sources, &hosts.sources, reader);
         check_limits("destinations", &bandwidth.destinations, &hosts.destinations, reader);

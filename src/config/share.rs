@@ -10,6 +10,7 @@ use reelyard_actors::share_expiry::{AtLimit, Effort, RootName};
 use toml::Value;
 
 use super::declare::settings;
+use super::hooks::Hooks;
 use super::reader::Reader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
@@ -54,6 +55,16 @@ settings! {
         keep_ended: Duration = Default "7d",
         /// Of how many ended links that is remembered at most.
         keep_ended_most: NonZeroU64 = Default "100000",
+        /// Webhooks, by name: who is told outside that a share will end soon or has ended, as in
+        /// { billing = { url = "http://10.0.0.5:9000/shares", secret_file = "/etc/reelyard/billing" } }.
+        /// Requests are signed with the `secret`, or that in the `secret_file`. What else a hook may
+        /// have: kinds = ["notice", "expired", "exhausted", "revoked", "removed", "root_gone",
+        /// "evicted"], all of them by default, and the timeout = "10s" for an answer. A new one is
+        /// told what happens from then on.
+        hooks: Hooks = Default "{}",
+        /// How long what happened is kept for a webhook that cannot be told. What is older is
+        /// dropped.
+        keep_untold: Duration = Default "7d",
         /// Connections at once.
         connections: NonZeroU32 = Default "1024",
         /// Connections at once from one address.
@@ -62,7 +73,8 @@ settings! {
         request_timeout: Duration = Default "20s",
         /// How long a client may take no byte of an answer.
         send_timeout: Duration = Default "60s",
-        /// How many unknown links an address may ask for in one go before it is told to wait, and
+        /// How many unknown links an address may ask for in one go before it is told to wait,
+        /// whatever it asks for (or a hit would tell as much as a guess that is answered), and
         guesses: NonZeroU32 = Default "30",
         /// after how long it may ask for one more.
         guess_every: Duration = Default "2s",
@@ -74,8 +86,9 @@ settings! {
 }
 
 impl ShareSettings {
-    /// Finds what contradicts itself.
-    pub(super) fn check(&self, reader: &mut Reader) {
+    /// Reads the secrets that are in files, and finds what contradicts itself.
+    pub(super) fn settle(&mut self, reader: &mut Reader) {
+        self.hooks.settle(reader);
         let shown = humantime::format_duration;
         let mut ordered = |key: &str, value: Duration, above: &str, limit: Duration| {
             if value > limit {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use reelyard_actors::cfw_worker::http_client;
+use reelyard_actors::webhook::hook_client;
 
 use super::settings;
 use crate::config::NodeConfig;
@@ -18,6 +19,8 @@ pub struct InForce {
     pub config: NodeConfig,
     /// The client for calls to hosts.
     pub calls: reqwest::Client,
+    /// The client for calls to webhooks.
+    pub webhooks: reqwest::Client,
     /// Names that begin so are left alone.
     pub ignore_prefixes: Vec<Vec<u8>>,
 }
@@ -50,7 +53,8 @@ impl Live {
 impl InForce {
     fn of(config: NodeConfig) -> Result<Self, reqwest::Error> {
         let calls = http_client(&settings::calls(&config))?;
+        let webhooks = hook_client()?;
         let ignore_prefixes = settings::tasks(&config).ignore_prefixes;
-        Ok(InForce { config, calls, ignore_prefixes })
+        Ok(InForce { config, calls, webhooks, ignore_prefixes })
     }
 }

@@ -46,6 +46,8 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "share.effort",
     "share.keep_ended",
     "share.keep_ended_most",
+    "share.hooks",
+    "share.keep_untold",
     "history.",
     "log.level",
 ]);
@@ -123,6 +125,8 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
             effort: new.share.effort,
             keep_ended: new.share.keep_ended,
             keep_ended_most: new.share.keep_ended_most,
+            hooks: new.share.hooks,
+            keep_untold: new.share.keep_untold,
             ..old.share
         },
         log: LogSettings { format: old.log.format, ..new.log },
@@ -148,6 +152,7 @@ impl Wiring {
 
     /// Tells every actor what it goes by from now on, where that is something else.
     fn go_by(&self, before: &InForce, after: &InForce) {
+        let in_force = after;
         let (before, after, http) = (&before.config, &after.config, &after.calls);
         let (old, new) = (settings::catalog(before), settings::catalog(after));
         if old != new {
@@ -172,6 +177,7 @@ impl Wiring {
         if old != new {
             self.share_expiry.addr().do_send(share_expiry::ChangeSettings(new));
         }
+        self.hooks.go_by(in_force);
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         let (old, new) = (of_tasks(before), of_tasks(after));
         if old != new {
@@ -258,5 +264,15 @@ mod tests {
         assert_eq!(between(&one, &other), (vec!["token: changed".to_owned()], vec![]));
         assert_eq!(between(&one, &configured(&[])).0, ["token: changed"]);
         assert_eq!(between(&one, &one), (vec![], vec![]));
+        let hooked = |url: &str, secret: &str| {
+            configured(&[&format!(
+                "share.hooks={{ b = {{ url = \"{url}\", secret = \"{secret}\" }} }}"
+            )])
+        };
+        let secrets = ["0123456789abcdef", "fedcba9876543210"];
+        let [one, other] = secrets.map(|secret| hooked("http://a/x", secret));
+        assert_eq!(between(&one, &other), (vec!["share.hooks: changed".to_owned()], vec![]));
+        let elsewhere = between(&one, &hooked("http://b/x", secrets[1])).0.join("\n");
+        assert!(elsewhere.contains("http://b/x") && !elsewhere.contains(secrets[1]), "{elsewhere}");
     }
 }

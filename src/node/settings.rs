@@ -1,6 +1,6 @@
 //! From what is configured to what each actor is started with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,9 +15,10 @@ use reelyard_actors::heartbeat::HeartbeatSettings;
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::journal::JournalSettings;
 use reelyard_actors::remover::RemoverSettings;
-use reelyard_actors::share_expiry::{ShareSettings, TermsPolicy};
+use reelyard_actors::share_expiry::{ShareSettings, TermsPolicy, What};
 use reelyard_actors::task_manager::{HostSetting, LinkRules, TaskSettings};
 use reelyard_actors::token::SharedToken;
+use reelyard_actors::webhook::{HookName, HookSettings};
 
 use crate::config::{NodeConfig, Percent};
 use crate::http::share::ShareServerSettings;
@@ -200,8 +201,27 @@ pub fn shares(config: &NodeConfig) -> ShareSettings {
         effort: share.effort,
         keep_tombstones_for: share.keep_ended,
         keep_tombstones: share.keep_ended_most.get(),
+        keep_happenings_for: share.keep_untold,
+        hooks: share.hooks.0.keys().map(ToString::to_string).collect(),
         ..ShareSettings::default()
     }
+}
+
+/// The webhooks, by name.
+pub fn hooks(config: &NodeConfig) -> BTreeMap<HookName, HookSettings> {
+    let hooks = config.share.hooks.0.iter().filter_map(|(name, hook)| {
+        let settings = HookSettings {
+            url: hook.url.clone(),
+            // The configuration refuses one whose secret cannot be read.
+            secret: hook.secret.clone()?,
+            kinds: hook.kinds.clone().unwrap_or_else(|| What::all().collect()),
+            timeout: hook.timeout.unwrap_or(HookSettings::TIMEOUT),
+            cool_down: HookSettings::COOL_DOWN,
+            age_limit: config.share.keep_untold,
+        };
+        Some((name.clone(), settings))
+    });
+    hooks.collect()
 }
 
 /// What links begin with.

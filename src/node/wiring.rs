@@ -8,6 +8,7 @@
 //! TaskManager, Remover -- LookUpMasters ----------------------------------> Catalog
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
 //! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
+//! Webhook (each) -------- ToldUpTo, HappeningsFrom, HappeningsDelivered --> ShareExpiry
 //! ```
 //!
 //! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`roll`).
@@ -34,8 +35,10 @@ use reelyard_actors::remover::{self, Remover, RemoverBoard};
 use reelyard_actors::share_expiry::{ShareBoard, ShareExpiry};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
+use reelyard_actors::webhook;
 use tokio::task::JoinHandle;
 
+use super::hook_yard::HookYard;
 use super::host_yard::{Host, HostYard};
 use super::live::Live;
 use super::{leadership, settings};
@@ -58,6 +61,8 @@ pub struct Wiring {
     pub share_expiry: Supervised<ShareExpiry>,
     /// The shares, to be looked up.
     pub share_board: ShareBoard,
+    /// Tell receivers outside what happens to shares.
+    pub hooks: HookYard,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
@@ -110,7 +115,8 @@ impl Wiring {
         let changes = ChangeFeed::new(&clock);
         actix_rt::spawn(leadership::tell(journal.clone(), changes.clone(), clock.clone()));
         let others = Others::default();
-        let parts = Parts { live, names, clock, badge, changes: changes.clone(), others };
+        let parts =
+            Parts { live, names, clock: clock.clone(), badge, changes: changes.clone(), others };
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let hosts = HostYard::default();
@@ -119,6 +125,17 @@ impl Wiring {
             parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
         let remover = parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
         let (share_expiry, share_board) = parts.start_share_expiry(journal);
+        let hooks = HookYard::new(
+            clock,
+            webhook::Collaborators {
+                happenings: share_expiry.route(),
+                told: share_expiry.route(),
+                delivered: share_expiry.route(),
+                board: share_board.clone(),
+                journal: journal.clone(),
+            },
+        );
+        hooks.go_by(&parts.live.now());
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
@@ -129,6 +146,7 @@ impl Wiring {
             remover_board,
             share_expiry,
             share_board,
+            hooks,
             heartbeat,
             heartbeat_view,
             hosts,
@@ -151,6 +169,7 @@ impl Wiring {
         }
         self.task_manager.stop().await;
         self.remover.stop().await;
+        self.hooks.stop().await;
         self.share_expiry.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
@@ -170,7 +189,7 @@ impl Wiring {
         ];
         let hosts = self.hosts.present();
         let hosts = hosts.values().map(|host| host.worker.status());
-        alone.into_iter().chain(hosts).collect()
+        alone.into_iter().chain(self.hooks.statuses()).chain(hosts).collect()
     }
 
     /// Everybody tells the Remover. Whoever is told already is told what is known once more.

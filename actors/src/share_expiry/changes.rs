@@ -1,6 +1,6 @@
 //! What an applied event changes, as the feed of changes tells it.
 
-use super::{ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable, What};
+use super::{ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 use crate::clock::Millis;
 use crate::journal::{AppliedEvent, Piece};
 use crate::wire::api::{Change, ShareChange, ShareTold};
@@ -49,13 +49,6 @@ fn changes_of(table: &ShareTable, applied: &AppliedEvent<ShareTable>) -> Vec<(Mi
 }
 
 fn happenings(table: &ShareTable, first: u64, next: u64) -> Vec<ShareChange> {
-    let told = table.told(first, next).map(|(number, happened)| {
-        let share = ShareTold::of(&happened.share);
-        let asked_by = happened.by.as_ref().map(|by| by.as_str().to_owned());
-        match happened.what {
-            What::Notice => ShareChange::Notice { number, share },
-            What::Ended(why) => ShareChange::Ended { number, why, share, asked_by },
-        }
-    });
-    told.collect()
+    let told = table.told(first, next);
+    told.map(|(number, happened)| ShareChange::from(happened.told(number))).collect()
 }

@@ -7,7 +7,7 @@ use actix::Message;
 use serde::{Deserialize, Serialize};
 
 use super::event::ShareRefusal;
-use super::facts::{Ending, Note, Owner, PasswordHash, ShareKind};
+use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
 use super::path::{RootName, SharePath};
 use super::settings::ShareSettings;
@@ -220,14 +220,13 @@ pub struct HappeningsFrom {
     pub most: usize,
 }
 
-/// Asks what a hook is to be told next: what is behind what it was told.
+/// Asks what a hook was told, as is on record: the number of the first happening that it was not.
+/// None for one that is not known yet: what it is told begins when it is.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Happenings")]
-pub struct HappeningsFor {
+#[rtype(result = "Option<u64>")]
+pub struct ToldUpTo {
     /// The hook.
     pub hook: String,
-    /// At most so many; never more than 1000.
-    pub most: usize,
 }
 
 /// A part of what has happened.
@@ -259,7 +258,9 @@ pub struct ShareHappening {
     /// What its owner noted.
     pub note: Option<Note>,
     /// Its deadline.
-    pub deadline: super::facts::Deadline,
+    pub deadline: Deadline,
+    /// When it is due: at its deadline, or before that where its last download was taken.
+    pub due: Deadline,
     /// Who wanted it, unless it was a matter of time.
     pub by: Option<String>,
 }
@@ -271,6 +272,21 @@ pub enum What {
     Notice,
     /// It has ended. Of `Exhausted`, this is told when the last download was taken, and once.
     Ended(Ending),
+}
+
+impl What {
+    /// All there is.
+    pub fn all() -> impl Iterator<Item = What> {
+        [What::Notice].into_iter().chain(Ending::ALL.map(What::Ended))
+    }
+
+    /// A stable word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            What::Notice => "notice",
+            What::Ended(why) => why.word(),
+        }
+    }
 }
 
 /// A hook was told everything before a number.

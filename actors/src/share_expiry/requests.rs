@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 use super::turn::refusal;
 use super::{
     AT_ONCE, ChangeSettings, ChangeShare, CreateShare, Ending, Found, Happenings,
-    HappeningsDelivered, HappeningsFor, HappeningsFrom, LARGEST_PAGE, PathMoved, PathRemoved,
-    PauseReclaim, ReclaimNow, RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry,
-    ShareId, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
+    HappeningsDelivered, HappeningsFrom, LARGEST_PAGE, PathMoved, PathRemoved, PauseReclaim,
+    ReclaimNow, RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry, ShareId,
+    ShareOutcome, ShareRefusal, ShareTable, SharesWithin, ToldUpTo,
 };
 use crate::event::RequestId;
 use crate::journal::{Asked, CommitError, Outcomes, Settlement};
@@ -312,15 +312,11 @@ impl Handler<HappeningsFrom> for ShareExpiry {
     }
 }
 
-impl Handler<HappeningsFor> for ShareExpiry {
-    type Result = Happenings;
+impl Handler<ToldUpTo> for ShareExpiry {
+    type Result = Option<u64>;
 
-    fn handle(&mut self, asked: HappeningsFor, _: &mut Context<Self>) -> Happenings {
-        let table = self.seat.piece();
-        // One that is not known yet is told what happens from when it is.
-        let next = table.next_happening();
-        let from = table.cursors().get(&asked.hook).copied().unwrap_or(next);
-        table.happenings(from, asked.most)
+    fn handle(&mut self, asked: ToldUpTo, _: &mut Context<Self>) -> Option<u64> {
+        self.seat.piece().cursors().get(&asked.hook).copied()
     }
 }
 

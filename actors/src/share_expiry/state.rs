@@ -221,7 +221,7 @@ impl ShareTable {
 }
 
 impl Happened {
-    fn told(&self, number: u64) -> ShareHappening {
+    pub(super) fn told(&self, number: u64) -> ShareHappening {
         let Happened { at, share, by, what } = self;
         ShareHappening {
             number,
@@ -233,6 +233,7 @@ impl Happened {
             owner: share.owner().cloned(),
             note: share.note().cloned(),
             deadline: share.deadline(),
+            due: share.due(),
             by: by.as_ref().map(|by| by.as_str().to_owned()),
         }
     }

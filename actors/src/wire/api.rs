@@ -27,6 +27,7 @@
 //! | `DELETE /api/v1/shares/{id}?hard=` | 204; it is taken back |
 //! | `POST /api/v1/shares/revoke` with [`WantedRevocation`] | how many have ended by it |
 //! | `GET`, `PUT` with [`WantedReclaim`] `/api/v1/shares/reclaim` | [`ReclaimView`] |
+//! | `GET /api/v1/shares/hooks` | [`Page`] of [`HookShown`], by name |
 //! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //! | `GET /api/v1/events?kinds=` | [`ChangeEvent`]s as they happen, as server-sent events |
@@ -50,6 +51,7 @@ mod plan;
 mod removal;
 mod share;
 mod share_change;
+mod share_hook;
 mod status;
 mod task;
 
@@ -75,6 +77,7 @@ pub use share::{
     WantedRevocation, WantedShare, WantedTerms, place, term,
 };
 pub use share_change::{ShareChange, ShareTold};
+pub use share_hook::{HookFailing, HookShown};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub(crate) use task::optional_id_in_text;
 pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};

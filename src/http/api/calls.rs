@@ -70,6 +70,7 @@ pub fn all() -> Vec<Call> {
         Call::of::<shares::__path_pause, _, _>(shares::pause)
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
+        Call::of::<shares::__path_hooks, _, _>(shares::hooks),
         Call::of::<shares::__path_revoke_many, _, _>(shares::revoke_many)
             .refused(&["starting"])
             .refused(CARRIES_BODY)

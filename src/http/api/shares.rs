@@ -11,8 +11,8 @@ use reelyard_actors::share_expiry::{
     RevokeShares, Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
 };
 use reelyard_actors::wire::api::{
-    Cursor, Page, Password, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation,
-    WantedShare, WantedTerms, place, term,
+    Cursor, HookShown, Page, Password, ReclaimView, Rfc3339, ShareShown, WantedReclaim,
+    WantedRevocation, WantedShare, WantedTerms, place, term,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -318,6 +318,24 @@ pub async fn pause(
     let pause = PauseReclaim { paused: wanted.paused, asked_by, request };
     state.actors.share_expiry.ask(pause).await??;
     Ok(show_reclaim(state, query).await)
+}
+
+/// `GET /shares/hooks`: all of them, on one page.
+#[utoipa::path(
+    get,
+    path = "/shares/hooks",
+    tag = "shares",
+    operation_id = "listHooks",
+    summary = "How the webhooks stand that are told what happens to shares",
+    responses((status = 200, description = "The webhooks, by name", body = Page<HookShown>))
+)]
+pub async fn hooks(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+) -> web::Json<Page<HookShown>> {
+    let hooks = state.actors.hooks.views();
+    let items = hooks.iter().map(|view| HookShown::from(&**view)).collect();
+    web::Json(Page { items, next: None })
 }
 
 /// Refuses while the journal is being read: a share that is not there yet is not one that is not.

@@ -9,6 +9,7 @@
 
 mod actors;
 mod form;
+mod hooks;
 mod hosts;
 mod inputs;
 mod journal;
@@ -45,6 +46,7 @@ pub async fn node(
         removals::write(sheet, &state.actors.remover_board.view())?;
         let links = state.share_links.meter.as_ref().map(|meter| meter.counters());
         shares::write(sheet, &state.actors.share_board, links)?;
+        hooks::write(sheet, &state.actors.hooks.views(), state.clock.now())?;
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;

@@ -119,8 +119,10 @@ async fn answer(stream: &TcpStream, buffer: &[u8], place: &Place, shared: &Share
         _ => return Next::Pages,
     };
     shared.counts.requests.one();
-    // A body that is not read would be taken for the next request.
-    let keep_alive = head.keep_alive && !head.has_body;
+    // A body that is not read would be taken for the next request, and to a client that knows no
+    // chunks only the end of the connection says that an archive is whole.
+    let ends_by_closing = part == Part::Zip && !head.is_1_1;
+    let keep_alive = head.keep_alive && !head.has_body && !ends_by_closing;
     let asked = Asked { stream, head: &head, place, id, keep_alive };
     let answered = match part {
         Part::Zip => archive::answer(&asked, shared).await,
@@ -164,7 +166,7 @@ impl Asked<'_> {
 
     /// Answers why not, in plain words.
     pub(super) async fn refuse(&self, refusal: &Refusal, shared: &Shared) -> Result<(), Broken> {
-        if matches!(refusal, Refusal::Throttled(_)) {
+        if matches!(refusal, Refusal::Throttled(_) | Refusal::TooManyArchives) {
             shared.counts.throttled.one();
         }
         let mut head = Head::new(refusal.status(), self.keep_alive, shared.clock.now());

@@ -32,9 +32,16 @@ impl Shared {
 
     /// The share behind a link, if it is live now. What does not read as an id looks like one that
     /// was never given out.
+    ///
+    /// Who has guessed too often is told so whatever they ask for, until they may guess again: were
+    /// a hit answered meanwhile, every answer would tell as much as one that counts.
     pub(super) fn find(&self, id: Option<ShareId>, client: IpAddr) -> Result<Arc<Share>, Refusal> {
         if let Some(why) = (self.not_ready)() {
             return Err(Refusal::NotNow(why));
+        }
+        let line = line(client);
+        if let Err(wait) = self.guesses.may(&line) {
+            return Err(Refusal::Throttled(wait));
         }
         let found = id.map_or(Found::Unknown, |id| self.board.find(id));
         let refusal = match found {
@@ -44,7 +51,7 @@ impl Shared {
                 due(&share)
             }
             Found::Ended(tombstone) => Refusal::Ended { at: tombstone.ended, why: tombstone.why },
-            Found::Unknown => match self.guesses.one(&line(client)) {
+            Found::Unknown => match self.guesses.one(&line) {
                 Ok(()) => Refusal::Unknown,
                 Err(wait) => Refusal::Throttled(wait),
             },

@@ -39,6 +39,7 @@ use reelyard_actors::supervision::Route;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch as watching};
 
+use archive::Turns;
 use counters::Counts;
 use pages::Pages;
 use passwords::Passwords;
@@ -97,7 +98,7 @@ struct Shared {
     counts: Counts,
     guesses: Throttle<IpAddr>,
     passwords: Passwords,
-    archives: Arc<Semaphore>,
+    archives: Turns,
     pages: Pages,
 }
 
@@ -147,7 +148,11 @@ impl ShareServer {
         let shared = Arc::new(Shared {
             guesses: Throttle::new(settings.guesses, settings.guess_every),
             passwords: Passwords::new(&settings, key),
-            archives: Arc::new(Semaphore::new(settings.archives)),
+            archives: Turns::new(
+                settings.archives,
+                settings.archives_per_address,
+                settings.trusted_proxies.clone(),
+            ),
             counts: Counts::default(),
             settings,
             roots,

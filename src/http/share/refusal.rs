@@ -21,6 +21,8 @@ pub(super) enum Refusal {
     Exhausted,
     /// Too much was tried.
     Throttled(Duration),
+    /// This address fetches as many archives as one may at a time.
+    TooManyArchives,
     /// A password is needed, and none was given or a wrong one.
     Password {
         /// Whether one was given.
@@ -45,7 +47,7 @@ impl Refusal {
         match self {
             Refusal::Unknown | Refusal::Absent | Refusal::OtherKind { .. } => (404, "Not Found"),
             Refusal::Ended { .. } | Refusal::Exhausted => (410, "Gone"),
-            Refusal::Throttled(_) => (429, "Too Many Requests"),
+            Refusal::Throttled(_) | Refusal::TooManyArchives => (429, "Too Many Requests"),
             Refusal::Password { .. } => (401, "Unauthorized"),
             Refusal::NotNow(_) => (503, "Service Unavailable"),
             Refusal::Failed => (500, "Internal Server Error"),
@@ -59,6 +61,9 @@ impl Refusal {
             Refusal::Ended { at, why } => format!("{} It ended at {at}.", ended(*why)),
             Refusal::Exhausted => "All downloads of this link were taken.".into(),
             Refusal::Throttled(_) => "Too many tries. Please wait.".into(),
+            Refusal::TooManyArchives => {
+                "Too many archives are on their way to this address. Please wait for one.".into()
+            }
             Refusal::Password { wrong: false } => "This link asks for a password.".into(),
             Refusal::Password { wrong: true } => "This is not the password of this link.".into(),
             Refusal::Absent => "What this link stands for is not there now.".into(),
@@ -74,6 +79,7 @@ impl Refusal {
             // Rounded up: a second too early would be refused again.
             Refusal::Throttled(wait) => Some(wait.as_secs() + 1),
             Refusal::NotNow(_) => Some(1),
+            Refusal::TooManyArchives => Some(10),
             _ => None,
         }
     }

@@ -42,8 +42,10 @@ pub struct ShareServerSettings {
     pub password_every: Duration,
     /// Passwords checked at once: each takes a processor and 19 MiB for some 20 ms.
     pub password_checks: usize,
-    /// Archives made at once.
+    /// Archives made at once: each takes a thread that mostly waits, and some memory.
     pub archives: usize,
+    /// Archives made at once for one address.
+    pub archives_per_address: usize,
     /// What cookies are signed with, the same on every node. None: a key of this process, so that
     /// people are asked for their password again after a restart and at another node.
     pub cookie_key: Option<[u8; 32]>,
@@ -67,7 +69,8 @@ impl Default for ShareServerSettings {
             password_tries: NonZeroU32::MIN.saturating_add(9),
             password_every: Duration::from_secs(6),
             password_checks: 2,
-            archives: 8,
+            archives: 32,
+            archives_per_address: 4,
             cookie_key: None,
         }
     }

@@ -1,36 +1,101 @@
 //! How often something may be tried, by key.
 
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-
-/// Keys that are kept before those that are at rest are forgotten.
+/// Keys of which that is known each by itself. Whoever comes beyond that shares one bound with all
+/// others who do.
 const MOST_KEYS: usize = 16 << 10;
 
-/// Bounds how often each key may do a thing.
-pub(super) struct Throttle<K: Hash + Eq + Clone> {
-    limiter: DefaultKeyedRateLimiter<K>,
-    clock: DefaultClock,
+/// How often those that are at rest are forgotten at most: it takes a look at every key.
+const FORGET_EVERY: Duration = Duration::from_secs(1);
+
+/// Bounds how often each key may do a thing: so many at once, and one more after each pause. Each key
+/// has an instant up to which its tries are spent (GCRA).
+pub(super) struct Throttle<K> {
+    every: Duration,
+    /// How far that may be ahead of the present.
+    ahead: Duration,
+    spent: Mutex<Spent<K>>,
+}
+
+struct Spent<K> {
+    by_key: HashMap<K, Instant>,
+    by_others: Option<Instant>,
+    forgot: Option<Instant>,
 }
 
 impl<K: Hash + Eq + Clone> Throttle<K> {
     /// So many at once for each key, and one more after each `every`.
     pub(super) fn new(at_once: NonZeroU32, every: Duration) -> Self {
-        let quota = Quota::with_period(every.max(Duration::from_millis(1)));
-        let quota = quota.unwrap_or(Quota::per_second(at_once)).allow_burst(at_once);
-        Throttle { limiter: RateLimiter::keyed(quota), clock: DefaultClock::default() }
+        let spent = Spent { by_key: HashMap::new(), by_others: None, forgot: None };
+        let ahead = every.saturating_mul(at_once.get());
+        Throttle { every, ahead, spent: Mutex::new(spent) }
     }
 
     /// Counts one for `key`. An error tells after how long it may be tried again; that try did not
     /// count.
     pub(super) fn one(&self, key: &K) -> Result<(), Duration> {
-        if self.limiter.len() > MOST_KEYS {
-            self.limiter.retain_recent();
+        self.one_at(key, Instant::now())
+    }
+
+    /// Whether `key` may try, without counting: an error tells after how long.
+    pub(super) fn may(&self, key: &K) -> Result<(), Duration> {
+        self.may_at(key, Instant::now())
+    }
+
+    fn one_at(&self, key: &K, now: Instant) -> Result<(), Duration> {
+        let mut spent = self.spent();
+        let spent = spent.of(key, now);
+        let next = (*spent).max(now) + self.every;
+        match wait(next, self.ahead, now) {
+            None => {
+                *spent = next;
+                Ok(())
+            }
+            Some(wait) => Err(wait),
         }
-        self.limiter.check_key(key).map_err(|until| until.wait_time_from(self.clock.now()))
+    }
+
+    fn may_at(&self, key: &K, now: Instant) -> Result<(), Duration> {
+        let spent = self.spent().by_key.get(key).copied();
+        // Those who are not known by themselves are not held back for what others do.
+        let next = spent.map(|spent| spent.max(now) + self.every);
+        next.and_then(|next| wait(next, self.ahead, now)).map_or(Ok(()), Err)
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent<K>> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long it is until tries that reach to `next` are allowed; none when they are.
+fn wait(next: Instant, ahead: Duration, now: Instant) -> Option<Duration> {
+    let wait = next.saturating_duration_since(now).saturating_sub(ahead);
+    (!wait.is_zero()).then_some(wait)
+}
+
+impl<K: Hash + Eq + Clone> Spent<K> {
+    /// Up to when the tries of `key` are spent.
+    fn of(&mut self, key: &K, now: Instant) -> &mut Instant {
+        if self.by_key.len() >= MOST_KEYS && !self.by_key.contains_key(key) {
+            self.forget_those_at_rest(now);
+            if self.by_key.len() >= MOST_KEYS {
+                return self.by_others.get_or_insert(now);
+            }
+        }
+        self.by_key.entry(key.clone()).or_insert(now)
+    }
+
+    fn forget_those_at_rest(&mut self, now: Instant) {
+        let is_soon = |forgot: Instant| now.saturating_duration_since(forgot) < FORGET_EVERY;
+        if !self.forgot.is_some_and(is_soon) {
+            self.forgot = Some(now);
+            self.by_key.retain(|_, spent| *spent > now);
+        }
     }
 }
 
@@ -38,13 +103,42 @@ impl<K: Hash + Eq + Clone> Throttle<K> {
 mod tests {
     use super::*;
 
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn throttle<K: Hash + Eq + Clone>(at_once: u32) -> Throttle<K> {
+        Throttle::new(NonZeroU32::new(at_once).unwrap(), MINUTE)
+    }
+
     #[test]
-    fn each_key_has_its_own_bound() {
-        let hour = Duration::from_secs(3600);
-        let throttle = Throttle::new(NonZeroU32::new(2).unwrap(), hour);
-        assert!(throttle.one(&"a").is_ok() && throttle.one(&"a").is_ok());
-        let wait = throttle.one(&"a").unwrap_err();
-        assert!(wait > hour / 2 && wait <= hour, "{wait:?}");
-        assert!(throttle.one(&"b").is_ok());
+    fn each_key_has_its_own_bound_and_one_more_after_each_pause() {
+        let (throttle, now) = (throttle(2), Instant::now());
+        assert_eq!(throttle.one_at(&"a", now), Ok(()));
+        assert_eq!((throttle.may_at(&"a", now), throttle.one_at(&"a", now)), (Ok(()), Ok(())));
+        assert_eq!(throttle.may_at(&"a", now), Err(MINUTE), "known before the next try");
+        let later = now + MINUTE - Duration::from_millis(1);
+        assert_eq!(throttle.one_at(&"a", later), Err(Duration::from_millis(1)));
+        assert_eq!(throttle.one_at(&"b", later), Ok(()));
+        assert_eq!(throttle.one_at(&"a", now + MINUTE), Ok(()), "what was refused did not count");
+        assert_eq!(throttle.one_at(&"a", now + MINUTE), Err(MINUTE));
+        let at_rest = now + 10 * MINUTE;
+        for turn in [Ok(()), Ok(()), Err(MINUTE)] {
+            assert_eq!(throttle.one_at(&"a", at_rest), turn);
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_however_many_come_and_those_who_are_known_are_not_forgotten() {
+        let (throttle, now) = (throttle(1), Instant::now());
+        for key in 0..MOST_KEYS {
+            assert_eq!(throttle.one_at(&key, now), Ok(()));
+        }
+        assert_eq!(throttle.one_at(&MOST_KEYS, now), Ok(()), "the first of the others");
+        assert!(throttle.one_at(&(MOST_KEYS + 1), now).is_err(), "who share one bound");
+        assert_eq!(throttle.may_at(&(MOST_KEYS + 1), now), Ok(()));
+        assert!(throttle.one_at(&0, now).is_err());
+        assert_eq!(throttle.spent().by_key.len(), MOST_KEYS);
+        let later = now + 2 * MINUTE;
+        assert_eq!(throttle.one_at(&(MOST_KEYS + 1), later), Ok(()));
+        assert_eq!(throttle.spent().by_key.len(), 1, "those at rest are forgotten");
     }
 }

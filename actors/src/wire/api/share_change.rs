@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Millis;
-use crate::share_expiry::{Ending, RootName, Share, ShareId, SharePath};
+use crate::share_expiry::{Ending, RootName, Share, ShareHappening, ShareId, SharePath, What};
 
 /// What changed about shares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -56,6 +56,20 @@ pub enum ShareChange {
         /// Who asked.
         asked_by: String,
     },
+}
+
+impl From<ShareHappening> for ShareChange {
+    /// A happening, as it is told wherever it is.
+    fn from(happening: ShareHappening) -> Self {
+        let ShareHappening { number, id, what, root, path, owner, due, by: asked_by, .. } =
+            happening;
+        let owner = owner.map(|owner| owner.as_str().to_owned());
+        let share = ShareTold { id, root, path, owner, expires_at: due.instant() };
+        match what {
+            What::Notice => ShareChange::Notice { number, share },
+            What::Ended(why) => ShareChange::Ended { number, why, share, asked_by },
+        }
+    }
 }
 
 /// A share, where something is told of it.

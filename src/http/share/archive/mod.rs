@@ -2,6 +2,7 @@
 //! file, and no more memory than the names take.
 
 mod tree;
+mod turns;
 mod write;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::refusal::Refusal;
 use super::socket::{Broken, Sending};
 use super::watch::LOOK_EVERY;
 use super::{DisplayName, Shared};
+pub(super) use turns::Turns;
 use write::Piece;
 
 /// Pieces that wait for the client.
@@ -46,8 +48,7 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
     if asked.is_head() {
         return Ok(Begun { share, pieces: None });
     }
-    let turn = Arc::clone(&shared.archives).try_acquire_owned();
-    let turn = turn.map_err(|_| Refusal::NotNow("many archives are being made".into()))?;
+    let turn = shared.archives.take(client)?;
     shared.take(&share, client, false).await?;
     let (sender, pieces) = mpsc::channel(AHEAD);
     let name = share.display_name().to_owned();
@@ -67,7 +68,7 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
 async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Broken> {
     let Begun { share, pieces } = begun;
     let chunked = asked.head.is_1_1;
-    let mut head = Head::new((200, "OK"), asked.keep_alive && chunked, shared.clock.now());
+    let mut head = Head::new((200, "OK"), asked.keep_alive, shared.clock.now());
     head.line("Content-Type", "application/zip");
     head.line("Content-Disposition", disposition(&format!("{}.zip", share.display_name())));
     head.line("Accept-Ranges", "none");

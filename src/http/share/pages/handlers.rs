@@ -39,13 +39,17 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 /// `GET /s/{id}`.
 async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> HttpResponse {
     shared.counts.requests.one();
-    let share = match shared.find(id.parse().ok(), client(&request, &shared)) {
+    let client = client(&request, &shared);
+    let share = match shared.find(id.parse().ok(), client) {
         Ok(share) => share,
         Err(refusal) => return refuse(&refusal, &shared),
     };
     let cookies = request.headers().get_all(header::COOKIE).map(HeaderValue::as_bytes);
     if !shared.passwords.admits_cookie(&share, cookies) {
         return html(StatusCode::OK, look::password(request.path(), false));
+    }
+    if let Err(refusal) = shared.is_left(&share, client) {
+        return refuse(&refusal, &shared);
     }
     let looked = {
         let (shared, share) = (shared.clone().into_inner(), share.clone());
@@ -126,7 +130,7 @@ fn refuse(refusal: &Refusal, shared: &Shared) -> HttpResponse {
     if let Some(seconds) = refusal.retry_after() {
         answer.insert_header((header::RETRY_AFTER, seconds));
     }
-    if matches!(refusal, Refusal::Throttled(_)) {
+    if matches!(refusal, Refusal::Throttled(_) | Refusal::TooManyArchives) {
         shared.counts.throttled.one();
     }
     with_page(answer, look::refusal(&refusal.text()))

@@ -1,5 +1,6 @@
 //! What a page shows of what is shared. Blocks on the disk.
 
+use std::ffi::CString;
 use std::fs::{File, Metadata};
 use std::io;
 
@@ -10,6 +11,10 @@ use crate::http::share::roots::Opened;
 
 /// Entries of a directory that are shown.
 const MOST_SHOWN: usize = 500;
+
+/// Entries that are read of it: of a larger directory some are shown, and not counted how many more
+/// there are.
+const MOST_READ: usize = 10_000;
 
 /// What is shared, as its page shows it.
 pub(super) enum Contents {
@@ -24,14 +29,15 @@ pub(super) enum Contents {
 pub(super) struct Listing {
     /// The first of them, directories before files, each by name.
     pub(super) shown: Vec<Entry>,
-    /// How many there are besides.
+    /// How many there are besides, as far as they were read.
     pub(super) others: usize,
+    /// Whether there are more than were read.
+    pub(super) goes_on: bool,
 }
 
 /// One entry of a directory.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    is_file: bool,
     /// Its name.
     pub(super) name: String,
     /// Of a file, its bytes.
@@ -42,32 +48,51 @@ pub(super) struct Entry {
 pub(super) fn contents(opened: &Opened) -> io::Result<Contents> {
     match opened.kind {
         ShareKind::File => Ok(Contents::File(Metadata::len(&opened.metadata))),
-        ShareKind::Directory => listing(&opened.file).map(Contents::Directory),
+        ShareKind::Directory => listing(&opened.file, MOST_READ).map(Contents::Directory),
     }
 }
 
-fn listing(dir: &File) -> io::Result<Listing> {
-    let mut entries = Vec::new();
+fn listing(dir: &File, most_read: usize) -> io::Result<Listing> {
+    let (mut names, mut read, mut goes_on) = (Vec::new(), 0, false);
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
         let raw = entry.file_name();
         if matches!(raw.to_bytes(), b"." | b"..") {
             continue;
         }
+        if read == most_read {
+            goes_on = true;
+            break;
+        }
+        read += 1;
+        let kind = match entry.file_type() {
+            // Some file systems do not tell it here.
+            FileType::Unknown => match statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                Err(_) => continue,
+            },
+            kind => kind,
+        };
         // Where a symlink leads is for the archive to see.
-        let Ok(stat) = statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        let is_file = kind == FileType::RegularFile;
-        if is_file || kind == FileType::Directory {
-            let name = String::from_utf8_lossy(raw.to_bytes()).into_owned();
-            let size = is_file.then(|| u64::try_from(stat.st_size).unwrap_or(0));
-            entries.push(Entry { is_file, name, size });
+        if matches!(kind, FileType::RegularFile | FileType::Directory) {
+            names.push((kind == FileType::RegularFile, raw.to_owned()));
         }
     }
-    entries.sort_unstable();
-    let others = entries.len().saturating_sub(MOST_SHOWN);
-    entries.truncate(MOST_SHOWN);
-    Ok(Listing { shown: entries, others })
+    names.sort_unstable();
+    let others = names.len().saturating_sub(MOST_SHOWN);
+    names.truncate(MOST_SHOWN);
+    let entry = |(is_file, raw): (bool, CString)| entry(dir, is_file, &raw);
+    Ok(Listing { shown: names.into_iter().filter_map(entry).collect(), others, goes_on })
+}
+
+/// An entry as it is shown. None when it is gone meanwhile.
+fn entry(dir: &File, is_file: bool, raw: &CString) -> Option<Entry> {
+    let name = raw.to_string_lossy().into_owned();
+    if !is_file {
+        return Some(Entry { name, size: None });
+    }
+    let stat = statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(Entry { name, size: Some(u64::try_from(stat.st_size).unwrap_or(0)) })
 }
 
 #[cfg(test)]
@@ -80,9 +105,23 @@ mod tests {
         std::fs::write(place.path().join("a"), b"xyz").unwrap();
         std::fs::create_dir(place.path().join("z")).unwrap();
         std::os::unix::fs::symlink("a", place.path().join("link")).unwrap();
-        let listing = listing(&File::open(place.path()).unwrap()).unwrap();
+        let dir = File::open(place.path()).unwrap();
+        let listing = listing(&dir, 3).unwrap();
         let shown: Vec<_> = listing.shown.iter().map(|entry| (&*entry.name, entry.size)).collect();
         assert_eq!(shown, [("z", None), ("a", Some(3))]);
-        assert_eq!(listing.others, 0);
+        assert_eq!((listing.others, listing.goes_on), (0, false));
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_of_use() {
+        let place = tempfile::tempdir().unwrap();
+        for number in 0..20 {
+            std::fs::write(place.path().join(number.to_string()), b"x").unwrap();
+        }
+        let dir = || File::open(place.path()).unwrap();
+        let some = listing(&dir(), 19).unwrap();
+        assert_eq!((some.shown.len(), some.goes_on), (19, true));
+        let all = listing(&dir(), 20).unwrap();
+        assert_eq!((all.shown.len(), all.goes_on), (20, false));
     }
 }

@@ -28,7 +28,8 @@ pub(super) struct Shown<'s> {
     pub(super) contents: &'s Contents,
     /// When it ends, if it does.
     pub(super) ends: Option<Millis>,
-    /// How many downloads are left, and of how many, if that is limited.
+    /// How many downloads are left, and of how many, if that is limited. None is left only for who
+    /// took one: others are refused.
     pub(super) downloads: Option<(u32, u32)>,
     /// The present.
     pub(super) now: Millis,
@@ -47,7 +48,7 @@ pub(super) fn security_policy() -> String {
 
 /// The page of a live link.
 pub(super) fn share(shown: &Shown<'_>) -> Markup {
-    let gone = shown.downloads.is_some_and(|(left, _)| left == 0);
+    let is_held = shown.downloads.is_some_and(|(left, _)| left == 0);
     let part = if matches!(shown.contents, Contents::File(_)) { "file" } else { "zip" };
     page(
         shown.name,
@@ -57,7 +58,8 @@ pub(super) fn share(shown: &Shown<'_>) -> Markup {
                 @match shown.contents {
                     Contents::File(size) => { dt { "Size" } dd title={ (size) " bytes" } { (in_words(*size)) } }
                     Contents::Directory(listing) => {
-                        dt { "Directory" } dd { (listing.shown.len() + listing.others) " entries" }
+                        dt { "Directory" }
+                        dd { (more_than(listing)) (listing.shown.len() + listing.others) " entries" }
                     }
                 }
                 (time_left(shown.ends, shown.now))
@@ -65,13 +67,7 @@ pub(super) fn share(shown: &Shown<'_>) -> Markup {
                     dt { "Downloads left" } dd { (left) " of " (most) }
                 }
             }
-            @if gone {
-                p.gone { "All downloads of this link were taken." }
-            } @else {
-                p { a.button href={ (shown.path) "/" (part) } download {
-                    @if part == "file" { "Download" } @else { "Download as zip" }
-                } }
-            }
+            (button(&shown.path, part, is_held))
             @if let Contents::Directory(listing) = shown.contents { (table(listing)) }
             @if let Some(picture) = qr::svg(&shown.link) {
                 details {
@@ -82,6 +78,23 @@ pub(super) fn share(shown: &Shown<'_>) -> Markup {
             }
         },
     )
+}
+
+/// How it is downloaded. Of a link with `is_held` no other download is left: a file can be resumed, an
+/// archive cannot.
+fn button(path: &str, part: &str, is_held: bool) -> Markup {
+    html! {
+        @if is_held && part == "zip" {
+            p.gone { "All downloads of this link were taken." }
+        } @else {
+            @if is_held {
+                p { "All downloads of this link were taken, one of them from here: it can be resumed." }
+            }
+            p { a.button href={ (path) "/" (part) } download {
+                @if part == "file" { "Download" } @else { "Download as zip" }
+            } }
+        }
+    }
 }
 
 /// The page that asks for the password, and says nothing else.
@@ -152,8 +165,15 @@ fn table(listing: &Listing) -> Markup {
                 }
             }
         }
-        @if listing.others > 0 { p { "and " (listing.others) " more" } }
+        @if listing.others > 0 || listing.goes_on {
+            p { "and " (more_than(listing)) (listing.others) " more" }
+        }
     }
+}
+
+/// What stands before a number of entries that were not all counted.
+fn more_than(listing: &Listing) -> &'static str {
+    if listing.goes_on { "more than " } else { "" }
 }
 
 fn in_words(bytes: u64) -> String {
@@ -202,7 +222,11 @@ mod tests {
         assert!(!html.contains("<script>alert"), "{html}");
         assert!(html.contains("1 of 3") && html.contains("1 min 30 s"), "{html}");
         assert!(html.contains("href=\"/s/x/file\"") && html.contains("<svg"), "{html}");
-        let none_left = Shown { downloads: Some((0, 3)), ..shown };
-        assert!(!share(&none_left).into_string().contains("/s/x/file"));
+        let held = Shown { downloads: Some((0, 3)), ..shown };
+        let html = share(&held).into_string();
+        assert!(html.contains("/s/x/file") && html.contains("can be resumed"), "{html}");
+        let directory = Shown { contents: &Contents::Directory(Listing::default()), ..held };
+        let html = share(&directory).into_string();
+        assert!(!html.contains("/s/x/zip") && !html.contains("can be resumed"), "{html}");
     }
 }

@@ -1,0 +1,127 @@
+//! One request to a receiver.
+
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::{Client, Response, StatusCode};
+
+use super::delivery::Failure;
+use super::settings::HookSettings;
+use super::signature::SIGNATURE_HEADER;
+use crate::clock::Millis;
+use crate::share_expiry::ShareHappening;
+use crate::wire::api::{Change, ChangeEvent, ShareChange};
+
+/// So much of an answer is read, so that its connection can be used again.
+const READ_OF_ANSWER: usize = 64 << 10;
+
+/// How long an unused connection is kept: less than servers commonly do, so that nothing is sent
+/// into one that is just being closed.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+
+/// The HTTP client for all hooks of a process: it keeps their connections.
+pub fn hook_client() -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .http1_only()
+        .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+/// What a receiver is sent: the very JSON that the feed of events tells.
+fn body(happening: ShareHappening) -> serde_json::Result<Vec<u8>> {
+    let time = happening.at;
+    let change = Change::Share(ShareChange::from(happening));
+    serde_json::to_vec(&ChangeEvent { time, change })
+}
+
+/// Sends a happening. Whatever is not 2xx is a failure.
+pub(super) async fn send(
+    http: Client,
+    settings: HookSettings,
+    happening: ShareHappening,
+    now: Millis,
+) -> Result<(), Failure> {
+    let body = body(happening).map_err(|error| Failure::because(error.to_string()))?;
+    let signature = settings.secret.sign(now.unix_seconds(), &body);
+    let request = http
+        .post(settings.url.url())
+        .timeout(settings.timeout)
+        .header(CONTENT_TYPE, "application/json")
+        .header(SIGNATURE_HEADER, signature)
+        .body(body);
+    let mut answer = request.send().await.map_err(|error| failed(&error, settings.timeout))?;
+    let status = answer.status();
+    if !status.is_success() {
+        let retry_after = retry_after(&answer, now);
+        return Err(Failure { reason: format!("it answers {}", shown(status)), retry_after });
+    }
+    // It was taken: whether the rest of the answer comes is of no account.
+    let mut read = 0;
+    while let Ok(Some(piece)) = answer.chunk().await {
+        read += piece.len();
+        if read > READ_OF_ANSWER {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl Failure {
+    fn because(reason: String) -> Self {
+        Failure { reason, retry_after: None }
+    }
+}
+
+fn shown(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(phrase) => format!("{} {phrase}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}
+
+/// What went wrong, without the URL: whoever reads it knows which hook it is about.
+fn failed(error: &reqwest::Error, timeout: Duration) -> Failure {
+    if error.is_timeout() {
+        let timeout = humantime::format_duration(timeout);
+        return Failure::because(format!("it did not answer within {timeout}"));
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let what = if error.is_connect() { "it cannot be reached" } else { "the request broke off" };
+    Failure::because(format!("{what}: {cause}"))
+}
+
+/// After how long a receiver wants to be asked again: it says seconds, or an instant.
+fn retry_after(answer: &Response, now: Millis) -> Option<Duration> {
+    let told = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    read_retry_after(told, now)
+}
+
+fn read_retry_after(told: &str, now: Millis) -> Option<Duration> {
+    let told = told.trim();
+    match told.parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => httpdate::parse_http_date(told).ok().map(|at| Millis::from(at).since(now)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_says_when_in_seconds_or_as_an_instant() {
+        let now = Millis(784_111_777_000);
+        let read = |told: &str| read_retry_after(told, now);
+        assert_eq!(read(" 120 "), Some(Duration::from_secs(120)));
+        let minute_later = "Sun, 06 Nov 1994 08:50:37 GMT";
+        assert_eq!(read(minute_later), Some(Duration::from_secs(60)));
+        assert_eq!(read("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(read("soon"), None);
+    }
+}

@@ -1,0 +1,317 @@
+//! What a hook is to be told next, and how that stands. Pure.
+//!
+//! **Invariant:** happenings are sent in the order of their numbers, one at a time; the cursor that is
+//! put on record is never ahead of what was told, passed over or dropped.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::settings::HookSettings;
+use super::views::{HookCounters, Trouble};
+use crate::clock::Millis;
+use crate::share_expiry::{Happenings, ShareHappening};
+
+/// How many happenings are fetched at a time, and how few are left when more are.
+pub const FETCHED: usize = 500;
+const FEW: usize = 100;
+
+/// The shortest time from one move of the cursor to the next.
+const RECORD_EVERY: Duration = Duration::from_secs(1);
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It is to be asked how far the hook was told.
+    AskCursor,
+    /// What happened from this number on is to be fetched.
+    Fetch(u64),
+    /// This is to be sent.
+    Send(Box<ShareHappening>),
+    /// That everything before this number was told is to be put on record.
+    Record(u64),
+}
+
+/// Why a happening was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// In words.
+    pub reason: String,
+    /// After how long the receiver wants to be asked again.
+    pub retry_after: Option<Duration>,
+}
+
+/// What is worth a line in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The receiver takes nothing any more.
+    Fails,
+    /// It takes happenings again, after so many tries in vain.
+    Recovered(u32),
+}
+
+/// What is known while this node leads.
+#[derive(Debug, Default)]
+struct Position {
+    /// The number of the first happening that was not fetched; none until the cursor is known.
+    fetched: Option<u64>,
+    /// What is on record.
+    recorded: u64,
+    /// What was fetched and is to be told, oldest first.
+    waiting: VecDeque<ShareHappening>,
+    asking: bool,
+    sending: bool,
+    recording: bool,
+}
+
+/// What a hook is told, and how that stands.
+#[derive(Debug)]
+pub struct Delivery {
+    settings: HookSettings,
+    /// None on a follower, which tells nothing.
+    position: Option<Position>,
+    /// The number that the next happening will have.
+    next: u64,
+    trouble: Option<Trouble>,
+    /// When something was last put on record.
+    recorded_at: Option<Millis>,
+    counters: HookCounters,
+}
+
+impl Delivery {
+    /// Nothing is told yet.
+    pub fn new(settings: HookSettings) -> Self {
+        Delivery {
+            settings,
+            position: None,
+            next: 0,
+            trouble: None,
+            recorded_at: None,
+            counters: HookCounters::default(),
+        }
+    }
+
+    /// Goes by other settings. Whatever is wrong may be right by them: it is tried at once.
+    pub fn change_settings(&mut self, settings: HookSettings) {
+        if let Some(trouble) = &mut self.trouble {
+            trouble.until = trouble.at;
+        }
+        if let Some(position) = &mut self.position {
+            position.sending = false;
+            // What is wanted now may have been passed over: what waits was chosen by the former.
+            position.fetched = position.fetched.map(|_| position.told());
+            position.waiting.clear();
+            position.asking = false;
+        }
+        self.settings = settings;
+    }
+
+    /// The settings it goes by.
+    pub fn settings(&self) -> &HookSettings {
+        &self.settings
+    }
+
+    /// This node leads from now on.
+    pub fn begin(&mut self) {
+        self.position = Some(Position::default());
+        self.trouble = None;
+        self.recorded_at = None;
+    }
+
+    /// It leads no more.
+    pub fn end(&mut self) {
+        self.position = None;
+        self.trouble = None;
+    }
+
+    /// Whether this node leads.
+    pub fn tells(&self) -> bool {
+        self.position.is_some()
+    }
+
+    /// The number that the next happening will have.
+    pub fn there_are(&mut self, next: u64) {
+        self.next = next;
+    }
+
+    /// How far the hook was told, as is on record; none while it is not known.
+    pub fn cursor_is(&mut self, cursor: Option<u64>) {
+        let Some(position) = &mut self.position else { return };
+        position.asking = false;
+        if position.fetched.is_none() {
+            position.fetched = cursor;
+            position.recorded = cursor.unwrap_or(0);
+        }
+    }
+
+    /// What was fetched; none when that failed.
+    pub fn fetched(&mut self, from: u64, fetched: Option<Happenings>) {
+        let Some(position) = &mut self.position else { return };
+        // An answer to what was asked by former settings or in another epoch.
+        if position.fetched != Some(from) {
+            return;
+        }
+        position.asking = false;
+        let Some(Happenings { happenings, next }) = fetched else { return };
+        let first = happenings.first().map_or(next, |first| first.number);
+        // What is not there any more was too old to be kept.
+        self.counters.dropped += first.saturating_sub(from);
+        let (kinds, counters) = (&self.settings.kinds, &mut self.counters);
+        let wanted = happenings.into_iter().filter(|one| {
+            let is_wanted = kinds.contains(&one.what);
+            counters.passed_over += u64::from(!is_wanted);
+            is_wanted
+        });
+        position.waiting.extend(wanted);
+        position.fetched = Some(next);
+    }
+
+    /// What became of the happening that was sent.
+    pub fn sent(
+        &mut self,
+        number: u64,
+        result: Result<(), Failure>,
+        now: Millis,
+        seed: u64,
+    ) -> Option<News> {
+        let position = self.position.as_mut()?;
+        if !position.sending || position.waiting.front().map(|front| front.number) != Some(number) {
+            return None;
+        }
+        position.sending = false;
+        match result {
+            Ok(()) => {
+                position.waiting.pop_front();
+                self.counters.delivered += 1;
+                self.counters.last_delivered = Some(now);
+                self.trouble.take().map(|trouble| News::Recovered(trouble.tries))
+            }
+            Err(failure) => {
+                self.counters.failed_tries += 1;
+                let before = self.trouble.take();
+                let tries = before.as_ref().map_or(0, |trouble| trouble.tries) + 1;
+                let cool_down = self.settings.cool_down;
+                let wished = failure.retry_after.unwrap_or_default().min(cool_down.cap);
+                let pause = cool_down.jittered(tries, seed).max(wished);
+                self.trouble = Some(Trouble {
+                    since: before.as_ref().map_or(now, |trouble| trouble.since),
+                    tries,
+                    at: now,
+                    until: now.after(pause),
+                    reason: failure.reason,
+                });
+                before.is_none().then_some(News::Fails)
+            }
+        }
+    }
+
+    /// What became of what was to be put on record.
+    pub fn recorded(&mut self, up_to: u64, is_on_record: bool) {
+        let Some(position) = &mut self.position else { return };
+        position.recording = false;
+        if is_on_record {
+            position.recorded = position.recorded.max(up_to);
+        }
+    }
+
+    /// What is to be done now. Each is done once, and answered.
+    pub fn steps(&mut self, now: Millis) -> Vec<Step> {
+        self.drop_old(now);
+        let is_left_alone = self.trouble.as_ref().is_some_and(|trouble| trouble.holds(now));
+        let may_record = self.recorded_at.is_none_or(|at| !within(at, RECORD_EVERY, now));
+        let next = self.next;
+        let Some(position) = &mut self.position else { return Vec::new() };
+        let mut steps = Vec::new();
+        match position.fetched {
+            None if !position.asking => {
+                position.asking = true;
+                steps.push(Step::AskCursor);
+            }
+            Some(from) if !position.asking && from < next && position.waiting.len() <= FEW => {
+                position.asking = true;
+                steps.push(Step::Fetch(from));
+            }
+            _ => {}
+        }
+        if let Some(front) = position.waiting.front().filter(|_| !position.sending)
+            && !is_left_alone
+        {
+            steps.push(Step::Send(Box::new(front.clone())));
+            position.sending = true;
+        }
+        let told = position.told();
+        if told > position.recorded && !position.recording && may_record {
+            position.recording = true;
+            self.recorded_at = Some(now);
+            steps.push(Step::Record(told));
+        }
+        steps
+    }
+
+    /// When there is something to be done again although nothing happens.
+    pub fn wake_at(&self) -> Option<Millis> {
+        let position = self.position.as_ref()?;
+        let may_send = !position.sending && !position.waiting.is_empty();
+        let retry = self.trouble.as_ref().filter(|_| may_send).map(|trouble| trouble.until);
+        let may_record = !position.recording && position.told() > position.recorded;
+        let record = self.recorded_at.filter(|_| may_record).map(|at| at.after(RECORD_EVERY));
+        [retry, record].into_iter().flatten().min()
+    }
+
+    /// What is too old is not told any more. What is being sent at this moment may still arrive.
+    fn drop_old(&mut self, now: Millis) {
+        let Some(position) = self.position.as_mut().filter(|position| !position.sending) else {
+            return;
+        };
+        let is_old = |one: &ShareHappening| now >= one.at.after(self.settings.age_limit);
+        while position.waiting.front().is_some_and(is_old) {
+            position.waiting.pop_front();
+            self.counters.dropped += 1;
+        }
+    }
+
+    /// What was counted since the process started.
+    pub fn counters(&self) -> HookCounters {
+        self.counters
+    }
+
+    /// What is wrong, while something is.
+    pub fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
+    }
+
+    /// The number of the first happening that the hook was not told; none while it is not known.
+    pub fn told(&self) -> Option<u64> {
+        let position = self.position.as_ref()?;
+        position.fetched.map(|_| position.told())
+    }
+
+    /// How many happenings it was not told yet.
+    pub fn backlog(&self) -> u64 {
+        self.told().map_or(0, |told| self.next.saturating_sub(told))
+    }
+
+    /// When the oldest of those happened that it is to be told.
+    pub fn oldest(&self) -> Option<Millis> {
+        Some(self.position.as_ref()?.waiting.front()?.at)
+    }
+}
+
+impl Position {
+    /// The number of the first happening that was not told.
+    fn told(&self) -> u64 {
+        let fetched = self.fetched.unwrap_or(0);
+        self.waiting.front().map_or(fetched, |front| front.number)
+    }
+}
+
+impl Trouble {
+    /// Whether the receiver is left alone at `now`. A clock that was set back makes no pause longer.
+    fn holds(&self, now: Millis) -> bool {
+        self.at <= now && now < self.until
+    }
+}
+
+/// Whether `now` is less than `length` behind `at`.
+fn within(at: Millis, length: Duration, now: Millis) -> bool {
+    at <= now && now < at.after(length)
+}

@@ -1,0 +1,284 @@
+#![doc = include_str!("README.md")]
+
+mod call;
+mod delivery;
+#[cfg(test)]
+mod delivery_tests;
+mod messages;
+mod settings;
+mod signature;
+mod views;
+
+use std::time::{Duration, Instant};
+
+use actix::{
+    Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, SpawnHandle, WrapFuture,
+};
+use reqwest::Client;
+use tokio::sync::watch;
+
+pub use call::hook_client;
+pub use delivery::{Delivery, FETCHED, Failure, News, Step};
+pub use messages::ChangeSettings;
+pub use settings::{BadHookName, BadHookUrl, HookName, HookSettings, HookUrl};
+pub use signature::{BadHookSecret, HookSecret, SIGNATURE_HEADER};
+pub use views::{HookCounters, HookView, HookViewHandle, Trouble};
+
+use crate::clock::Clock;
+use crate::event::Epoch;
+use crate::journal::{Journal, Leadership};
+use crate::share_expiry::{
+    HappeningsDelivered, HappeningsFrom, ShareBoard, ShareHappening, ToldUpTo,
+};
+use crate::supervision::Route;
+
+/// The longest sleep: what nobody tells of is noticed after it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The shortest one.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
+
+/// The shortest time from one line about what was dropped to the next.
+const DROPPED_TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// Whom a hook's actor asks.
+#[derive(Clone)]
+pub struct Collaborators {
+    /// Tells what happened.
+    pub happenings: Route<HappeningsFrom>,
+    /// Tells how far the hook was told,
+    pub told: Route<ToldUpTo>,
+    /// and puts it on record.
+    pub delivered: Route<HappeningsDelivered>,
+    /// Shows how many happenings there are.
+    pub board: ShareBoard,
+    /// Who leads.
+    pub journal: Journal,
+}
+
+/// The actor of one hook.
+pub struct Webhook {
+    name: HookName,
+    delivery: Delivery,
+    http: Client,
+    clock: Clock,
+    others: Collaborators,
+    view: HookViewHandle,
+    leadership: watch::Receiver<Leadership>,
+    /// The epoch in which it tells what happens.
+    epoch: Option<Epoch>,
+    /// The request to the receiver.
+    sending: Option<SpawnHandle>,
+    timer: Option<SpawnHandle>,
+    /// How many were dropped when that was last logged, and when that was.
+    dropped_told: (u64, Option<Instant>),
+}
+
+/// Something may be to be done.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Look;
+
+impl Webhook {
+    /// The actor of the hook `name`. `http` comes from [`hook_client`] and is shared by all of a
+    /// process.
+    pub fn new(
+        name: HookName,
+        settings: HookSettings,
+        http: Client,
+        clock: Clock,
+        others: Collaborators,
+        view: HookViewHandle,
+    ) -> Self {
+        Webhook {
+            name,
+            delivery: Delivery::new(settings),
+            http,
+            clock,
+            leadership: others.journal.leadership(),
+            others,
+            view,
+            epoch: None,
+            sending: None,
+            timer: None,
+            dropped_told: (0, None),
+        }
+    }
+
+    /// Does what is to be done, and sleeps until there is more.
+    fn look(&mut self, ctx: &mut Context<Self>) {
+        self.follow_leadership(ctx);
+        self.delivery.there_are(*self.others.board.happenings().borrow());
+        for step in self.delivery.steps(self.clock.now()) {
+            self.take(step, ctx);
+        }
+        self.tell_of_dropped();
+        self.show();
+        self.sleep(ctx);
+    }
+
+    fn follow_leadership(&mut self, ctx: &mut Context<Self>) {
+        let epoch = self.leadership.borrow().epoch();
+        if epoch == self.epoch {
+            return;
+        }
+        self.epoch = epoch;
+        if let Some(sending) = self.sending.take() {
+            ctx.cancel_future(sending);
+        }
+        match epoch {
+            Some(_) => self.delivery.begin(),
+            None => self.delivery.end(),
+        }
+    }
+
+    fn take(&mut self, step: Step, ctx: &mut Context<Self>) {
+        let (hook, epoch) = (self.name.as_str().to_owned(), self.epoch);
+        // What was asked in another epoch is nothing to go by. What nobody answered is asked again
+        // after a while, by the timer.
+        match step {
+            Step::AskCursor => {
+                let asked = self.others.told.recipient().send(ToldUpTo { hook });
+                ctx.spawn(asked.into_actor(self).map(move |cursor, webhook, ctx| {
+                    if webhook.epoch == epoch {
+                        let cursor = cursor.ok().flatten();
+                        webhook.delivery.cursor_is(cursor);
+                        if cursor.is_some() {
+                            webhook.look(ctx);
+                        }
+                    }
+                }));
+            }
+            Step::Fetch(from) => {
+                let asked = HappeningsFrom { from, most: FETCHED };
+                let asked = self.others.happenings.recipient().send(asked);
+                ctx.spawn(asked.into_actor(self).map(move |fetched, webhook, ctx| {
+                    if webhook.epoch == epoch {
+                        let is_answered = fetched.is_ok();
+                        webhook.delivery.fetched(from, fetched.ok());
+                        if is_answered {
+                            webhook.look(ctx);
+                        }
+                    }
+                }));
+            }
+            Step::Record(up_to) => {
+                let delivered = HappeningsDelivered { hook, up_to };
+                let asked = self.others.delivered.recipient().send(delivered);
+                ctx.spawn(asked.into_actor(self).map(move |recorded, webhook, _| {
+                    if webhook.epoch == epoch {
+                        let is_on_record = matches!(recorded, Ok(Ok(())));
+                        webhook.delivery.recorded(up_to, is_on_record);
+                    }
+                }));
+            }
+            Step::Send(happening) => self.send(*happening, ctx),
+        }
+    }
+
+    fn send(&mut self, happening: ShareHappening, ctx: &mut Context<Self>) {
+        let (number, settings) = (happening.number, self.delivery.settings().clone());
+        let sending = call::send(self.http.clone(), settings, happening, self.clock.now());
+        let sending = sending.into_actor(self).map(move |result, webhook, ctx| {
+            webhook.sending = None;
+            let (now, seed) = (webhook.clock.now(), fastrand::u64(..));
+            let news = webhook.delivery.sent(number, result, now, seed);
+            webhook.log(news);
+            webhook.look(ctx);
+        });
+        self.sending = Some(ctx.spawn(sending));
+    }
+
+    fn log(&self, news: Option<News>) {
+        let hook = &self.name;
+        match news {
+            Some(News::Fails) => {
+                let reason = self.delivery.trouble().map(|trouble| trouble.reason.as_str());
+                tracing::warn!(%hook, reason, "a webhook fails, and is tried again");
+            }
+            Some(News::Recovered(tries)) => {
+                tracing::info!(%hook, failed_tries = tries, "a webhook works again");
+            }
+            None => {}
+        }
+    }
+
+    fn tell_of_dropped(&mut self) {
+        let (told, last) = self.dropped_told;
+        let dropped = self.delivery.counters().dropped;
+        let is_time = last.is_none_or(|last| last.elapsed() >= DROPPED_TOLD_EVERY);
+        if dropped > told && is_time {
+            let (hook, count) = (&self.name, dropped - told);
+            tracing::error!(%hook, count, "a webhook was not told for too long: what happened is dropped");
+            self.dropped_told = (dropped, Some(Instant::now()));
+        }
+    }
+
+    fn show(&self) {
+        let delivery = &self.delivery;
+        self.view.store(std::sync::Arc::new(HookView {
+            name: self.name.clone(),
+            url: delivery.settings().url.to_string(),
+            tells: delivery.tells(),
+            told: delivery.told(),
+            backlog: delivery.backlog(),
+            oldest: delivery.oldest(),
+            trouble: delivery.trouble().cloned(),
+            counters: delivery.counters(),
+        }));
+    }
+
+    fn sleep(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        let nap = self.delivery.wake_at().map_or(LONGEST_SLEEP, |at| at.since(now));
+        let nap = nap.clamp(SHORTEST_SLEEP, LONGEST_SLEEP);
+        if let Some(timer) = self.timer.take() {
+            ctx.cancel_future(timer);
+        }
+        self.timer = Some(ctx.run_later(nap, |webhook, ctx| {
+            webhook.timer = None;
+            webhook.look(ctx);
+        }));
+    }
+
+    /// Something whenever there is more to be told, or who leads is another.
+    fn signs(&self) -> impl futures::Stream<Item = Look> + use<> {
+        let watched = (self.others.board.happenings(), self.leadership.clone());
+        futures::stream::unfold(watched, |(mut happenings, mut leadership)| async {
+            let is_open = tokio::select! {
+                changed = happenings.changed() => changed.is_ok(),
+                changed = leadership.changed() => changed.is_ok(),
+            };
+            is_open.then_some((Look, (happenings, leadership)))
+        })
+    }
+}
+
+impl Actor for Webhook {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.add_message_stream(self.signs());
+        self.look(ctx);
+    }
+}
+
+impl Handler<Look> for Webhook {
+    type Result = ();
+
+    fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
+        self.look(ctx);
+    }
+}
+
+impl Handler<ChangeSettings> for Webhook {
+    type Result = ();
+
+    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+        if let Some(sending) = self.sending.take() {
+            ctx.cancel_future(sending);
+        }
+        self.delivery.change_settings(settings);
+        self.look(ctx);
+    }
+}

@@ -1,0 +1,156 @@
+//! A real browser: Debian's Chromium, without a window, led by its driver over the WebDriver
+//! protocol.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The member of an answer that names an element, as the standard has it.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// What the browser's settings say of scripts that are not to run.
+const BLOCKED: u8 = 2;
+
+/// How long the browser may take for anything.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A browser. It is closed when it is dropped.
+pub struct Browser {
+    driver: Child,
+    http: reqwest::Client,
+    session: String,
+    place: TempDir,
+}
+
+impl Browser {
+    /// Starts one that runs scripts, or does not.
+    pub async fn start(runs_scripts: bool) -> Result<Self> {
+        let place = tempfile::tempdir()?;
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .env("HOME", place.path())
+            .env("TMPDIR", place.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("chromedriver: install chromium-driver")?;
+        let stdout = driver.stdout.take().context("no output")?;
+        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
+        // From here on dropping it ends the driver.
+        let mut browser = Browser { driver, http, session: String::new(), place };
+        let mut lines = BufReader::new(stdout).lines();
+        let port = lines.by_ref().find_map(|line| {
+            let line = line.ok()?;
+            let (_, port) = line.split_once("started successfully on port ")?;
+            port.trim_end_matches('.').parse::<u16>().ok()
+        });
+        let port = port.context("the driver says no port")?;
+        // Nobody is to find the pipe full, or its other end closed.
+        std::thread::spawn(move || lines.for_each(drop));
+        let driver = format!("http://127.0.0.1:{port}");
+        let wanted = Self::wanted(runs_scripts);
+        let begun = browser.call(Method::POST, &format!("{driver}/session"), &wanted).await?;
+        let id = begun["sessionId"].as_str().context("no session")?;
+        browser.session = format!("{driver}/session/{id}");
+        Ok(browser)
+    }
+
+    fn wanted(runs_scripts: bool) -> Value {
+        let settings = match runs_scripts {
+            true => json!({}),
+            false => json!({ "profile.managed_default_content_settings.javascript": BLOCKED }),
+        };
+        // Its own sandbox does not work for root, and shared memory is short in containers.
+        let arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage"];
+        let options = json!({ "args": arguments, "prefs": settings });
+        json!({ "capabilities": { "alwaysMatch": {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+        } } })
+    }
+
+    /// Where it puts what it downloads.
+    pub fn downloads(&self) -> PathBuf {
+        self.place.path().join("Downloads")
+    }
+
+    /// Opens a page, and waits until it is there.
+    pub async fn open(&self, url: &str) -> Result<()> {
+        self.ask(Method::POST, "url", &json!({ "url": url })).await.map(drop)
+    }
+
+    /// The text of an element, as a person sees it; none where there is no such element.
+    pub async fn text(&self, selector: &str) -> Result<Option<String>> {
+        let Some(element) = self.find(selector).await? else { return Ok(None) };
+        // It may be gone by now: then it is another page.
+        let text = self.ask(Method::GET, &format!("element/{element}/text"), &Value::Null).await;
+        Ok(text.ok().and_then(|text| text.as_str().map(str::to_owned)))
+    }
+
+    /// Clicks on an element.
+    pub async fn click(&self, selector: &str) -> Result<()> {
+        let element = self.find(selector).await?.with_context(|| format!("no {selector}"))?;
+        self.ask(Method::POST, &format!("element/{element}/click"), &json!({})).await.map(drop)
+    }
+
+    /// Types into a field.
+    pub async fn write(&self, selector: &str, text: &str) -> Result<()> {
+        let element = self.find(selector).await?.with_context(|| format!("no {selector}"))?;
+        let path = format!("element/{element}/value");
+        self.ask(Method::POST, &path, &json!({ "text": text })).await.map(drop)
+    }
+
+    /// What the page complained of: errors of scripts, and what its policy forbids.
+    pub async fn complaints(&self) -> Result<Vec<String>> {
+        let log = self.ask(Method::POST, "se/log", &json!({ "type": "browser" })).await?;
+        let lines = log.as_array().context("no log")?;
+        Ok(lines.iter().filter_map(|line| line["message"].as_str().map(str::to_owned)).collect())
+    }
+
+    async fn find(&self, selector: &str) -> Result<Option<String>> {
+        let wanted = json!({ "using": "css selector", "value": selector });
+        let found = self.ask(Method::POST, "elements", &wanted).await?;
+        Ok(found[0][ELEMENT].as_str().map(str::to_owned))
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
+        self.call(method, &format!("{}/{path}", self.session), body).await
+    }
+
+    async fn call(&self, method: Method, url: &str, body: &Value) -> Result<Value> {
+        let mut request = self.http.request(method, url);
+        if !body.is_null() {
+            request = request.body(body.to_string());
+        }
+        let answer = request.send().await?;
+        let is_good = answer.status().is_success();
+        let answer: Value = serde_json::from_str(&answer.text().await?)?;
+        let value = &answer["value"];
+        if !is_good {
+            bail!("{}: {}", value["error"], value["message"]);
+        }
+        ensure!(value.get("error").is_none(), "{value}");
+        Ok(value.clone())
+    }
+}
+
+impl Drop for Browser {
+    /// The driver closes its browser when it is asked to; whoever is left then is ended.
+    fn drop(&mut self) {
+        if !self.session.is_empty() {
+            let mut curl = Command::new("curl");
+            curl.args(["-s", "-m", "20", "-o", "/dev/null", "-X", "DELETE", &self.session]);
+            // A browser that is gone already needs no closing.
+            let _ = curl.status();
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}

@@ -1,0 +1,210 @@
+//! A little receiver of webhooks: it takes, refuses, hangs or is not there, as a test wants, and
+//! checks every signature with openssl, as the README tells people to.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// What requests are signed with.
+pub const SECRET: &str = "whsec-0123456789abcdef";
+
+/// What the receiver does with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It is taken.
+    Takes,
+    /// It is answered with this status, and this `Retry-After` if any.
+    Refuses(u16, Option<u32>),
+    /// It is read and never answered.
+    Hangs,
+}
+
+/// What the receiver was told.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The body.
+    pub body: Value,
+    /// What it did with it.
+    pub manner: Manner,
+    /// The head, in lower case.
+    pub head: String,
+}
+
+impl Received {
+    /// The number of the happening.
+    pub fn number(&self) -> u64 {
+        self.body["number"].as_u64().unwrap_or(u64::MAX)
+    }
+}
+
+#[derive(Default)]
+struct State {
+    manner: Option<Manner>,
+    received: Vec<Received>,
+    /// What was wrong with a request.
+    faults: Vec<String>,
+}
+
+/// A receiver. It stops when it is dropped.
+pub struct HookReceiver {
+    addr: SocketAddr,
+    state: Arc<Mutex<State>>,
+    stopping: Arc<AtomicBool>,
+}
+
+impl HookReceiver {
+    /// A receiver that takes everything, somewhere.
+    pub fn start() -> Result<Self> {
+        Self::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+    }
+
+    /// The same, at an address that is free.
+    pub fn start_at(addr: SocketAddr) -> Result<Self> {
+        let listener = TcpListener::bind(addr)?;
+        let addr = listener.local_addr()?;
+        let (state, stopping) = (Arc::<Mutex<State>>::default(), Arc::<AtomicBool>::default());
+        let (shared, stop) = (Arc::clone(&state), Arc::clone(&stopping));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let (shared, stop) = (Arc::clone(&shared), Arc::clone(&stop));
+                std::thread::spawn(move || {
+                    // A connection that breaks off is the node's to notice.
+                    let _ = serve(&stream, &shared, &stop);
+                });
+            }
+        });
+        Ok(HookReceiver { addr, state, stopping })
+    }
+
+    /// Where it is.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// What a node is configured with to tell it.
+    pub fn hook(&self, more: &str) -> String {
+        format!("{{ url = \"http://{}/shares\", secret = \"{SECRET}\"{more} }}", self.addr)
+    }
+
+    /// Treats requests so from now on.
+    pub fn is_to(&self, manner: Manner) {
+        lock(&self.state).manner = Some(manner);
+    }
+
+    /// Everything that came, in the order in which it came.
+    ///
+    /// # Panics
+    /// When a request was not as it should be.
+    pub fn received(&self) -> Vec<Received> {
+        let state = lock(&self.state);
+        assert!(state.faults.is_empty(), "{:?}", state.faults);
+        state.received.clone()
+    }
+
+    /// What it took.
+    pub fn taken(&self) -> Vec<Received> {
+        self.received().into_iter().filter(|one| one.manner == Manner::Takes).collect()
+    }
+}
+
+impl Drop for HookReceiver {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts; if it is gone already, all the better.
+        let _ = TcpStream::connect(self.addr);
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn serve(stream: &TcpStream, state: &Mutex<State>, stopping: &AtomicBool) -> Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    loop {
+        let (head, body) = read_request(&mut reader)?;
+        if stopping.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let checked = check(&head, &body);
+        let manner = {
+            let mut state = lock(state);
+            let manner = state.manner.unwrap_or(Manner::Takes);
+            match checked {
+                Ok(body) => state.received.push(Received { body, manner, head }),
+                Err(fault) => state.faults.push(format!("{fault:#}\n{head}")),
+            }
+            manner
+        };
+        let mut stream = stream;
+        match manner {
+            Manner::Takes => stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")?,
+            Manner::Refuses(status, retry_after) => {
+                let more = retry_after.map(|after| format!("retry-after: {after}\r\n"));
+                let more = more.unwrap_or_default();
+                let answer = format!("HTTP/1.1 {status} No\r\n{more}content-length: 0\r\n\r\n");
+                stream.write_all(answer.as_bytes())?;
+            }
+            Manner::Hangs => {
+                // Until the node has had enough.
+                let _ = reader.read(&mut [0]);
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn read_request(reader: &mut impl BufRead) -> Result<(String, Vec<u8>)> {
+    let mut head = String::new();
+    loop {
+        let mut line = String::new();
+        ensure!(reader.read_line(&mut line)? > 0, "the connection ended");
+        if line == "\r\n" {
+            break;
+        }
+        head.push_str(&line.to_lowercase());
+    }
+    let length = value(&head, "content-length").context("no length")?.parse()?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok((head, body))
+}
+
+fn value<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    lines.find(|(other, _)| *other == name).map(|(_, value)| value)
+}
+
+fn check(head: &str, body: &[u8]) -> Result<Value> {
+    ensure!(head.starts_with("post /shares http/1.1"), "no POST");
+    ensure!(value(head, "content-type") == Some("application/json"), "no JSON");
+    let agent = value(head, "user-agent").unwrap_or_default();
+    ensure!(agent.starts_with("reelyard/"), "user agent {agent}");
+    let signature = value(head, "reelyard-signature").context("no signature")?;
+    let (t, v1) = signature.split_once(',').context("one part only")?;
+    let (t, v1) = (t.strip_prefix("t=").context("t")?, v1.strip_prefix("v1=").context("v1")?);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let sent = Duration::from_secs(t.parse()?);
+    ensure!(now.abs_diff(sent) < Duration::from_secs(3600), "signed at {t}");
+    let mut openssl = Command::new("openssl")
+        .args(["dgst", "-sha256", "-hmac", SECRET])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut stdin = openssl.stdin.take().context("stdin")?;
+    stdin.write_all(&[t.as_bytes(), b".", body].concat())?;
+    drop(stdin);
+    let told = String::from_utf8(openssl.wait_with_output()?.stdout)?;
+    ensure!(told.trim().ends_with(v1) && v1.len() == 64, "signature {v1}, openssl says {told}");
+    Ok(serde_json::from_slice(body)?)
+}

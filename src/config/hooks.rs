@@ -1,0 +1,214 @@
+//! Settings of webhooks: who is told what happens to shares.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reelyard_actors::share_expiry::What;
+use reelyard_actors::webhook::{HookName, HookSecret, HookUrl};
+use toml::{Table, Value};
+
+use super::reader::Reader;
+use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
+
+/// Webhooks by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hooks(pub BTreeMap<HookName, HookSetting>);
+
+/// A webhook as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookSetting {
+    /// Where its receiver is.
+    pub url: HookUrl,
+    /// What requests are signed with, wherever it is written; none only where that cannot be read.
+    pub secret: Option<HookSecret>,
+    /// A file with the secret.
+    pub secret_file: Option<PathBuf>,
+    /// What it is told of. None for everything.
+    pub kinds: Option<Vec<What>>,
+    /// How long the receiver may take for an answer.
+    pub timeout: Option<Duration>,
+}
+
+/// What a webhook has.
+const KNOWN: [&str; 5] = ["url", "secret", "secret_file", "kinds", "timeout"];
+
+impl SettingValue for Hooks {
+    fn from_toml(value: &Value) -> Read<Self> {
+        // What is wrong is not repeated here: a secret may be in it.
+        let Value::Table(table) = value else {
+            return wrong(
+                "a table is wanted, as in { billing = { url = \"http://10.0.0.5:9000/shares\", \
+                 secret_file = \"/etc/reelyard/billing\" } }",
+            );
+        };
+        let (mut hooks, mut wrongs) = (BTreeMap::new(), Vec::new());
+        for (name, told) in table {
+            let named = HookName::new(name).or_else(|bad| wrong(bad.to_string()));
+            let about = |wrong: Wrong| Wrong { what: format!("{name}: {}", wrong.what), ..wrong };
+            match named.and_then(|name| Ok((name, hook(told)?))) {
+                Ok((name, hook)) => {
+                    hooks.insert(name, hook);
+                }
+                Err(bad) => wrongs.extend(bad.into_iter().map(about)),
+            }
+        }
+        if wrongs.is_empty() { Ok(Hooks(hooks)) } else { Err(wrongs) }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        let hooks = self.0.iter().map(|(name, hook)| (name.to_string(), shown(hook)));
+        Some(Value::Table(hooks.collect()))
+    }
+}
+
+fn hook(value: &Value) -> Read<HookSetting> {
+    let Value::Table(table) = value else {
+        return wrong(format!("a table is wanted, with {}", KNOWN.join(", ")));
+    };
+    if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        return wrong(format!("{other} is nothing that a webhook has: {} are", KNOWN.join(", ")));
+    }
+    let Some(url) = table.get("url") else { return wrong("url is missing") };
+    let url = text(url, "a URL, as in \"http://10.0.0.5:9000/shares\",")?;
+    let url = url.parse().or_else(|bad| wrong(format!("url: {bad}")))?;
+    let (secret, secret_file) = (table.get("secret"), table.get("secret_file"));
+    if secret.is_some() == secret_file.is_some() {
+        return wrong("secret or secret_file: one of the two is wanted");
+    }
+    let secret = secret.map(|secret| match secret {
+        Value::String(secret) => {
+            HookSecret::new(secret).or_else(|bad| wrong(format!("secret: {bad}")))
+        }
+        _ => wrong("secret: it is wanted in quotes"),
+    });
+    Ok(HookSetting {
+        url,
+        secret: secret.transpose()?,
+        secret_file: secret_file.map(PathBuf::from_toml).transpose()?,
+        kinds: table.get("kinds").map(kinds).transpose()?,
+        timeout: table.get("timeout").map(Duration::from_toml).transpose()?,
+    })
+}
+
+fn kinds(value: &Value) -> Read<Vec<What>> {
+    let named = |word: &Value| What::all().find(|what| word.as_str() == Some(what.word()));
+    let read: Option<Vec<What>> =
+        value.as_array().and_then(|words| words.iter().map(named).collect());
+    match read {
+        Some(kinds) if !kinds.is_empty() => Ok(kinds),
+        _ => {
+            let known: Vec<&str> = What::all().map(What::word).collect();
+            wrong(format!(
+                "kinds: some of {} are wanted, as in [\"expired\"], not {}",
+                known.join(", "),
+                quoted(value)
+            ))
+        }
+    }
+}
+
+/// A webhook as it may be seen.
+fn shown(hook: &HookSetting) -> Value {
+    let words = |kinds: &Vec<What>| {
+        Value::Array(kinds.iter().map(|what| Value::String(what.word().to_owned())).collect())
+    };
+    let is_here = hook.secret_file.is_none();
+    let parts = [
+        ("url", Some(Value::String(hook.url.to_string()))),
+        ("secret", is_here.then(|| Value::String("***".to_owned()))),
+        ("secret_file", hook.secret_file.as_ref().and_then(SettingValue::to_toml)),
+        ("kinds", hook.kinds.as_ref().map(words)),
+        ("timeout", hook.timeout.as_ref().and_then(SettingValue::to_toml)),
+    ];
+    let given = parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Table(given.collect::<Table>())
+}
+
+impl Hooks {
+    /// Reads the secrets that are in files.
+    pub(super) fn settle(&mut self, reader: &mut Reader) {
+        for (name, hook) in &mut self.0 {
+            let Some(file) = &hook.secret_file else { continue };
+            let shown = file.display();
+            let read = std::fs::read_to_string(file);
+            let secret = match read {
+                Ok(text) => HookSecret::new(text.trim()).map_err(|bad| bad.to_string()),
+                Err(error) => Err(format!("cannot be read: {error}")),
+            };
+            match secret {
+                Ok(secret) => hook.secret = Some(secret),
+                Err(why) => {
+                    reader.fault("share.hooks", format!("{name}: secret_file: {shown}: {why}"));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Layers, NodeConfig, load};
+    use super::*;
+
+    const SECRET: &str = "opensesame-0123456789";
+
+    fn read(text: &str) -> Result<Hooks, String> {
+        let told = |wrongs: Vec<Wrong>| wrongs.into_iter().map(|wrong| wrong.what).collect();
+        Hooks::from_text(text).map_err(told)
+    }
+
+    #[test]
+    fn a_hook_is_a_table_of_which_the_secret_is_never_shown() {
+        let hooks = read(&format!(
+            "{{ billing = {{ url = \"http://10.0.0.5:9000/x\", secret = \"{SECRET}\", kinds = [\"expired\", \"notice\"], timeout = \"3s\" }} }}"
+        ));
+        let hooks = hooks.unwrap();
+        let shown = hooks.to_toml().unwrap().to_string();
+        assert!(shown.contains("\"***\"") && shown.contains("kinds = [\"expired\", \"notice\"]"));
+        assert!(!shown.contains(SECRET) && !format!("{hooks:?}").contains(SECRET), "{shown}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_without_the_secret() {
+        let with = |more: &str| {
+            format!("{{ billing = {{ url = \"http://a/x\", secret = \"{SECRET}\"{more} }} }}")
+        };
+        let https = format!("{{ b = {{ url = \"https://a/x\", secret = \"{SECRET}\" }} }}");
+        for (bad, why) in [
+            (with(", kinds = [\"lost\"]"), "billing: kinds: some of notice, expired"),
+            (with(", kinds = []"), "kinds: some of"),
+            (with(", secret_file = \"/x\""), "one of the two is wanted"),
+            (with(", sekret = 1"), "sekret is nothing that a webhook has"),
+            (https, "https is not spoken"),
+            (format!("{{ b = {{ secret = \"{SECRET}\" }} }}"), "url is missing"),
+            ("{ b = { url = \"http://a/x\" } }".to_owned(), "secret or secret_file"),
+            ("{ b = { url = \"http://a/x\", secret = \"short\" } }".to_owned(), "16 to 1024"),
+            ("{ B = {} }".to_owned(), "B: a hook is named by"),
+            (format!("{SECRET} = "), "a table is wanted"),
+            (format!("{{ b = \"{SECRET}\" }}"), "a table is wanted"),
+        ] {
+            let told = read(&bad).unwrap_err();
+            assert!(told.contains(why), "{bad}: {told}");
+            assert!(!told.contains(SECRET), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_secret_can_be_in_a_file() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("secret");
+        let load = || {
+            let table = format!("url = \"http://a/x\", secret_file = \"{}\"", file.display());
+            let set = vec![format!("share.hooks={{ b = {{ {table} }} }}")];
+            load::<NodeConfig>(&Layers { set, ..Layers::default() })
+        };
+        let told = load().unwrap_err().to_string();
+        assert!(told.contains("share.hooks: b: secret_file: ") && told.contains("cannot be read"));
+        std::fs::write(&file, format!("{SECRET}\n")).unwrap();
+        let (config, effective) = load().unwrap();
+        let hook = config.share.hooks.0.values().next().unwrap();
+        assert_eq!(hook.secret, HookSecret::new(SECRET).ok());
+        assert!(!format!("{effective:?}").contains(SECRET));
+    }
+}

@@ -1,0 +1,32 @@
+//! Webhooks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use reelyard_actors::clock::Millis;
+use reelyard_actors::webhook::HookView;
+
+use super::sheet::Sheet;
+
+/// Writes how each webhook stands.
+pub fn write(sheet: &mut Sheet<'_>, hooks: &[Arc<HookView>], now: Millis) -> fmt::Result {
+    let of = |figure: fn(&HookView) -> u64| {
+        hooks.iter().map(move |hook| ([("hook", hook.name.as_str())], figure(hook)))
+    };
+    let help = "Happenings that receivers took";
+    sheet.counters("webhook_delivered", help, of(|hook| hook.counters.delivered))?;
+    let help = "Tries to tell a happening that failed";
+    sheet.counters("webhook_failed_tries", help, of(|hook| hook.counters.failed_tries))?;
+    let help = "Happenings that were too old before they could be told";
+    sheet.counters("webhook_dropped", help, of(|hook| hook.counters.dropped))?;
+    let help = "Happenings that were not told yet, on the node that leads";
+    sheet.gauges("webhook_backlog", help, of(|hook| hook.backlog))?;
+    let help = "1 while a receiver takes nothing";
+    sheet.gauges("webhook_failing", help, of(|hook| u64::from(hook.trouble.is_some())))?;
+    let ages = hooks.iter().map(|hook| {
+        let age = hook.oldest.map_or(0.0, |at| now.since(at).as_secs_f64());
+        ([("hook", hook.name.as_str())], age)
+    });
+    let help = "How long ago the oldest happening was that is to be told; 0 without any";
+    sheet.gauges("webhook_oldest_age_seconds", help, ages)
+}

@@ -1,0 +1,112 @@
+//! The webhooks of a node: an actor for each that the configuration names.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix_rt::{ArbiterHandle, System};
+use arc_swap::ArcSwap;
+use reelyard_actors::clock::Clock;
+use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_actors::webhook::{
+    ChangeSettings, Collaborators, HookName, HookSettings, HookView, HookViewHandle, Webhook,
+};
+
+use super::live::InForce;
+use super::settings;
+
+/// The webhooks there are at present.
+pub struct HookYard {
+    arbiter: ArbiterHandle,
+    clock: Clock,
+    others: Collaborators,
+    hooks: Mutex<BTreeMap<HookName, Hook>>,
+}
+
+/// One of them.
+struct Hook {
+    actor: Supervised<Webhook>,
+    view: HookViewHandle,
+    /// What it goes by, also after a restart.
+    settings: Arc<ArcSwap<HookSettings>>,
+}
+
+impl HookYard {
+    /// None yet. Their actors live where the system began, whoever starts them.
+    pub(super) fn new(clock: Clock, others: Collaborators) -> Self {
+        let arbiter = System::current().arbiter().clone();
+        HookYard { arbiter, clock, others, hooks: Mutex::default() }
+    }
+
+    /// Has those that the configuration names, each as that says.
+    pub(super) fn go_by(&self, in_force: &InForce) {
+        let wanted = settings::hooks(&in_force.config);
+        let mut hooks = self.hooks();
+        hooks.retain(|name, hook| {
+            let stays = wanted.contains_key(name);
+            if !stays {
+                tracing::info!(hook = %name, "a webhook is no longer told");
+                let actor = hook.actor.clone();
+                self.arbiter.spawn(async move { actor.stop().await });
+            }
+            stays
+        });
+        for (name, settings) in wanted {
+            match hooks.entry(name) {
+                Entry::Occupied(hook) => hook.get().change(settings),
+                Entry::Vacant(place) => {
+                    let hook = self.start(place.key().clone(), settings, in_force);
+                    place.insert(hook);
+                }
+            }
+        }
+    }
+
+    fn start(&self, name: HookName, settings: HookSettings, in_force: &InForce) -> Hook {
+        let view = HookView::new(name.clone(), settings.url.to_string());
+        let view = HookViewHandle::new(ArcSwap::from_pointee(view));
+        let settings = Arc::new(ArcSwap::from_pointee(settings));
+        let (shown, in_use) = (Arc::clone(&view), Arc::clone(&settings));
+        let (clock, others, http) =
+            (self.clock.clone(), self.others.clone(), in_force.webhooks.clone());
+        let supervision = Supervision::of(&format!("webhook {name}"));
+        let actor = Supervised::start_on(&self.arbiter, supervision, move || {
+            let settings = HookSettings::clone(&in_use.load());
+            let (clock, others) = (clock.clone(), others.clone());
+            Webhook::new(name.clone(), settings, http.clone(), clock, others, Arc::clone(&shown))
+        });
+        Hook { actor, view, settings }
+    }
+
+    /// How each stands, by name.
+    pub fn views(&self) -> Vec<Arc<HookView>> {
+        self.hooks().values().map(|hook| hook.view.load_full()).collect()
+    }
+
+    /// How their actors are.
+    pub(super) fn statuses(&self) -> Vec<SupervisionStatus> {
+        self.hooks().values().map(|hook| hook.actor.status()).collect()
+    }
+
+    /// Stops them all.
+    pub(super) async fn stop(&self) {
+        let hooks = std::mem::take(&mut *self.hooks());
+        for hook in hooks.into_values() {
+            hook.actor.stop().await;
+        }
+    }
+
+    fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, Hook>> {
+        // Nothing in here can panic half-way through a change.
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hook {
+    fn change(&self, settings: HookSettings) {
+        if **self.settings.load() != settings {
+            self.settings.store(Arc::new(settings.clone()));
+            self.actor.addr().do_send(ChangeSettings(settings));
+        }
+    }
+}
