@@ -1,11 +1,12 @@
 //! The shares of a table in the order of their paths: a directory and all below it is one range. Pure.
 //!
-//! They are in sorted chunks. Of each share a chunk keeps four bytes of its path, from where the
-//! paths of the chunk begin to differ: to find a place among a million, few paths are looked at,
-//! which are strewn all over memory.
+//! They are in sorted chunks. Of each share a chunk keeps where its key begins to differ from the one
+//! before, and the byte there. By these alone a place is found, but for one look at a share: a tree
+//! of shares would look at twenty paths, which are strewn all over memory. (Ferguson's bit-tree, by
+//! bytes.)
 //!
-//! **Invariants:** no chunk is empty; within chunks and from one to the next places only grow; all
-//! paths of a chunk begin with the same `prefix` bytes, and `marks` are theirs behind it.
+//! **Invariants:** no chunk is empty; within chunks and from one to the next keys only grow; of each
+//! share but a chunk's first, `steps` says how it differs from the one before.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -33,9 +34,20 @@ pub(super) struct PathOrder(BTreeMap<RootName, Vec<Chunk>>);
 
 struct Chunk {
     shares: Vec<Arc<Share>>,
-    marks: Vec<u32>,
-    prefix: usize,
+    steps: Vec<Step>,
 }
+
+/// How the key of a share differs from that of the share before: with so many bytes both begin, and
+/// then comes this one. Of a chunk's first it means nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Step {
+    same: u16,
+    byte: u8,
+}
+
+/// What shares are ordered by: the path in the order of its components, then the id. No key is the
+/// beginning of another.
+struct Key(Vec<u8>);
 
 /// A place among the shares of one root.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,23 +94,24 @@ impl PartialOrd for Place<'_> {
     }
 }
 
-/// `/` comes before every other byte, so that all that is below a directory directly follows it.
+/// The order of bytes in paths: first the end of one, then `/`, so that all that is below a directory
+/// directly follows it, then the others.
 fn rank(byte: u8) -> u8 {
-    if byte == b'/' { 0 } else { byte }
+    match byte {
+        b'/' => 1,
+        // There is no byte 0 in paths.
+        below if below < b'/' => below + 1,
+        above => above,
+    }
 }
 
 /// Paths by their components.
 fn paths(a: &str, b: &str) -> Ordering {
-    let common = common(a, b);
-    match (a.as_bytes().get(common), b.as_bytes().get(common)) {
+    let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    match (a.as_bytes().get(same), b.as_bytes().get(same)) {
         (Some(x), Some(y)) => rank(*x).cmp(&rank(*y)),
         _ => a.len().cmp(&b.len()),
     }
-}
-
-/// With how many bytes both begin.
-fn common(a: &str, b: &str) -> usize {
-    a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count()
 }
 
 fn is_below(path: &str, directory: &str) -> bool {
@@ -106,23 +119,56 @@ fn is_below(path: &str, directory: &str) -> bool {
     rest.is_some_and(|rest| directory.is_empty() || rest.starts_with('/'))
 }
 
-/// Four bytes of a path behind its first ones, in the order of paths. Paths of the same mark may
-/// have any order.
-fn mark(path: &str, prefix: usize) -> u32 {
-    let rest = path.as_bytes().get(prefix..).unwrap_or_default();
-    let mut mark = [0; 4];
-    for (place, byte) in mark.iter_mut().zip(rest) {
-        *place = rank(*byte);
+impl Key {
+    fn of(share: &Share) -> Self {
+        let path = share.path().as_str().as_bytes();
+        let mut key = Vec::with_capacity(path.len() + 1 + size_of::<ShareId>());
+        key.extend(path.iter().copied().map(rank));
+        key.push(0);
+        key.extend(share.id().0.to_be_bytes());
+        Key(key)
     }
-    u32::from_be_bytes(mark)
+
+    /// With how many bytes this key and that of `share` begin. None if it is the same key.
+    fn same_as(&self, share: &Share) -> Option<usize> {
+        let path = share.path().as_str().bytes().map(rank);
+        let id = share.id().0.to_be_bytes();
+        let other = path.chain([0]).chain(id);
+        let same = self.0.iter().copied().zip(other).take_while(|(x, y)| x == y).count();
+        (same < self.0.len()).then_some(same)
+    }
+
+    /// The byte there. Of two keys that begin with the same bytes up to there, each has one.
+    fn byte(&self, at: usize) -> u8 {
+        self.0.get(at).copied().unwrap_or_default()
+    }
+}
+
+impl Step {
+    /// From one share to the next.
+    fn between(before: &Share, share: &Share) -> Self {
+        let key = Key::of(share);
+        // Ids differ.
+        let same = key.same_as(before).unwrap_or_default();
+        Step::at(same, key.byte(same))
+    }
+
+    fn at(same: usize, byte: u8) -> Self {
+        // A path is at most 4096 bytes long.
+        Step { same: u16::try_from(same).unwrap_or(u16::MAX), byte }
+    }
+
+    fn same(self) -> usize {
+        usize::from(self.same)
+    }
 }
 
 impl Chunk {
     /// A chunk of shares that are in order already, at least one.
     fn of(shares: Vec<Arc<Share>>) -> Self {
-        let mut chunk = Chunk { marks: Vec::with_capacity(shares.len()), shares, prefix: 0 };
-        chunk.mark_anew();
-        chunk
+        let steps = shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
+        let steps = std::iter::once(Step::default()).chain(steps).collect();
+        Chunk { shares, steps }
     }
 
     fn first(&self) -> &Share {
@@ -134,53 +180,100 @@ impl Chunk {
         &self.shares[self.shares.len() - 1]
     }
 
-    fn mark_anew(&mut self) {
-        // What the first and the last begin with all between them do.
-        self.prefix = common(self.first().path().as_str(), self.last().path().as_str());
-        self.marks.clear();
-        self.marks.extend(self.shares.iter().map(|share| mark(share.path().as_str(), self.prefix)));
+    /// The share whose key begins with more of `key` than that of any other; one of them, if there are
+    /// several.
+    fn nearest(&self, key: &Key) -> usize {
+        let (mut nearest, mut at) = (0, 1);
+        while let Some(step) = self.steps.get(at) {
+            at += 1;
+            if key.byte(step.same()) >= step.byte {
+                nearest = at - 1;
+            } else {
+                // What goes on like this one is behind the key too.
+                let others = &self.steps[at..];
+                at += others.iter().take_while(|other| other.same > step.same).count();
+            }
+        }
+        nearest
     }
 
-    /// Where a place is, or would be. Its path begins as all here do.
-    fn find(&self, place: &Place<'_>) -> Result<usize, usize> {
-        let mark = mark(place.path, self.prefix);
-        let from = self.marks.partition_point(|other| *other < mark);
-        let alike = self.marks[from..].partition_point(|other| *other == mark);
-        let alike = &self.shares[from..from + alike];
-        let found = alike.binary_search_by(|share| place_of(share).cmp(place));
-        found.map(|at| from + at).map_err(|at| from + at)
+    /// Where a share is, or else where it would be and with how many bytes its key and that of the
+    /// one before, or behind, then begin.
+    fn find(&self, key: &Key) -> Result<usize, Gap> {
+        let nearest = self.nearest(key);
+        let Some(same) = key.same_as(&self.shares[nearest]) else { return Ok(nearest) };
+        let like_it = |step: &&Step| step.same() > same;
+        let byte = Key::of(&self.shares[nearest]).byte(same);
+        if key.byte(same) > byte {
+            let behind = self.steps[nearest + 1..].iter().take_while(like_it).count();
+            return Err(Gap { at: nearest + 1 + behind, before: true, same, byte });
+        }
+        let ahead = self.steps[1..=nearest].iter().rev().take_while(like_it).count();
+        Err(Gap { at: nearest - ahead, before: false, same, byte })
     }
 
     fn put(&mut self, share: Arc<Share>) {
-        let path = share.path().as_str();
-        let common = common(self.first().path().as_str(), path);
-        if common < self.prefix {
-            self.prefix = common;
-            let marks = self.shares.iter().map(|share| mark(share.path().as_str(), common));
-            self.marks = marks.collect();
-        }
-        let of_it = mark(path, self.prefix);
-        match self.find(&place_of(&share)) {
-            Ok(at) => self.shares[at] = share,
-            Err(at) => {
-                if self.shares.len() == self.shares.capacity() {
-                    self.shares.reserve_exact(GROWS_BY);
-                    self.marks.reserve_exact(GROWS_BY);
-                }
-                self.shares.insert(at, share);
-                self.marks.insert(at, of_it);
+        let key = Key::of(&share);
+        let gap = match self.find(&key) {
+            Ok(at) => {
+                self.shares[at] = share;
+                return;
             }
+            Err(gap) => gap,
+        };
+        if self.shares.len() == self.shares.capacity() {
+            self.shares.reserve_exact(GROWS_BY);
+            self.steps.reserve_exact(GROWS_BY);
+        }
+        let Gap { at, before, same, byte } = gap;
+        self.shares.insert(at, share);
+        if before {
+            // The next one differs from it as it did from the one before.
+            self.steps.insert(at, Step::at(same, key.byte(same)));
+        } else {
+            let from_the_one_before = self.steps[at];
+            let of_it = Step { byte: key.byte(from_the_one_before.same()), ..from_the_one_before };
+            self.steps.insert(at, of_it);
+            self.steps[at + 1] = Step::at(same, byte);
+        }
+    }
+
+    /// Takes a share out.
+    fn remove(&mut self, at: usize) {
+        self.shares.remove(at);
+        let gone = self.steps.remove(at);
+        if let Some(next) = self.steps.get_mut(at).filter(|next| gone.same < next.same) {
+            *next = gone;
         }
     }
 
     /// Its second half, which leaves it.
     fn split(&mut self) -> Chunk {
-        let behind = Chunk::of(self.shares.split_off(self.shares.len() / 2));
-        self.shares.shrink_to(self.shares.len() + GROWS_BY);
-        self.mark_anew();
-        self.marks.shrink_to(self.shares.len() + GROWS_BY);
+        let half = self.shares.len() / 2;
+        let behind =
+            Chunk { shares: self.shares.split_off(half), steps: self.steps.split_off(half) };
+        self.shares.shrink_to(half + GROWS_BY);
+        self.steps.shrink_to(half + GROWS_BY);
         behind
     }
+
+    /// Takes all of the chunk behind.
+    fn join(&mut self, mut behind: Chunk) {
+        behind.steps[0] = Step::between(self.last(), behind.first());
+        self.shares.append(&mut behind.shares);
+        self.steps.append(&mut behind.steps);
+    }
+}
+
+/// Where a share is to come in a chunk that has it not.
+struct Gap {
+    at: usize,
+    /// Whether it is the share before with which its key begins alike.
+    before: bool,
+    /// With how many bytes both begin.
+    same: usize,
+    /// The byte of the other then.
+    byte: u8,
 }
 
 /// The chunk that has a place, or would have it.
@@ -209,9 +302,8 @@ impl PathOrder {
         let place = place_of(share);
         let at = chunk_of(chunks, &place);
         let chunk = &mut chunks[at];
-        let Ok(found) = chunk.find(&place) else { return };
-        chunk.shares.remove(found);
-        chunk.marks.remove(found);
+        let Ok(found) = chunk.find(&Key::of(share)) else { return };
+        chunk.remove(found);
         let left = chunk.shares.len();
         if left == 0 {
             chunks.remove(at);
@@ -222,9 +314,8 @@ impl PathOrder {
             && let Some(next) = chunks.get(at + 1)
             && left + next.shares.len() <= WELL_FILLED
         {
-            let mut next = chunks.remove(at + 1);
-            chunks[at].shares.append(&mut next.shares);
-            chunks[at].mark_anew();
+            let next = chunks.remove(at + 1);
+            chunks[at].join(next);
         }
     }
 
@@ -322,13 +413,9 @@ mod tests {
             assert!(!chunks.is_empty());
             for chunk in chunks {
                 assert!(!chunk.shares.is_empty() && chunk.shares.len() <= MOST);
-                let marks = chunk.shares.iter().map(|share| {
-                    let path = share.path().as_str();
-                    assert!(common(path, chunk.first().path().as_str()) >= chunk.prefix);
-                    mark(path, chunk.prefix)
-                });
-                assert_eq!(marks.collect::<Vec<_>>(), chunk.marks);
-                assert!(chunk.marks.is_sorted());
+                assert_eq!(chunk.shares.len(), chunk.steps.len());
+                let steps = chunk.shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
+                assert!(steps.eq(chunk.steps[1..].iter().copied()));
             }
             let all = chunks.iter().flat_map(|chunk| &chunk.shares);
             let all: Vec<&Arc<Share>> = all.collect();
