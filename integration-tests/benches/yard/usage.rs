@@ -14,6 +14,16 @@ pub fn cpu_of(process: u32) -> Result<Duration> {
     cpu(&process.to_string(), 14)
 }
 
+/// The processor time of this process' threads that still run, by the nanosecond.
+pub fn cpu_of_threads() -> Result<Duration> {
+    let mut used = 0;
+    for thread in fs::read_dir("/proc/self/task")? {
+        let stat = fs::read_to_string(thread?.path().join("schedstat"))?;
+        used += stat.split_whitespace().next().context("schedstat")?.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(used))
+}
+
 /// The processor time of all children of this process that have ended.
 pub fn cpu_of_ended_children() -> Result<Duration> {
     // cutime and cstime are fields 16 and 17.
