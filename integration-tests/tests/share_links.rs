@@ -6,7 +6,10 @@ use std::num::NonZeroU32;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::{Deadline, Ending, ShareEvent, ShareId};
+use reelyard_actors::event::RequestId;
+use reelyard_actors::share_expiry::{
+    Deadline, Ending, FileIdentity, MoveEnd, NewMove, ShareEvent, ShareId, SharePlace,
+};
 use reelyard_integration_tests::share_links::{A_DAY, Links, START, curl, path, root};
 use reelyard_integration_tests::waiting::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -191,11 +194,39 @@ async fn only_what_is_below_the_root_is_served() {
 async fn a_link_survives_a_move_and_ends_with_its_file() {
     let links = Links::start(|_| {});
     links.write("old/a.mp4", b"film");
-    let id = links.share("old/a.mp4", |_| {});
-    std::fs::rename(links.below("old"), links.below("new")).unwrap();
-    links.apply(&ShareEvent::Moved { root: root(), from: path("old"), to: path("new") });
-    let moved = links.get(id, "/file", &[]).await;
-    assert_eq!((moved.status, &*moved.body), (200, &b"film"[..]));
+    links.write("new/a.mp4", b"another film");
+    let (id, other) = (links.share("old/a.mp4", |_| {}), links.share("new/a.mp4", |_| {}));
+    let read = async |id| {
+        let answer = links.get(id, "/file", &[]).await;
+        (answer.status, String::from_utf8(answer.body).unwrap())
+    };
+    let film = (200, "film".to_owned());
+    let file = std::fs::File::open(links.below("old/a.mp4")).unwrap();
+    let place = |at| SharePlace { root: root(), path: path(at) };
+    links.apply(&ShareEvent::MoveBegun(Box::new(NewMove {
+        from: place("old/a.mp4"),
+        to: place("new/a.mp4"),
+        file: FileIdentity::of(&file).unwrap(),
+        by: "test".to_owned(),
+        request: RequestId(1),
+    })));
+    assert_eq!(read(id).await, film);
+    assert_eq!(read(other).await, (200, "another film".to_owned()));
+    std::fs::rename(links.below("old/a.mp4"), links.below("new/a.mp4")).unwrap();
+    // Something else may take the old path before it is on record that the file has left it.
+    links.write("old/a.mp4", b"not shared");
+    assert_eq!(read(id).await, film);
+    assert_eq!(read(other).await.0, 404, "what it stood for was overwritten");
+    assert_eq!(links.get(id, "", &[]).await.status, 200);
+    links.apply(&ShareEvent::MoveSettled { number: 0, end: MoveEnd::Moved, most: 1 });
+    assert_eq!((read(id).await, read(other).await.0), (film.clone(), 410));
+    links.apply(&ShareEvent::MoveFollowed { number: 0, part: 1, most: 9 });
+    assert_eq!(read(id).await, film);
+    assert_eq!(links.found(id).path(), &path("new/a.mp4"));
+    assert!(links.board.take_missing().is_empty());
+    std::fs::remove_file(links.below("new/a.mp4")).unwrap();
+    assert_eq!(read(id).await.0, 404);
+    assert_eq!(links.board.take_missing(), [id], "whoever looks after that hears of it");
     let (ids, why, by) = (vec![id], Ending::Removed, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut: false, by });
     let removed = links.get(id, "/file", &[]).await;

@@ -54,6 +54,12 @@ settings! {
         keep_ended: Duration = Default "7d",
         /// Of how many ended links that is remembered at most.
         keep_ended_most: NonZeroU64 = Default "100000",
+        /// How long what a share stands for has to be missing before the share ends: a file that is
+        /// replaced by another one keeps its links.
+        removed_after: Duration = Default "30s",
+        /// How often it is looked whether what all shares stand for is there, slowly. What a link
+        /// does not find is noticed at once.
+        sweep_every: Duration = Default "6h",
         /// Connections at once.
         connections: NonZeroU32 = Default "1024",
         /// Connections at once from one address.

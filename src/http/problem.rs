@@ -4,7 +4,8 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
 use reelyard_actors::change_feed::TooManyListeners;
 use reelyard_actors::journal::CommitError;
-use reelyard_actors::share_expiry::{ShareError, ShareRefusal};
+use reelyard_actors::share_expiry::{MoveRefused, ShareError, ShareRefusal};
+use reelyard_actors::share_files::MoveError;
 use reelyard_actors::supervision::AskError;
 use reelyard_actors::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
 use reelyard_actors::wire::api::Problem;
@@ -93,6 +94,30 @@ pub const KINDS: &[Kind] = &[
         "changed-meanwhile",
         "It was changed between deciding and doing; nothing was done, ask again",
         "the share was changed meanwhile: nothing was changed, ask again",
+    ),
+    Kind::new(
+        409,
+        "request-id-reused",
+        "Another request was made by this request_id; nothing was done",
+        "another request was made by this name: choose another one",
+    ),
+    Kind::new(
+        409,
+        "being-moved",
+        "It is being moved, or what is above or below it; ask again in a moment",
+        "it is being moved, or what is above or below it: ask again in a moment",
+    ),
+    Kind::new(
+        409,
+        "target-exists",
+        "Something is at the new path, and is not to be overwritten or cannot be",
+        "there is something at the new path already, and it is not to be overwritten",
+    ),
+    Kind::new(
+        409,
+        "other-file-system",
+        "The two paths are on different file systems",
+        "the two paths are on different file systems: copy it, and share the copy",
     ),
     Kind::new(
         409,
@@ -321,12 +346,54 @@ impl From<ShareError> for Refusal {
                 Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "terms", detail)
             }
             ShareRefusal::Full { .. } | ShareRefusal::OwnerFull { .. } => conflict("limit-reached"),
-            ShareRefusal::FewerThanTaken { .. }
-            | ShareRefusal::IntoItself
-            | ShareRefusal::PathTooLong => conflict("not-allowed"),
+            ShareRefusal::FewerThanTaken { .. } => conflict("not-allowed"),
+            ShareRefusal::Move(why) => why.into(),
+            ShareRefusal::BeingMoved => conflict("being-moved"),
+            ShareRefusal::OtherRequest => conflict("request-id-reused"),
             ShareRefusal::NoRandomness(_) => {
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
             }
+        }
+    }
+}
+
+impl From<MoveRefused> for Refusal {
+    fn from(refused: MoveRefused) -> Self {
+        let detail = refused.to_string();
+        let conflict = |kind| Refusal::new(StatusCode::CONFLICT, kind, detail.clone());
+        match refused {
+            MoveRefused::NoRoot | MoveRefused::NoSource | MoveRefused::NoDirectory => {
+                Refusal::not_found(detail)
+            }
+            MoveRefused::TargetExists | MoveRefused::TargetNotEmpty => conflict("target-exists"),
+            MoveRefused::OtherFileSystem => conflict("other-file-system"),
+            MoveRefused::BeingMoved => conflict("being-moved"),
+            MoveRefused::Interrupted => conflict("changed-meanwhile"),
+            MoveRefused::TooMany => Refusal {
+                retry_after_seconds: Some(1),
+                ..Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
+            },
+            MoveRefused::Failed(_) => {
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+            }
+            MoveRefused::Root
+            | MoveRefused::Same
+            | MoveRefused::IntoItself
+            | MoveRefused::OntoItsHolder
+            | MoveRefused::OtherKind
+            | MoveRefused::Special
+            | MoveRefused::Symlink
+            | MoveRefused::Denied
+            | MoveRefused::TooLong => conflict("not-allowed"),
+        }
+    }
+}
+
+impl From<MoveError> for Refusal {
+    fn from(error: MoveError) -> Self {
+        match error {
+            MoveError::Refused(why) => why.into(),
+            MoveError::Share(error) => error.into(),
         }
     }
 }

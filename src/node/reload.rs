@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use reelyard_actors::clock::Clock;
 use reelyard_actors::wire::api::{Change, ConfigurationChange};
-use reelyard_actors::{catalog, cfw_worker, heartbeat, remover, share_expiry, task_manager};
+use reelyard_actors::{
+    catalog, cfw_worker, heartbeat, remover, share_expiry, share_files, task_manager,
+};
 use tokio::sync::Mutex;
 
 use super::live::{InForce, Live};
@@ -46,6 +48,8 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "share.effort",
     "share.keep_ended",
     "share.keep_ended_most",
+    "share.removed_after",
+    "share.sweep_every",
     "history.",
     "log.level",
 ]);
@@ -123,6 +127,8 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
             effort: new.share.effort,
             keep_ended: new.share.keep_ended,
             keep_ended_most: new.share.keep_ended_most,
+            removed_after: new.share.removed_after,
+            sweep_every: new.share.sweep_every,
             ..old.share
         },
         log: LogSettings { format: old.log.format, ..new.log },
@@ -171,6 +177,10 @@ impl Wiring {
         let (old, new) = (settings::shares(before), settings::shares(after));
         if old != new {
             self.share_expiry.addr().do_send(share_expiry::ChangeSettings(new));
+        }
+        let (old, new) = (settings::share_files(before), settings::share_files(after));
+        if old != new {
+            self.share_files.addr().do_send(share_files::ChangeSettings(new));
         }
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         let (old, new) = (of_tasks(before), of_tasks(after));

@@ -8,6 +8,7 @@
 //! TaskManager, Remover -- LookUpMasters ----------------------------------> Catalog
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
 //! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
+//! ShareFiles ------------ BeginMove, SettleMove, EndRemoved --------------> ShareExpiry
 //! ```
 //!
 //! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`roll`).
@@ -32,6 +33,7 @@ use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
 use reelyard_actors::remover::{self, Remover, RemoverBoard};
 use reelyard_actors::share_expiry::{ShareBoard, ShareExpiry};
+use reelyard_actors::share_files::{self, ShareFiles, ShareFilesBoard, SharedDirs};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 use tokio::task::JoinHandle;
@@ -58,6 +60,10 @@ pub struct Wiring {
     pub share_expiry: Supervised<ShareExpiry>,
     /// The shares, to be looked up.
     pub share_board: ShareBoard,
+    /// Moves what is shared, and notices what is gone.
+    pub share_files: Supervised<ShareFiles>,
+    /// What the ShareFilesActor shows of itself.
+    pub share_files_board: ShareFilesBoard,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
@@ -104,7 +110,13 @@ pub(super) struct Parts {
 impl Wiring {
     /// Starts the actors on the present arbiter and joins them. Those of the hosts come as soon as
     /// it is known which hosts there are.
-    pub fn start(live: &Live, journal: &Journal, names: &NameTable, clock: &Clock) -> Arc<Self> {
+    pub fn start(
+        live: &Live,
+        journal: &Journal,
+        names: &NameTable,
+        clock: &Clock,
+        shared: &SharedDirs,
+    ) -> Arc<Self> {
         let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
         let badge = ManagerBadge::of_node(live.now().config.node_id.get());
         let changes = ChangeFeed::new(&clock);
@@ -119,6 +131,8 @@ impl Wiring {
             parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
         let remover = parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
         let (share_expiry, share_board) = parts.start_share_expiry(journal);
+        let (share_files, share_files_board) =
+            parts.start_share_files(&share_expiry, &share_board, shared);
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
@@ -129,6 +143,8 @@ impl Wiring {
             remover_board,
             share_expiry,
             share_board,
+            share_files,
+            share_files_board,
             heartbeat,
             heartbeat_view,
             hosts,
@@ -151,6 +167,7 @@ impl Wiring {
         }
         self.task_manager.stop().await;
         self.remover.stop().await;
+        self.share_files.stop().await;
         self.share_expiry.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
@@ -167,6 +184,7 @@ impl Wiring {
             self.task_manager.status(),
             self.remover.status(),
             self.share_expiry.status(),
+            self.share_files.status(),
         ];
         let hosts = self.hosts.present();
         let hosts = hosts.values().map(|host| host.worker.status());
@@ -334,6 +352,30 @@ impl Parts {
             let settings = settings::shares(&live.now().config);
             ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
                 .telling_on(changes.clone())
+        });
+        (actor, board)
+    }
+
+    fn start_share_files(
+        &self,
+        expiry: &Supervised<ShareExpiry>,
+        shares: &ShareBoard,
+        dirs: &SharedDirs,
+    ) -> (Supervised<ShareFiles>, ShareFilesBoard) {
+        let board = ShareFilesBoard::default();
+        let others = share_files::Collaborators {
+            shares: shares.clone(),
+            recall: expiry.route(),
+            begin: expiry.route(),
+            settle: expiry.route(),
+            end: expiry.route(),
+        };
+        let (live, clock, shown) = (self.live.clone(), self.clock.clone(), board.clone());
+        let dirs = dirs.clone();
+        let actor = Supervised::start(Supervision::of("share_files"), move || {
+            let settings = settings::share_files(&live.now().config);
+            let (dirs, others) = (dirs.clone(), others.clone());
+            ShareFiles::new(settings, dirs, others, clock.clone(), shown.clone())
         });
         (actor, board)
     }

@@ -7,7 +7,6 @@ use super::event::{Changes, NewShare, ShareEvent, ShareOutcome, ShareRefusal};
 use super::facts::{Ending, Tombstone};
 use super::id::ShareId;
 use super::messages::What;
-use super::path::{RootName, SharePath};
 use super::shards::Found;
 use super::share::{Birth, ClientKey, Downloads, Exhausted, Rare, Share, Taker};
 use super::snapshot::{FrozenTable, thaw_row};
@@ -55,7 +54,13 @@ impl Piece for ShareTable {
             ShareEvent::Taken { id, client, resume_until, forget_before } => {
                 self.take(at, *id, *client, *resume_until, *forget_before)
             }
-            ShareEvent::Moved { root, from, to } => self.relocate(root, from, to),
+            ShareEvent::MoveBegun(new) => self.begin_move(new),
+            ShareEvent::MoveSettled { number, end, most } => {
+                self.settle_move(at, *number, *end, *most)
+            }
+            ShareEvent::MoveFollowed { number, part, most } => {
+                self.follow_move(at, *number, *part, *most)
+            }
             ShareEvent::Noticed { ids, until } => Ok(self.notice(at, ids, *until)),
             ShareEvent::Paused { by } => Ok(self.pause(Some(by))),
             ShareEvent::Resumed { .. } => Ok(self.pause(None)),
@@ -83,6 +88,10 @@ impl ShareTable {
     fn create(&mut self, at: Millis, new: &NewShare) -> Applying {
         if self.find(new.id) != Found::Unknown {
             return Err(ShareRefusal::IdInUse);
+        }
+        // A move may have begun since it was decided.
+        if self.is_moving(&new.root, &new.path) {
+            return Err(ShareRefusal::BeingMoved);
         }
         let room = new.room;
         if room.shares > 0 && self.live >= room.shares {
@@ -157,7 +166,14 @@ impl ShareTable {
     }
 
     /// A share ends whatever its deadline. One whose time has come has ended by that.
-    fn end(&mut self, at: Millis, id: ShareId, why: Ending, cut: bool, by: &Text) -> bool {
+    pub(super) fn end(
+        &mut self,
+        at: Millis,
+        id: ShareId,
+        why: Ending,
+        cut: bool,
+        by: &Text,
+    ) -> bool {
         if self.end_if_due(at, id) {
             if cut {
                 self.shards.cut(id);
@@ -221,30 +237,6 @@ impl ShareTable {
             self.tell(at, share, What::Ended(Ending::Exhausted), None);
         }
         Ok(ShareOutcome::Taken { left, exhausted })
-    }
-
-    fn relocate(&mut self, root: &RootName, from: &SharePath, to: &SharePath) -> Applying {
-        if from == to {
-            return Ok(AlreadySo);
-        }
-        if to.is_within(from) {
-            return Err(ShareRefusal::IntoItself);
-        }
-        let moves: Result<Vec<(Arc<Share>, SharePath)>, ShareRefusal> = self
-            .within(root, from, None)
-            .map(|share| match share.path().moved(from, to) {
-                Ok(path) => Ok((Arc::clone(share), path)),
-                Err(_) => Err(ShareRefusal::PathTooLong),
-            })
-            .collect();
-        let moves = moves?;
-        let shares = moves.len() as u64;
-        for (former, path) in moves {
-            let mut share = former.to_change();
-            share.path = path;
-            self.put(share, Some(&former));
-        }
-        Ok(ShareOutcome::Moved { shares })
     }
 
     fn notice(&mut self, at: Millis, ids: &[ShareId], until: Millis) -> ShareOutcome {

@@ -6,7 +6,7 @@ use super::event::*;
 use super::facts::{Deadline, Ending, Owner, Tombstone};
 use super::id::ShareId;
 use super::messages::What;
-use super::samples::{new_share, path, root};
+use super::samples::new_share;
 use super::shards::Found;
 use super::share::ClientKey;
 use super::state::ShareTable;
@@ -211,24 +211,6 @@ fn those_who_took_a_download_long_ago_are_forgotten() {
     table.apply(Millis(31), &taken(4, 31)).unwrap();
     let Found::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
     assert_eq!(share.downloads().unwrap().taken_by(ClientKey(2)), None);
-}
-
-#[test]
-fn a_share_follows_what_it_shares() {
-    let mut table = created([1, 2]);
-    let moved = |from, to| ShareEvent::Moved { root: root(), from: path(from), to: path(to) };
-    let apply = |table: &mut ShareTable, event| table.apply(Millis(1), &event);
-    assert_eq!(apply(&mut table, moved("d", "e/f")), Ok(ShareOutcome::Moved { shares: 2 }));
-    let Found::Live(share) = table.find(ShareId(2)) else { panic!("it is there") };
-    assert_eq!(share.path(), &path("e/f/2"));
-    assert_eq!(apply(&mut table, moved("d", "x")), Ok(ShareOutcome::Moved { shares: 0 }));
-    assert_eq!(apply(&mut table, moved("e", "e")), Ok(ShareOutcome::AlreadySo));
-    assert_eq!(apply(&mut table, moved("e", "e/g")), Err(ShareRefusal::IntoItself));
-    let to = "x".repeat(4095);
-    assert_eq!(apply(&mut table, moved("e/f", &to)), Err(ShareRefusal::PathTooLong));
-    assert_eq!(table.within(&root(), &path("e"), None).count(), 2);
-    assert_eq!(reclaim(&mut table, 100, &[1, 2]), 2);
-    assert_eq!(table.within(&root(), &path(""), None).count(), 0);
 }
 
 #[test]

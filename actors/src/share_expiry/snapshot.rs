@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Deadline, Note, Owner, PasswordHash, ShareKind, Tombstone};
 use super::id::ShareId;
 use super::messages::What;
+use super::moves::Moving;
 use super::order::{Due, PathOrder};
 use super::path::{RootName, SharePath};
 use super::shards::Shard;
@@ -53,6 +54,8 @@ enum Row<'a> {
     Happenings(#[serde(borrow)] Vec<StoredHappening<'a>>),
     /// That was all.
     End,
+    /// The moves under way, before what was all.
+    Moves { next: u64, moves: Vec<Moving> },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -102,6 +105,8 @@ pub(super) struct FrozenTable {
     totals: Totals,
     paused: Option<String>,
     cursors: BTreeMap<String, u64>,
+    moves: Arc<Vec<Arc<Moving>>>,
+    next_move: u64,
 }
 
 impl FrozenTable {
@@ -113,6 +118,8 @@ impl FrozenTable {
             totals: table.totals,
             paused: table.paused.clone(),
             cursors: table.cursors.clone(),
+            moves: table.moves(),
+            next_move: table.next_move,
         }
     }
 }
@@ -151,6 +158,8 @@ impl FrozenPiece for FrozenTable {
             filling.put(stored, &happened.share, &mut |row| put(&Row::Happenings(row)));
         }
         filling.end(&mut |row| put(&Row::Happenings(row)));
+        let moves = self.moves.iter().map(|moving| Moving::clone(moving)).collect();
+        put(&Row::Moves { next: self.next_move, moves });
         put(&Row::End);
     }
 }
@@ -311,6 +320,12 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
                 let share = Arc::new(share.thaw().map_err(unreadable)?);
                 let by = by.map(Text::new);
                 table.chronicle.push(Happened { at, share, by, what });
+            }
+        }
+        Row::Moves { next, moves } => {
+            table.next_move = next;
+            for moving in moves {
+                table.moves.put(moving);
             }
         }
         Row::End => table.thawed(),

@@ -8,6 +8,7 @@ use super::event::ShareRefusal;
 use super::facts::{Ending, Owner, Tombstone};
 use super::id::ShareId;
 use super::messages::{Happenings, ShareHappening, What};
+use super::moves::{Moves, Moving};
 use super::order::{Common, Due, PathOrder};
 use super::path::{RootName, SharePath};
 use super::shards::{Found, Shards};
@@ -39,6 +40,12 @@ pub struct ShareTable {
     pub(super) graves: VecDeque<Grave>,
     /// What each hook was told: the number of the first happening that it was not.
     pub(super) cursors: BTreeMap<String, u64>,
+    /// What is being moved.
+    pub(super) moves: Arc<Moves>,
+    /// The number of the next move.
+    pub(super) next_move: u64,
+    /// The last moves that came to their ends, for whoever tells of them. In memory only.
+    pub(super) moves_ended: VecDeque<Arc<Moving>>,
     /// Shares that come back from a snapshot, not yet in any order.
     pub(super) thawing: Vec<Arc<Share>>,
 }
@@ -64,7 +71,7 @@ pub(super) struct Happened {
 impl ShareTable {
     /// Lets readers look into this table by `board`.
     pub fn show_on(&self, board: &ShareBoard) {
-        board.look_into(Arc::clone(&self.shards));
+        board.look_into(Arc::clone(&self.shards), Arc::clone(&self.moves));
     }
 
     /// What is known of `id`.
@@ -213,7 +220,8 @@ impl ShareTable {
         if let Some(place) = due.filter(|_| successor.is_none_or(|next| Due::of(next) != due)) {
             self.by_due.remove(&place);
         }
-        if successor.is_none_or(|next| next.path() != share.path()) {
+        let place = (share.root(), share.path());
+        if successor.is_none_or(|next| (next.root(), next.path()) != place) {
             self.by_path.remove(share);
         }
     }

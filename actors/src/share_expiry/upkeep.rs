@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::decide::{AT_ONCE, Desk, Standpoint};
 use super::event::ShareEvent;
 use super::facts::Ending;
-use super::path::SharePath;
+use super::path::{RootName, SharePath};
 use super::shards::Found;
 use super::state::Grave;
 
@@ -99,7 +99,11 @@ impl Desk {
         if at.in_flight.events().any(under_way) {
             return None;
         }
-        let root = at.table.roots().find(|root| !self.settings.roots.contains(root))?;
+        // What is being moved out of it, or was, has its shares follow first.
+        let moves = at.table.moves();
+        let is_left = |root: &RootName| moves.iter().any(|moving| moving.new.from.root == *root);
+        let gone = |root: &RootName| !self.settings.roots.contains(root) && !is_left(root);
+        let root = at.table.roots().find(gone)?;
         let by = format!("share.roots.{root} is not configured");
         let (path, why, most) = (SharePath::root(), Ending::RootGone, AT_ONCE as u64);
         Some(ShareEvent::EndedWithin { root, path, why, most, by })

@@ -45,6 +45,7 @@ pub async fn node(
         removals::write(sheet, &state.actors.remover_board.view())?;
         let links = state.share_links.meter.as_ref().map(|meter| meter.counters());
         shares::write(sheet, &state.actors.share_board, links)?;
+        shares::write_files(sheet, &state.actors.share_files_board.view())?;
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;

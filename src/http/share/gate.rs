@@ -98,8 +98,7 @@ impl Shared {
 
     /// Opens what a share stands for. Blocks on the disk.
     pub(super) fn open(&self, share: &Share, wanted: ShareKind) -> Result<Opened, Refusal> {
-        let opened = self.roots.open_at(share.root(), share.path());
-        match opened {
+        match self.open_share(share) {
             Ok(opened) if opened.kind == wanted => Ok(opened),
             Ok(_) => Err(Refusal::OtherKind {
                 instead: if wanted == ShareKind::File { "zip" } else { "file" },

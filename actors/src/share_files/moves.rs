@@ -1,0 +1,141 @@
+//! Moving what is shared, and settling what was found begun.
+
+use actix::fut::{ready, wrap_future};
+use actix::{
+    ActorFutureExt, AsyncContext, Context, Handler, MailboxError, Message, ResponseActFuture,
+    WrapFuture,
+};
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use super::{Collaborators, MoveError, MoveFile, RETRY, ShareFiles, SharedDirs};
+use crate::event::RequestId;
+use crate::journal::CommitError;
+use crate::share_expiry::{
+    BeginMove, MoveEnd, Moved, Moving, NewMove, RecallMove, SettleMove, ShareError,
+};
+
+type Made = Result<Moved, MoveError>;
+
+/// Those who wait for what comes of a request.
+pub(super) type Waiters = Vec<oneshot::Sender<Made>>;
+
+/// There are moves that were found begun.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Unsettled;
+
+/// What another actor answered, or that nobody knows.
+fn answered<T>(
+    answer: Result<Result<T, ShareError>, MailboxError>,
+    request: RequestId,
+) -> Result<T, ShareError> {
+    answer.unwrap_or(Err(CommitError::Unknown { request }.into()))
+}
+
+/// Does on a thread that may wait what blocks on the disk.
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ShareError> {
+    // It ends only with the process.
+    spawn_blocking(work).await.map_err(|_| CommitError::Stopped.into())
+}
+
+/// Moves what is wanted: on record, on the disk, and on record again.
+async fn make(dirs: SharedDirs, others: Collaborators, wanted: MoveFile) -> Made {
+    let MoveFile { from, to, overwrite, asked_by: by, request } = wanted;
+    let recalled = others.recall.recipient().send(RecallMove { request }).await;
+    if let Some(before) = answered(recalled, request)? {
+        return Ok(before?);
+    }
+    let (at, place, other) = (dirs.clone(), from.clone(), to.clone());
+    let file = on_disk(move || at.prepare(&place, &other, overwrite)).await??;
+    let new = NewMove { from, to, file, by, request };
+    let begun = others.begin.recipient().send(BeginMove(new.clone())).await;
+    let number = answered(begun, request)?;
+    let end = match on_disk(move || dirs.carry_out(&new, overwrite)).await? {
+        Ok(()) => MoveEnd::Moved,
+        Err(why) => MoveEnd::NotMoved(why),
+    };
+    let settled = others.settle.recipient().send(SettleMove { number, end }).await;
+    Ok(answered(settled, request)??)
+}
+
+impl Handler<MoveFile> for ShareFiles {
+    type Result = ResponseActFuture<Self, Made>;
+
+    fn handle(&mut self, wanted: MoveFile, _: &mut Context<Self>) -> Self::Result {
+        let request = wanted.request;
+        if let Some(waiters) = self.moving.get_mut(&request) {
+            let (waiter, waiting) = oneshot::channel();
+            waiters.push(waiter);
+            let unknown = ShareError::Journal(CommitError::Unknown { request });
+            return Box::pin(wrap_future(
+                async move { waiting.await.unwrap_or(Err(unknown.into())) },
+            ));
+        }
+        if self.moving.keys().any(|other| *other != request && other.name() == request.name()) {
+            let other = crate::share_expiry::ShareRefusal::OtherRequest;
+            return Box::pin(ready(Err(ShareError::from(other).into())));
+        }
+        self.moving.insert(request, Waiters::new());
+        let making = make(self.dirs.clone(), self.others.clone(), wanted);
+        Box::pin(making.into_actor(self).map(move |made, files, ctx| {
+            for waiter in files.moving.remove(&request).unwrap_or_default() {
+                // Whoever waited may have gone.
+                let _ = waiter.send(made.clone());
+            }
+            // What could not be settled is settled by a look at the disk.
+            ctx.notify(Unsettled);
+            made
+        }))
+    }
+}
+
+impl Handler<Unsettled> for ShareFiles {
+    type Result = ();
+
+    fn handle(&mut self, _: Unsettled, ctx: &mut Context<Self>) {
+        let found = self.others.shares.unsettled().borrow().clone();
+        let is_strange = |new: &NewMove| !self.moving.contains_key(&new.request);
+        let strange: Vec<_> = found.into_iter().filter(|moving| is_strange(&moving.new)).collect();
+        if strange.is_empty() || self.settling {
+            return;
+        }
+        self.settling = true;
+        let (dirs, others) = (self.dirs.clone(), self.others.clone());
+        let settling = async move {
+            let mut all = true;
+            for moving in strange {
+                all &= settle(dirs.clone(), &others, &moving).await;
+            }
+            all
+        };
+        ctx.spawn(settling.into_actor(self).map(|all, files, ctx| {
+            files.settling = false;
+            if all {
+                ctx.notify(Unsettled);
+            } else {
+                ctx.notify_later(Unsettled, RETRY);
+            }
+        }));
+    }
+}
+
+/// Looks at the disk what became of a move that was found begun, and puts that on record. Answers
+/// whether that could be.
+async fn settle(dirs: SharedDirs, others: &Collaborators, moving: &Moving) -> bool {
+    let (number, new) = (moving.number, moving.new.clone());
+    let NewMove { from, to, request, .. } = new.clone();
+    let end = match on_disk(move || dirs.standing(&new)).await {
+        Ok(Ok(end)) => end,
+        Ok(Err(why)) => {
+            tracing::warn!(%from, %to, why, "what became of a move cannot be said now");
+            return false;
+        }
+        Err(_) => return false,
+    };
+    tracing::info!(%from, %to, ?end, "a move that was found begun is settled");
+    let settled = others.settle.recipient().send(SettleMove { number, end }).await;
+    answered(settled, request).is_ok()
+}

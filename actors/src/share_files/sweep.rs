@@ -1,0 +1,68 @@
+//! Looking whether what shares stand for is there. Blocks on the disk.
+
+use std::collections::BTreeMap;
+
+use super::dirs::{Looked, SharedDirs};
+use crate::clock::Millis;
+use crate::share_expiry::{Found, RootName, Share, ShareBoard, ShareFilter, ShareId, Whereabouts};
+
+/// How many shares are looked at in one go.
+pub(super) const IN_ONE_GO: usize = 100;
+
+/// What one go came to.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// Shares that stand for nothing.
+    pub(super) missing: Vec<ShareId>,
+    /// How many were looked at.
+    pub(super) looked: u64,
+    /// Where the next go begins; none after the last one.
+    pub(super) next: Option<ShareId>,
+    /// Which roots cannot be reached: of these nothing is missing.
+    pub(super) unreachable: BTreeMap<RootName, String>,
+}
+
+fn is_missing(dirs: &SharedDirs, board: &ShareBoard, share: &Share) -> bool {
+    // What is being moved is where it is looked for by whoever moves it.
+    board.whereabouts(share) == Whereabouts::AsSaid
+        && dirs.look(share.root(), share.path()) == Looked::Missing
+}
+
+impl Gone {
+    /// Leaves out what may be missing only because its root cannot be reached: that is looked at
+    /// last, so that nothing was unmounted in between.
+    fn sure(mut self, dirs: &SharedDirs, board: &ShareBoard) -> Self {
+        let names = dirs.names();
+        let why = |name: &RootName| dirs.unreachable(name).map(|why| (name.clone(), why));
+        self.unreachable = names.filter_map(why).collect();
+        self.missing.retain(|id| match board.find(*id) {
+            Found::Live(share) => !self.unreachable.contains_key(share.root()),
+            _ => false,
+        });
+        self
+    }
+}
+
+/// Looks at the next shares from `from` on.
+pub(super) fn go(
+    dirs: &SharedDirs,
+    board: &ShareBoard,
+    from: Option<ShareId>,
+    now: Millis,
+) -> Gone {
+    let page = board.list(&ShareFilter::default(), from, IN_ONE_GO, now);
+    let missing = page.shares.iter().filter(|share| is_missing(dirs, board, share));
+    let missing = missing.map(|share| share.id()).collect();
+    let looked = page.shares.len() as u64;
+    Gone { missing, looked, next: page.next, ..Gone::default() }.sure(dirs, board)
+}
+
+/// Looks at these once more.
+pub(super) fn again(dirs: &SharedDirs, board: &ShareBoard, ids: &[ShareId]) -> Gone {
+    let still = |id: &&ShareId| match board.find(**id) {
+        Found::Live(share) => is_missing(dirs, board, &share),
+        _ => false,
+    };
+    let missing = ids.iter().filter(still).copied().collect();
+    Gone { missing, ..Gone::default() }.sure(dirs, board)
+}
