@@ -366,15 +366,23 @@ async fn at_the_limit_the_least_recently_used_goes() {
 async fn shares_of_what_is_gone_end_however_many_there_are() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
-    let kept = yard.create(film(60)).await;
-    // More than one event ends, and one of them ends by itself without being told once more.
+    let kept = yard.create(film(100_000)).await;
+    // One of them is due, and was told already: it ends among the first ones without a word.
+    let limited = CreateShare { max_downloads: NonZeroU32::new(1), ..film(100_000) };
+    let taken = yard.create(limited).await;
+    yard.pause(true).await;
+    assert_eq!(yard.take(taken.id(), 7, false).await, Ok(Admission::Counted { left: 0 }));
+    yard.clock.advance(seconds(24 * 60 * 60));
+    // More than one event ends.
     let others = futures::stream::iter(0..2000).map(|_| yard.create(film(60)));
-    let others: Vec<_> = others.buffer_unordered(100).collect().await;
+    let mut others: Vec<_> = others.buffer_unordered(100).collect().await;
+    others.insert(0, taken.clone());
     let removed = |ids| EndRemoved { ids, asked_by: "a test".to_owned() };
     let ids: Vec<_> = others.iter().map(|share| share.id()).collect();
     assert_eq!(yard.expiry.send(removed(ids.clone())).await.unwrap(), Ok(2000));
     assert_eq!(yard.expiry.send(removed(ids.clone())).await.unwrap(), Ok(0));
-    assert_eq!(yard.ended(ids[1999]).await.why, Ending::Removed);
+    assert_eq!(yard.ended(taken.id()).await.why, Ending::Exhausted);
+    assert_eq!(yard.ended(ids[2000]).await.why, Ending::Removed);
     assert!(yard.is_there(kept.id()));
     let no_roots = ShareSettings { roots: BTreeSet::new(), ..settings() };
     yard.expiry.send(ChangeSettings(no_roots)).await.unwrap();

@@ -292,7 +292,8 @@ impl World {
 
     fn take(&mut self, share: usize, client: u64, ranged: bool) {
         let (id, now) = (ShareId(share as u128), self.now);
-        let asked = TakeDownload { id, client: ClientKey(client), ranged, request: RequestId(0) };
+        let asked =
+            TakeDownload { id, client: ClientKey(client), ranged, request: RequestId::random() };
         let at =
             Standpoint { table: &self.table, in_flight: &InFlight::default(), now: Millis(now) };
         let decided = self.desk.take(&asked, at);

@@ -7,13 +7,14 @@ use super::event::{Changes, NewShare, ShareEvent, ShareOutcome, ShareRefusal};
 use super::facts::{Ending, Tombstone};
 use super::id::ShareId;
 use super::messages::What;
+use super::recent::Recent;
 use super::shards::Found;
-use super::share::{Birth, ClientKey, Downloads, Exhausted, Rare, Share, Taker};
+use super::share::{Birth, Downloads, Exhausted, Rare, Share, Taker};
 use super::snapshot::{FrozenTable, thaw_row};
-use super::state::{Grave, Happened, ShareTable, by_time};
+use super::state::{Grave, Happened, ShareTable};
 use super::text::Text;
 use crate::clock::Millis;
-use crate::event::PieceId;
+use crate::event::{PieceId, RequestId};
 use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
 
 use ShareOutcome::{AlreadySo, Applied};
@@ -51,8 +52,16 @@ impl Piece for ShareTable {
                     self.within(root, path, None).take(most).map(|share| share.id()).collect();
                 Ok(self.end_all(&ids, |table, id| table.end(at, id, *why, false, &by)))
             }
-            ShareEvent::Taken { id, client, resume_until, forget_before } => {
-                self.take(at, *id, *client, *resume_until, *forget_before)
+            ShareEvent::Taken { id, client, resume_until, forget_before, request } => {
+                match self.taken_before(*request) {
+                    Some(left) => Ok(ShareOutcome::Taken { left, exhausted: None }),
+                    None => {
+                        let taker = Taker { client: *client, at };
+                        let taken = self.take(*id, taker, *resume_until, *forget_before)?;
+                        self.note_taken(at, *request, taken);
+                        Ok(taken)
+                    }
+                }
             }
             ShareEvent::MoveBegun(new) => self.begin_move(new),
             ShareEvent::MoveSettled { number, end, most } => {
@@ -157,7 +166,7 @@ impl ShareTable {
             (!share.is_live(at)).then(|| {
                 // That the last download was taken was told then.
                 let number = share.exhausted().map_or(number, |exhausted| exhausted.number);
-                Tombstone::of(share, at, by_time(share), number, false)
+                Tombstone::of(share, at, share.why_due(), number, false)
             })
         });
         let Some((share, tombstone)) = buried else { return false };
@@ -209,12 +218,12 @@ impl ShareTable {
 
     fn take(
         &mut self,
-        at: Millis,
         id: ShareId,
-        client: ClientKey,
+        taker: Taker,
         resume_until: Millis,
         forget_before: Millis,
     ) -> Applying {
+        let Taker { client, at } = taker;
         let former = self.live_at(id, at)?;
         let Some(downloads) = former.downloads() else {
             return Ok(AlreadySo);
@@ -226,7 +235,7 @@ impl ShareTable {
         // The oldest is the first.
         let too_many = (downloads.takers.len() + 1).saturating_sub(MOST_TAKERS);
         downloads.takers.drain(..too_many);
-        downloads.takers.push(Taker { client, at });
+        downloads.takers.push(taker);
         let number = self.next_happening();
         downloads.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
         let exhausted = downloads.exhausted.map(|_| number);
@@ -237,6 +246,12 @@ impl ShareTable {
             self.tell(at, share, What::Ended(Ending::Exhausted), None);
         }
         Ok(ShareOutcome::Taken { left, exhausted })
+    }
+
+    fn note_taken(&mut self, at: Millis, request: RequestId, taken: ShareOutcome) {
+        if let ShareOutcome::Taken { left, .. } = taken {
+            self.recent.note(Recent { at, request, left });
+        }
     }
 
     fn notice(&mut self, at: Millis, ids: &[ShareId], until: Millis) -> ShareOutcome {

@@ -12,6 +12,7 @@ use super::share::ClientKey;
 use super::state::ShareTable;
 use super::views::Totals;
 use crate::clock::Millis;
+use crate::event::RequestId;
 use crate::journal::Piece;
 
 fn created(ids: impl IntoIterator<Item = u128>) -> ShareTable {
@@ -50,6 +51,7 @@ fn taken(client: u64, at: i64) -> ShareEvent {
         client: ClientKey(client),
         resume_until: Millis(at + 20),
         forget_before: Millis(at - 20),
+        request: RequestId::random(),
     }
 }
 
@@ -279,4 +281,17 @@ fn reclaim_is_paused_and_resumed_once() {
     assert_eq!(apply(&paused), (ShareOutcome::Applied, true));
     assert_eq!(apply(&paused), (ShareOutcome::AlreadySo, true));
     assert_eq!(apply(&resumed), (ShareOutcome::Applied, false));
+}
+
+#[test]
+fn a_repeated_request_takes_one_download() {
+    let mut table = limited(3);
+    let first = taken(1, 5);
+    let counted = Ok(ShareOutcome::Taken { left: 2, exhausted: None });
+    assert_eq!(table.apply(Millis(5), &first), counted);
+    assert_eq!(table.apply(Millis(6), &first), counted);
+    let Found::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
+    assert_eq!(share.downloads().unwrap().taken(), 1);
+    let another = Ok(ShareOutcome::Taken { left: 1, exhausted: None });
+    assert_eq!(table.apply(Millis(7), &taken(1, 7)), another);
 }

@@ -15,6 +15,7 @@ use super::path::{RootName, SharePath};
 use super::share::ClientKey;
 use super::terms::BadTerms;
 use crate::clock::Millis;
+use crate::event::RequestId;
 
 /// One event. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +72,8 @@ pub enum ShareEvent {
         resume_until: Millis,
         /// Downloads that were taken before this instant may be resumed no longer.
         forget_before: Millis,
+        /// Names the request: repeated, it is counted once.
+        request: RequestId,
     },
     /// A file or directory is about to be renamed, for its shares to follow. On record before that,
     /// so that whoever finds it afterwards looks at the disk.

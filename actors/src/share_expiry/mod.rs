@@ -24,6 +24,7 @@ mod moves;
 mod moving;
 mod order;
 mod path;
+mod recent;
 mod reclaim;
 mod requests;
 #[cfg(test)]

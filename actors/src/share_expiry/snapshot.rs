@@ -11,6 +11,7 @@ use super::messages::What;
 use super::moves::Moving;
 use super::order::{Due, PathOrder};
 use super::path::{RootName, SharePath};
+use super::recent::Recent;
 use super::shards::Shard;
 use super::share::{Birth, Downloads, Exhausted, Rare, Share, Taker};
 use super::state::{Grave, Happened, ShareTable};
@@ -56,6 +57,8 @@ enum Row<'a> {
     End,
     /// The moves under way, before what was all.
     Moves { next: u64, moves: Vec<Moving> },
+    /// Downloads that were counted a moment ago, the oldest first; before what was all, too.
+    Recent(Vec<Recent>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -97,6 +100,9 @@ struct StoredHappening<'a> {
     share: StoredShare<'a>,
 }
 
+/// How many counted downloads stand in one row.
+const RECENT_A_ROW: usize = 4096;
+
 /// The piece at one index: shared shards.
 pub(super) struct FrozenTable {
     shards: Vec<Arc<Shard>>,
@@ -107,6 +113,7 @@ pub(super) struct FrozenTable {
     cursors: BTreeMap<String, u64>,
     moves: Arc<Vec<Arc<Moving>>>,
     next_move: u64,
+    recent: Vec<Recent>,
 }
 
 impl FrozenTable {
@@ -120,6 +127,7 @@ impl FrozenTable {
             cursors: table.cursors.clone(),
             moves: table.moves(),
             next_move: table.next_move,
+            recent: table.recent.all(),
         }
     }
 }
@@ -160,6 +168,9 @@ impl FrozenPiece for FrozenTable {
         filling.end(&mut |row| put(&Row::Happenings(row)));
         let moves = self.moves.iter().map(|moving| Moving::clone(moving)).collect();
         put(&Row::Moves { next: self.next_move, moves });
+        for some in self.recent.chunks(RECENT_A_ROW) {
+            put(&Row::Recent(some.to_vec()));
+        }
         put(&Row::End);
     }
 }
@@ -328,6 +339,7 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
                 table.moves.put(moving);
             }
         }
+        Row::Recent(recent) => recent.into_iter().for_each(|recent| table.recent.note(recent)),
         Row::End => table.thawed(),
     }
     Ok(())

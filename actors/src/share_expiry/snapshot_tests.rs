@@ -11,6 +11,7 @@ use super::shards::Found;
 use super::share::ClientKey;
 use super::state::ShareTable;
 use crate::clock::Millis;
+use crate::event::RequestId;
 use crate::journal::Piece;
 use crate::journal::UnreadableEvent;
 
@@ -53,6 +54,7 @@ fn table() -> ShareTable {
             client: ClientKey(client),
             resume_until: Millis(99),
             forget_before: Millis(0),
+            request: RequestId(client.into()),
         });
     }
     let ids: Vec<ShareId> = (101..=110).map(ShareId).collect();

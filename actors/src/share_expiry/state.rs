@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use super::board::{LARGEST_PAGE, ShareBoard};
 use super::event::ShareRefusal;
-use super::facts::{Ending, Owner, Tombstone};
+use super::facts::{Owner, Tombstone};
 use super::id::ShareId;
 use super::messages::{Happenings, ShareHappening, What};
 use super::moves::{Moves, Moving};
 use super::order::{Common, Due, PathOrder};
 use super::path::{RootName, SharePath};
+use super::recent::RecentTakes;
 use super::shards::{Found, Shards};
 use super::share::Share;
 use super::text::Text;
 use super::views::Totals;
 use crate::clock::Millis;
+use crate::event::RequestId;
 use crate::history::Chronicle;
 
 /// The durable state of the ShareExpiryActor.
@@ -40,6 +42,8 @@ pub struct ShareTable {
     pub(super) graves: VecDeque<Grave>,
     /// What each hook was told: the number of the first happening that it was not.
     pub(super) cursors: BTreeMap<String, u64>,
+    /// Downloads that were counted a moment ago.
+    pub(super) recent: RecentTakes,
     /// What is being moved.
     pub(super) moves: Arc<Moves>,
     /// The number of the next move.
@@ -88,10 +92,15 @@ impl ShareTable {
     pub fn live_at(&self, id: ShareId, now: Millis) -> Result<Arc<Share>, ShareRefusal> {
         match self.find(id) {
             Found::Live(share) if share.is_live(now) => Ok(share),
-            Found::Live(share) => Err(ShareRefusal::Ended { why: by_time(&share) }),
+            Found::Live(share) => Err(ShareRefusal::Ended { why: share.why_due() }),
             Found::Ended(Tombstone { why, .. }) => Err(ShareRefusal::Ended { why }),
             Found::Unknown => Err(ShareRefusal::Unknown),
         }
+    }
+
+    /// How many downloads were left when the one of this request was counted, if it was, a moment ago.
+    pub fn taken_before(&self, request: RequestId) -> Option<u32> {
+        self.recent.left(request)
     }
 
     /// How many shares there are, live or due.
@@ -243,9 +252,4 @@ impl Happened {
             by: by.as_ref().map(|by| by.as_str().to_owned()),
         }
     }
-}
-
-/// Why a share ended whose time has come.
-pub(super) fn by_time(share: &Share) -> Ending {
-    if share.exhausted().is_some() { Ending::Exhausted } else { Ending::Expired }
 }

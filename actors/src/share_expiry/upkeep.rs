@@ -1,5 +1,5 @@
 //! What the actor does by itself besides reclaiming: it tells what will end soon, forgets what was
-//! told, and ends the shares of roots that are gone. Pure.
+//! told, and ends the shares of roots that are gone and those that are too many. Pure.
 
 use std::time::Duration;
 
@@ -25,10 +25,11 @@ fn is_being_cut(at: Standpoint<'_>, grave: &Grave) -> bool {
 
 impl Desk {
     /// Events that are to be committed, one after the other: none while one like it is under way.
-    pub fn upkeep(&self, at: Standpoint<'_>) -> Vec<ShareEvent> {
+    pub fn upkeep(&mut self, at: Standpoint<'_>) -> Vec<ShareEvent> {
         let mut events = self.hooks(at);
         events.extend(self.forgets(at));
         events.extend(self.roots_gone(at));
+        events.extend(self.evicts(at));
         events
     }
 

@@ -6,7 +6,7 @@ mod missing;
 mod moves;
 mod sweep;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use actix::{
@@ -59,8 +59,10 @@ pub struct ShareFiles {
     others: Collaborators,
     clock: Clock,
     board: ShareFilesBoard,
-    /// Requests that are being carried out, with those who wait for their answers.
+    /// Requests that are to be answered, with those who asked once more.
     moving: HashMap<RequestId, Waiters>,
+    /// Those of them that are being carried out.
+    making: HashSet<RequestId>,
     /// Whether moves that were found begun are being settled.
     settling: bool,
     missing: Missing,
@@ -94,6 +96,7 @@ impl ShareFiles {
             clock,
             board,
             moving: HashMap::new(),
+            making: HashSet::new(),
             settling: false,
             missing: Missing::default(),
             looking: false,

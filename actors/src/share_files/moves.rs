@@ -41,13 +41,15 @@ async fn on_disk<T: Send + 'static>(
     spawn_blocking(work).await.map_err(|_| CommitError::Stopped.into())
 }
 
+/// What came of a request, if it was made before.
+async fn recall(others: Collaborators, request: RequestId) -> Result<Option<Moved>, MoveError> {
+    let recalled = others.recall.recipient().send(RecallMove { request }).await;
+    Ok(answered(recalled, request)?.transpose()?)
+}
+
 /// Moves what is wanted: on record, on the disk, and on record again.
 async fn make(dirs: SharedDirs, others: Collaborators, wanted: MoveFile) -> Made {
     let MoveFile { from, to, overwrite, asked_by: by, request } = wanted;
-    let recalled = others.recall.recipient().send(RecallMove { request }).await;
-    if let Some(before) = answered(recalled, request)? {
-        return Ok(before?);
-    }
     let (at, place, other) = (dirs.clone(), from.clone(), to.clone());
     let file = on_disk(move || at.prepare(&place, &other, overwrite)).await??;
     let new = NewMove { from, to, file, by, request };
@@ -79,8 +81,18 @@ impl Handler<MoveFile> for ShareFiles {
             return Box::pin(ready(Err(ShareError::from(other).into())));
         }
         self.moving.insert(request, Waiters::new());
-        let making = make(self.dirs.clone(), self.others.clone(), wanted);
-        Box::pin(making.into_actor(self).map(move |made, files, ctx| {
+        let recalling = recall(self.others.clone(), request).into_actor(self);
+        let making = recalling.then(move |before, files, _| -> ResponseActFuture<Self, Made> {
+            if let Some(before) = before.transpose() {
+                return Box::pin(ready(before));
+            }
+            // From here on nobody else settles it.
+            files.making.insert(request);
+            let (dirs, others) = (files.dirs.clone(), files.others.clone());
+            Box::pin(make(dirs, others, wanted).into_actor(files))
+        });
+        Box::pin(making.map(move |made: Made, files, ctx: &mut Context<Self>| {
+            files.making.remove(&request);
             for waiter in files.moving.remove(&request).unwrap_or_default() {
                 // Whoever waited may have gone.
                 let _ = waiter.send(made.clone());
@@ -97,7 +109,7 @@ impl Handler<Unsettled> for ShareFiles {
 
     fn handle(&mut self, _: Unsettled, ctx: &mut Context<Self>) {
         let found = self.others.shares.unsettled().borrow().clone();
-        let is_strange = |new: &NewMove| !self.moving.contains_key(&new.request);
+        let is_strange = |new: &NewMove| !self.making.contains(&new.request);
         let strange: Vec<_> = found.into_iter().filter(|moving| is_strange(&moving.new)).collect();
         if strange.is_empty() || self.settling {
             return;
