@@ -219,7 +219,7 @@ fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
     let moved = place.share(&["move", "films/new", "films/old"], "");
     assert_eq!(moved.out, "moved; 2 shares have followed\n", "{}", moved.err);
     assert_eq!(place.fetch(&url(&file, "file")), (200, "abc".to_owned()));
-    assert!(place.fetch(&url(&dir, "")).1.contains("b.mpg"));
+    assert!(place.fetch(dir["url"].as_str().unwrap()).1.contains("b.mpg"));
     let shown = place.ask("GET", &format!("/shares/{}", file["id"].as_str().unwrap()), None).1;
     assert_eq!(shown["path"], "films/old/b.mpg");
     let there = place.create("films/a.mpg", json!({}));
