@@ -295,6 +295,20 @@ fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
 }
 
 #[test]
+fn a_root_that_is_taken_away_takes_its_links_along() -> Result<()> {
+    let mut place = Place::start(&[])?;
+    let share = place.create("films/a.mpg", json!({}));
+    place.node.terminate()?;
+    place.node.start_again_with(&[("share.roots", "{}")])?;
+    let path = format!("/shares/{}", share["id"].as_str().unwrap());
+    let told = wait_for("it ends", &[&place.node], || {
+        Some(place.ask("GET", &path, None)).filter(|(status, _)| *status == 410)
+    })?;
+    assert!(told.1["detail"].as_str().unwrap().contains("root_gone"), "{}", told.1);
+    Ok(())
+}
+
+#[test]
 fn a_node_that_is_killed_while_it_moves_loses_no_link() -> Result<()> {
     let mut place = Place::start(&[])?;
     let share = place.create("films/new/b.mpg", json!({}));
@@ -305,7 +319,8 @@ fn a_node_that_is_killed_while_it_moves_loses_no_link() -> Result<()> {
         let mover = std::thread::spawn(move || {
             let mut moved = 0_u64;
             loop {
-                let (from, to) = if moved % 2 == 0 { ("new", "old") } else { ("old", "new") };
+                let (from, to) =
+                    if moved.is_multiple_of(2) { ("new", "old") } else { ("old", "new") };
                 let body = json!({ "from": format!("films/{from}"), "to": format!("films/{to}") });
                 let mut curl = Command::new("curl");
                 curl.args(["-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}"]);

@@ -166,6 +166,21 @@ mod tests {
     }
 
     #[test]
+    fn the_same_name_with_another_request_is_found_out() {
+        let mut ledger = RequestLedger::default();
+        let [one, other] = [b"create a", b"create b"].map(|what| RequestId::of("once", what));
+        assert_eq!((one.name(), one == other), (other.name(), false));
+        assert!(!ledger.means_another(one));
+        ledger.remember(one, Millis(0), answer(1));
+        // Two that were under way at a time: the first one holds.
+        ledger.remember(other, Millis(0), answer(2));
+        assert!(!ledger.means_another(one) && ledger.means_another(other));
+        assert_eq!((ledger.recall(one), ledger.recall(other)), (Some(&answer(1)[..]), None));
+        ledger.remember(RequestId(1), Millis(0).after(REMEMBERED_FOR), answer(3));
+        assert!(!ledger.means_another(other), "it is forgotten");
+    }
+
+    #[test]
     fn a_frozen_ledger_keeps_what_is_remembered_then_however_the_other_goes_on() {
         let mut ledger = RequestLedger::default();
         let id = |n: u64| RequestId(u128::from(n));

@@ -252,21 +252,21 @@ fn tombstones_go_when_they_are_too_many_or_too_old() {
     case.apply(vec![ShareEvent::Reclaimed { ids: vec![ShareId(1), ShareId(2)] }]);
     assert_eq!(case.upkeep(), []);
     case.apply(vec![ShareEvent::Reclaimed { ids: vec![ShareId(3)] }]);
-    let forgets = |case: &Case| match &case.upkeep()[..] {
+    let forgets = |case: &mut Case| match &case.upkeep()[..] {
         [] => None,
         [ShareEvent::Forgot { tombstones_before, .. }] => Some(*tombstones_before),
         other => panic!("{other:?}"),
     };
-    assert_eq!(forgets(&case), Some(1));
+    assert_eq!(forgets(&mut case), Some(1));
     let events = case.upkeep();
     let under_way = case.begin(events.clone());
-    assert_eq!(forgets(&case), None);
+    assert_eq!(forgets(&mut case), None);
     case.in_flight.end(under_way);
     case.apply(events);
     case.now = NOW.after(Duration::from_millis(9_999));
-    assert_eq!(forgets(&case), None);
+    assert_eq!(forgets(&mut case), None);
     case.now = NOW.after(Duration::from_secs(10));
-    assert_eq!(forgets(&case), Some(3));
+    assert_eq!(forgets(&mut case), Some(3));
 }
 
 #[test]
@@ -302,22 +302,22 @@ fn happenings_are_kept_until_every_hook_was_told_or_they_are_too_old() {
     }
     case.apply(vec![ShareEvent::Reclaimed { ids: (1..=3).map(ShareId).collect() }]);
     case.apply(vec![hook("fast", 3), hook("slow", 1)]);
-    let forgets = |case: &Case| match &case.upkeep()[..] {
+    let forgets = |case: &mut Case| match &case.upkeep()[..] {
         [] => None,
         [ShareEvent::Forgot { happenings_before, hooks, .. }] => {
             Some((*happenings_before, hooks.clone()))
         }
         other => panic!("{other:?}"),
     };
-    assert_eq!(forgets(&case), Some((1, vec![])));
+    assert_eq!(forgets(&mut case), Some((1, vec![])));
     case.desk.settings.keep_happenings = 3;
-    assert_eq!(forgets(&case), None);
+    assert_eq!(forgets(&mut case), None);
     case.now = NOW.after(Duration::from_secs(10));
-    assert_eq!(forgets(&case), Some((3, vec![])));
+    assert_eq!(forgets(&mut case), Some((3, vec![])));
     case.now = NOW;
     case.desk.settings.keep_happenings = 0;
     case.desk.settings.hooks.remove("slow");
-    assert_eq!(forgets(&case), Some((3, vec!["slow".to_owned()])));
+    assert_eq!(forgets(&mut case), Some((3, vec!["slow".to_owned()])));
 }
 
 #[test]

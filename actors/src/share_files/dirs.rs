@@ -150,8 +150,9 @@ impl SharedDirs {
     }
 
     /// Why what is missing below a root may be missing because all of it cannot be reached; none if
-    /// it is as it was.
-    pub fn unreachable(&self, root: &RootName) -> Option<String> {
+    /// it is as it was. One that is empty is taken for one of which something was unmounted only where
+    /// there `was_something` in it.
+    pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
         let dir = self.0.get(root)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = openat(CWD, &dir.path, flags, Mode::empty()).and_then(|now| entry(now, ""));
@@ -165,8 +166,7 @@ impl SharedDirs {
             return Some("it is no longer the directory that was opened".to_owned());
         }
         match self.is_empty(dir) {
-            Ok(false) => None,
-            Ok(true) => Some("it is empty".to_owned()),
+            Ok(is_empty) => (is_empty && was_something).then(|| "it is empty".to_owned()),
             Err(error) => Some(format!("it cannot be read: {error}")),
         }
     }
@@ -259,7 +259,7 @@ impl SharedDirs {
             return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
         }
         for SharePlace { root, .. } in [&new.from, &new.to] {
-            if let Some(why) = self.unreachable(root) {
+            if let Some(why) = self.unreachable(root, true) {
                 return Err(format!("{root}: {why}"));
             }
         }
@@ -394,18 +394,20 @@ mod tests {
     fn a_root_that_is_not_as_it_was_is_told() {
         let yard = yard();
         let (films, root) = (&yard.films, "films".parse().unwrap());
-        assert_eq!(yard.dirs.unreachable(&root), None);
+        assert_eq!(yard.dirs.unreachable(&root, true), None);
         assert_eq!(yard.dirs.look(&root, &"link".parse().unwrap()), Looked::There);
         assert_eq!(yard.dirs.look(&root, &"none/a".parse().unwrap()), Looked::Missing);
         assert_eq!(yard.dirs.look(&root, &"out/x".parse().unwrap()), Looked::Unclear);
         let aside = films.with_extension("aside");
         std::fs::rename(films, &aside).unwrap();
-        assert!(yard.dirs.unreachable(&root).unwrap().contains("cannot be read"));
+        assert!(yard.dirs.unreachable(&root, true).unwrap().contains("cannot be read"));
         std::fs::create_dir(films).unwrap();
-        assert!(yard.dirs.unreachable(&root).unwrap().contains("no longer the directory"));
+        assert!(yard.dirs.unreachable(&root, true).unwrap().contains("no longer the directory"));
         std::fs::remove_dir(films).unwrap();
         std::fs::rename(&aside, films).unwrap();
-        assert_eq!(yard.dirs.unreachable(&root), None);
-        assert_eq!(yard.dirs.unreachable(&"more".parse().unwrap()).unwrap(), "it is empty");
+        assert_eq!(yard.dirs.unreachable(&root, true), None);
+        let empty = "more".parse().unwrap();
+        assert_eq!(yard.dirs.unreachable(&empty, true).unwrap(), "it is empty");
+        assert_eq!(yard.dirs.unreachable(&empty, false), None, "it may always have been");
     }
 }

@@ -6,7 +6,7 @@ mod missing;
 mod moves;
 mod sweep;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use actix::{
@@ -19,7 +19,9 @@ pub use messages::*;
 
 use crate::clock::Clock;
 use crate::event::RequestId;
-use crate::share_expiry::{BeginMove, EndRemoved, RecallMove, SettleMove, ShareBoard, ShareId};
+use crate::share_expiry::{
+    BeginMove, EndRemoved, RecallMove, RootName, SettleMove, ShareBoard, ShareId,
+};
 use crate::supervision::Route;
 use missing::Missing;
 use moves::Waiters;
@@ -65,6 +67,8 @@ pub struct ShareFiles {
     making: HashSet<RequestId>,
     /// Whether moves that were found begun are being settled.
     settling: bool,
+    /// Those of them of which it cannot be said what became of them.
+    unclear: BTreeSet<u64>,
     missing: Missing,
     /// Whether missing ones are being looked at again.
     looking: bool,
@@ -72,6 +76,9 @@ pub struct ShareFiles {
     /// Whether a pass is under way.
     sweeping: bool,
     sweep_at: Option<SpawnHandle>,
+    /// The roots that there are shares of, as far as is known; and of this pass alone.
+    shared: BTreeSet<RootName>,
+    met: BTreeSet<RootName>,
     view: ShareFilesView,
 }
 
@@ -98,11 +105,14 @@ impl ShareFiles {
             moving: HashMap::new(),
             making: HashSet::new(),
             settling: false,
+            unclear: BTreeSet::new(),
             missing: Missing::default(),
             looking: false,
             look_at: None,
             sweeping: false,
             sweep_at: None,
+            shared: BTreeSet::new(),
+            met: BTreeSet::new(),
             view: ShareFilesView::default(),
         }
     }
@@ -139,9 +149,9 @@ impl ShareFiles {
         }
         self.looking = true;
         let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
-        let end = self.others.end.clone();
+        let (end, shared) = (self.others.end.clone(), self.shared.clone());
         let looking = async move {
-            let looked = spawn_blocking(move || sweep::again(&dirs, &shares, &ids)).await;
+            let looked = spawn_blocking(move || sweep::again(&dirs, &shares, &shared, &ids)).await;
             let gone = looked.unwrap_or_default();
             let ids = gone.missing.clone();
             let ended = if ids.is_empty() {
@@ -188,13 +198,14 @@ impl ShareFiles {
             return self.plan_sweep(self.settings.sweep_every.min(RETRY * 10), ctx);
         }
         let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
-        let now = self.clock.now();
-        let looking = spawn_blocking(move || sweep::go(&dirs, &shares, from, now));
+        let (now, shared) = (self.clock.now(), self.shared.clone());
+        let looking = spawn_blocking(move || sweep::go(&dirs, &shares, &shared, from, now));
         ctx.spawn(looking.into_actor(self).map(|looked, files, ctx| {
             let gone = looked.unwrap_or_default();
             files.view.looked += gone.looked;
             files.view.sweeps += u64::from(gone.next.is_none());
             files.note(&gone.missing);
+            files.met.extend(gone.roots.iter().cloned());
             files.show(&gone);
             files.plan_look(ctx);
             match gone.next {
@@ -203,6 +214,7 @@ impl ShareFiles {
                 }
                 None => {
                     files.sweeping = false;
+                    files.shared = std::mem::take(&mut files.met);
                     files.plan_sweep(files.settings.sweep_every, ctx);
                 }
             }
@@ -211,6 +223,7 @@ impl ShareFiles {
 
     /// Tells what there is to see, and in the log what is new of roots.
     fn show(&mut self, gone: &Gone) {
+        self.shared.extend(gone.roots.iter().cloned());
         for (root, why) in &gone.unreachable {
             if !self.view.unreachable.contains_key(root) {
                 tracing::warn!(%root, why, "a root cannot be reached: none of its shares end as removed");

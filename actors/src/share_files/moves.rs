@@ -1,5 +1,7 @@
 //! Moving what is shared, and settling what was found begun.
 
+use std::collections::BTreeMap;
+
 use actix::fut::{ready, wrap_future};
 use actix::{
     ActorFutureExt, AsyncContext, Context, Handler, MailboxError, Message, ResponseActFuture,
@@ -12,7 +14,7 @@ use super::{Collaborators, MoveError, MoveFile, RETRY, ShareFiles, SharedDirs};
 use crate::event::RequestId;
 use crate::journal::CommitError;
 use crate::share_expiry::{
-    BeginMove, MoveEnd, Moved, Moving, NewMove, RecallMove, SettleMove, ShareError,
+    BeginMove, MoveEnd, Moved, Moving, NewMove, RecallMove, SettleMove, ShareError, ShareRefusal,
 };
 
 type Made = Result<Moved, MoveError>;
@@ -77,8 +79,8 @@ impl Handler<MoveFile> for ShareFiles {
             ));
         }
         if self.moving.keys().any(|other| *other != request && other.name() == request.name()) {
-            let other = crate::share_expiry::ShareRefusal::OtherRequest;
-            return Box::pin(ready(Err(ShareError::from(other).into())));
+            let reused = ShareError::from(ShareRefusal::OtherRequest);
+            return Box::pin(ready(Err(reused.into())));
         }
         self.moving.insert(request, Waiters::new());
         let recalling = recall(self.others.clone(), request).into_actor(self);
@@ -117,15 +119,23 @@ impl Handler<Unsettled> for ShareFiles {
         self.settling = true;
         let (dirs, others) = (self.dirs.clone(), self.others.clone());
         let settling = async move {
-            let mut all = true;
+            let mut unclear = BTreeMap::new();
             for moving in strange {
-                all &= settle(dirs.clone(), &others, &moving).await;
+                if let Err(why) = settle(dirs.clone(), &others, &moving).await {
+                    unclear.insert(moving.number, why);
+                }
             }
-            all
+            unclear
         };
-        ctx.spawn(settling.into_actor(self).map(|all, files, ctx| {
+        ctx.spawn(settling.into_actor(self).map(|unclear, files, ctx| {
             files.settling = false;
-            if all {
+            for (number, why) in &unclear {
+                if !files.unclear.contains(number) {
+                    tracing::warn!(number, why, "what became of a move cannot be said now");
+                }
+            }
+            files.unclear = unclear.into_keys().collect();
+            if files.unclear.is_empty() {
                 ctx.notify(Unsettled);
             } else {
                 ctx.notify_later(Unsettled, RETRY);
@@ -134,20 +144,17 @@ impl Handler<Unsettled> for ShareFiles {
     }
 }
 
-/// Looks at the disk what became of a move that was found begun, and puts that on record. Answers
-/// whether that could be.
-async fn settle(dirs: SharedDirs, others: &Collaborators, moving: &Moving) -> bool {
+/// Looks at the disk what became of a move that was found begun, and puts that on record.
+async fn settle(dirs: SharedDirs, others: &Collaborators, moving: &Moving) -> Result<(), String> {
     let (number, new) = (moving.number, moving.new.clone());
     let NewMove { from, to, request, .. } = new.clone();
-    let end = match on_disk(move || dirs.standing(&new)).await {
-        Ok(Ok(end)) => end,
-        Ok(Err(why)) => {
-            tracing::warn!(%from, %to, why, "what became of a move cannot be said now");
-            return false;
-        }
-        Err(_) => return false,
-    };
+    let looked = on_disk(move || dirs.standing(&new)).await;
+    let end = looked.map_err(|error| error.to_string())??;
     tracing::info!(%from, %to, ?end, "a move that was found begun is settled");
     let settled = others.settle.recipient().send(SettleMove { number, end }).await;
-    answered(settled, request).is_ok()
+    match answered(settled, request) {
+        // It was settled meanwhile.
+        Ok(_) | Err(ShareError::Refused(ShareRefusal::ChangedMeanwhile)) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
 }
