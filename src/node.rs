@@ -6,6 +6,7 @@ mod live;
 mod reload;
 mod roll;
 mod settings;
+mod share_files;
 mod share_links;
 mod wiring;
 

@@ -308,7 +308,7 @@ async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
     // Nobody waits for the end of it.
     let settling = yard.expiry.send(SettleMove { number, end });
     let began = || ids.iter().any(|id| yard.said(*id).unwrap() == "films/e/a");
-    eventually("the first have followed", || began()).await;
+    eventually("the first have followed", began).await;
     drop(settling);
     yard.closed().await;
     let yard = opened(&ground).await;

@@ -4,8 +4,7 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
 use reelyard_actors::change_feed::TooManyListeners;
 use reelyard_actors::journal::CommitError;
-use reelyard_actors::share_expiry::{MoveRefused, ShareError, ShareRefusal};
-use reelyard_actors::share_files::MoveError;
+use reelyard_actors::share_expiry::{ShareError, ShareRefusal};
 use reelyard_actors::supervision::AskError;
 use reelyard_actors::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
 use reelyard_actors::wire::api::Problem;
@@ -353,47 +352,6 @@ impl From<ShareError> for Refusal {
             ShareRefusal::NoRandomness(_) => {
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
             }
-        }
-    }
-}
-
-impl From<MoveRefused> for Refusal {
-    fn from(refused: MoveRefused) -> Self {
-        let detail = refused.to_string();
-        let conflict = |kind| Refusal::new(StatusCode::CONFLICT, kind, detail.clone());
-        match refused {
-            MoveRefused::NoRoot | MoveRefused::NoSource | MoveRefused::NoDirectory => {
-                Refusal::not_found(detail)
-            }
-            MoveRefused::TargetExists | MoveRefused::TargetNotEmpty => conflict("target-exists"),
-            MoveRefused::OtherFileSystem => conflict("other-file-system"),
-            MoveRefused::BeingMoved => conflict("being-moved"),
-            MoveRefused::Interrupted => conflict("changed-meanwhile"),
-            MoveRefused::TooMany => Refusal {
-                retry_after_seconds: Some(1),
-                ..Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
-            },
-            MoveRefused::Failed(_) => {
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
-            }
-            MoveRefused::Root
-            | MoveRefused::Same
-            | MoveRefused::IntoItself
-            | MoveRefused::OntoItsHolder
-            | MoveRefused::OtherKind
-            | MoveRefused::Special
-            | MoveRefused::Symlink
-            | MoveRefused::Denied
-            | MoveRefused::TooLong => conflict("not-allowed"),
-        }
-    }
-}
-
-impl From<MoveError> for Refusal {
-    fn from(error: MoveError) -> Self {
-        match error {
-            MoveError::Refused(why) => why.into(),
-            MoveError::Share(error) => error.into(),
         }
     }
 }

@@ -33,14 +33,14 @@ use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
 use reelyard_actors::remover::{self, Remover, RemoverBoard};
 use reelyard_actors::share_expiry::{ShareBoard, ShareExpiry};
-use reelyard_actors::share_files::{self, ShareFiles, ShareFilesBoard, SharedDirs};
+use reelyard_actors::share_files::{ShareFiles, ShareFilesBoard, SharedDirs};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 use tokio::task::JoinHandle;
 
 use super::host_yard::{Host, HostYard};
 use super::live::Live;
-use super::{leadership, settings};
+use super::{leadership, settings, share_files};
 
 /// The actors of a node.
 pub struct Wiring {
@@ -132,7 +132,7 @@ impl Wiring {
         let remover = parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
         let (share_expiry, share_board) = parts.start_share_expiry(journal);
         let (share_files, share_files_board) =
-            parts.start_share_files(&share_expiry, &share_board, shared);
+            share_files::start(&parts.live, &parts.clock, &share_expiry, &share_board, shared);
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
@@ -352,30 +352,6 @@ impl Parts {
             let settings = settings::shares(&live.now().config);
             ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
                 .telling_on(changes.clone())
-        });
-        (actor, board)
-    }
-
-    fn start_share_files(
-        &self,
-        expiry: &Supervised<ShareExpiry>,
-        shares: &ShareBoard,
-        dirs: &SharedDirs,
-    ) -> (Supervised<ShareFiles>, ShareFilesBoard) {
-        let board = ShareFilesBoard::default();
-        let others = share_files::Collaborators {
-            shares: shares.clone(),
-            recall: expiry.route(),
-            begin: expiry.route(),
-            settle: expiry.route(),
-            end: expiry.route(),
-        };
-        let (live, clock, shown) = (self.live.clone(), self.clock.clone(), board.clone());
-        let dirs = dirs.clone();
-        let actor = Supervised::start(Supervision::of("share_files"), move || {
-            let settings = settings::share_files(&live.now().config);
-            let (dirs, others) = (dirs.clone(), others.clone());
-            ShareFiles::new(settings, dirs, others, clock.clone(), shown.clone())
         });
         (actor, board)
     }

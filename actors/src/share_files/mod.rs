@@ -1,6 +1,8 @@
 #![doc = include_str!("README.md")]
 
 mod dirs;
+#[cfg(test)]
+mod dirs_tests;
 mod messages;
 mod missing;
 mod moves;
