@@ -298,7 +298,6 @@ fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
 fn a_root_that_is_taken_away_takes_its_links_along() -> Result<()> {
     let mut place = Place::start(&[])?;
     let share = place.create("films/a.mpg", json!({}));
-    place.node.terminate()?;
     place.node.start_again_with(&[("share.roots", "{}")])?;
     let path = format!("/shares/{}", share["id"].as_str().unwrap());
     let told = wait_for("it ends", &[&place.node], || {
