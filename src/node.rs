@@ -7,6 +7,7 @@ mod live;
 mod reload;
 mod roll;
 mod settings;
+mod share_files;
 mod share_links;
 mod wiring;
 
@@ -47,6 +48,9 @@ pub enum NodeError {
     /// A directory that may be shared from cannot be opened.
     #[error(transparent)]
     Root(#[from] BadRoot),
+    /// The directories that may be shared from cannot be held open.
+    #[error("the roots of shares cannot be held open")]
+    Roots(#[source] std::io::Error),
     /// The client for calls to hosts cannot be made.
     #[error("no calls to hosts can be made")]
     Client(#[from] reqwest::Error),
@@ -77,13 +81,14 @@ impl Node {
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let live = Live::new(config.clone())?;
+        let (roots, shared) = share_links::open_roots(&config)?;
         let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
-        let actors = Wiring::start(&live, &journal, &names, &clock);
+        let actors = Wiring::start(&live, &journal, &names, &clock, &shared);
         settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
-        let share_links = ShareLinks::start(&config, &journal, &actors, &clock)?;
+        let share_links = ShareLinks::start(&config, roots, &journal, &actors, &clock)?;
         let reloader = Reloader::new(layers, effective, live.clone(), Arc::clone(&actors));
         let reloader = Arc::new(reloader);
         let state = NodeState {

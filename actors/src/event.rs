@@ -90,6 +90,23 @@ impl RequestId {
         first.copy_from_slice(&hash.as_bytes()[..16]);
         RequestId(u128::from_le_bytes(first))
     }
+
+    /// The id of a request that its asker named by `name` and that asks for `what`: its lower half is
+    /// of the name, its upper half of the rest. The same name with another request is found out.
+    pub fn of(name: &str, what: &[u8]) -> Self {
+        let half = |bytes: &[u8]| {
+            let mut first = [0; 8];
+            first.copy_from_slice(&blake3::hash(bytes).as_bytes()[..8]);
+            u128::from(u64::from_le_bytes(first))
+        };
+        RequestId(half(what) << 64 | half(name.as_bytes()))
+    }
+
+    /// The half that is of its name.
+    pub fn name(self) -> u64 {
+        // The lower half.
+        self.0 as u64
+    }
 }
 
 impl fmt::Display for RequestId {

@@ -29,6 +29,7 @@ pub mod mounts;
 pub mod names;
 pub mod remover;
 pub mod share_expiry;
+pub mod share_files;
 pub mod supervision;
 pub mod task_manager;
 pub mod token;

@@ -58,6 +58,7 @@ impl Handler<TakeDownload> for Counter {
             client: asked.client,
             resume_until: now.after(RESUME_WITHIN),
             forget_before: now.before(RESUME_WITHIN),
+            request: asked.request,
         })?;
         match taken {
             ShareOutcome::Taken { left, .. } => Ok(Admission::Counted { left }),

@@ -60,6 +60,7 @@ impl Yard {
         ground.grade(&ranked)?;
         // A row that cannot be read, and a host that never answers.
         std::fs::write(ground.path("input/.hitcount.history"), "historyheader:1\n\x01,,\n")?;
+        std::fs::write(ground.path("input/film"), "to be moved")?;
         let token = [("token", TOKEN)];
         let roots = format!("{{ input = \"{}\" }}", ground.path("input").display());
         let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
@@ -148,6 +149,7 @@ fn body_of(template: &str, method: &str) -> Vec<&'static str> {
         ("/api/v1/shares", "POST") => r#"{"path":"input","ttl":"1h"}"#,
         ("/api/v1/shares/{id}", "PATCH") => r#"{"note":"a note","ttl":"2h","if":"greater"}"#,
         ("/api/v1/shares/revoke", _) => r#"{"ids":["AAAAAAAAAAAAAAAAAAAAAA"]}"#,
+        ("/api/v1/files/move", "POST") => r#"{"from":"input/film","to":"input/moved"}"#,
         ("/api/v1/shares/reclaim", "PUT") => r#"{"paused":false}"#,
         _ => return Vec::new(),
     };

@@ -209,3 +209,152 @@ fn a_paused_reclaim_refuses_all_the_same_and_goes_on_when_it_is_resumed() -> Res
         (reclaim["totals"]["expired"] == 1).then_some(())
     })
 }
+
+#[test]
+fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
+    let place = Place::start(&[])?;
+    let (file, dir) =
+        (place.create("films/new/b.mpg", json!({})), place.create("films/new", json!({})));
+    let url = |share: &Value, part: &str| format!("{}/{part}", share["url"].as_str().unwrap());
+    let moved = place.share(&["move", "films/new", "films/old"], "");
+    assert_eq!(moved.out, "moved; 2 shares have followed\n", "{}", moved.err);
+    assert_eq!(place.fetch(&url(&file, "file")), (200, "abc".to_owned()));
+    assert!(place.fetch(dir["url"].as_str().unwrap()).1.contains("b.mpg"));
+    let shown = place.ask("GET", &format!("/shares/{}", file["id"].as_str().unwrap()), None).1;
+    assert_eq!(shown["path"], "films/old/b.mpg");
+    let there = place.create("films/a.mpg", json!({}));
+    let onto = place.share(&["move", "films/old/b.mpg", "films/a.mpg"], "");
+    assert_eq!(onto.code, Some(4), "{}", onto.out);
+    assert!(onto.err.contains("something at the new path already"), "{}", onto.err);
+    let onto =
+        place.share(&["move", "films/old/b.mpg", "films/a.mpg", "--overwrite", "--json"], "");
+    assert_eq!(serde_json::from_str::<Value>(&onto.out)?, json!({ "followed": 1, "ended": 1 }));
+    assert_eq!(place.fetch(&url(&file, "file")), (200, "abc".to_owned()));
+    let (status, told) = place.fetch(&url(&there, "file"));
+    assert!(status == 410 && told.contains("removed"), "{status} {told}");
+    for (from, to, status, kind, words) in [
+        ("films/none", "films/x", 404, "not-found", "no such file"),
+        ("films/a.mpg", "films/none/x", 404, "not-found", "does not exist"),
+        ("films/a.mpg", "books/x", 404, "not-found", "no root of this name"),
+        ("films/old", "films/old/x", 409, "not-allowed", "into itself"),
+        ("films/out", "films/x", 409, "not-allowed", "symlink"),
+        ("films/../a", "films/x", 400, "bad-request", "from: "),
+        ("films/a.mpg", "films/../x", 400, "bad-request", "to: "),
+        ("films", "films/x", 409, "not-allowed", "a root itself"),
+        ("films/a.mpg", "films/old", 409, "target-exists", "already"),
+    ] {
+        let (answered, problem) =
+            place.ask("POST", "/files/move", Some(json!({ "from": from, "to": to })));
+        assert_eq!(answered, status, "{from} {to}: {problem}");
+        assert_eq!(problem["type"], format!("urn:reelyard:problem:{kind}"), "{from} {to}");
+        assert!(problem["detail"].as_str().unwrap().contains(words), "{from} {to}: {problem}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_name_of_a_request_is_good_for_that_request_only() -> Result<()> {
+    let place = Place::start(&[])?;
+    let named = |method: &str, path: &str, mut body: Value| {
+        body["request_id"] = json!("once");
+        let (status, answer) = place.ask(method, path, Some(body));
+        (status, answer["type"].as_str().map(str::to_owned), answer)
+    };
+    let reused = Some("urn:reelyard:problem:request-id-reused".to_owned());
+    let (status, _, first) = named("POST", "/shares", json!({ "path": "films/a.mpg" }));
+    assert_eq!(status, 201);
+    let (status, _, again) = named("POST", "/shares", json!({ "path": "films/a.mpg" }));
+    assert_eq!((status, &again["id"]), (201, &first["id"]));
+    let id = format!("/shares/{}", first["id"].as_str().unwrap());
+    for (method, path, body) in [
+        ("POST", "/shares", json!({ "path": "films/new" })),
+        ("POST", "/shares", json!({ "path": "films/a.mpg", "ttl": "1h" })),
+        ("POST", "/shares", json!({ "path": "films/a.mpg", "password": "x" })),
+        ("PATCH", &*id, json!({ "ttl": "1h" })),
+        ("POST", "/files/move", json!({ "from": "films/a.mpg", "to": "films/x" })),
+    ] {
+        let (status, kind, answer) = named(method, path, body.clone());
+        assert_eq!((status, kind), (409, reused.clone()), "{method} {path} {body}: {answer}");
+    }
+    assert_eq!(place.ask("GET", "/shares", None).1["items"].as_array().unwrap().len(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_link_ends_with_its_file_and_not_before_that_is_sure() -> Result<()> {
+    let place = Place::start(&[("share.removed_after", "100ms")])?;
+    let share = place.create("films/a.mpg", json!({}));
+    let url = format!("{}/file", share["url"].as_str().unwrap());
+    std::fs::remove_file(place.ground.path("films/a.mpg"))?;
+    assert!([404, 410].contains(&place.fetch(&url).0));
+    let told = wait_for("it ends", &[&place.node], || {
+        Some(place.fetch(&url)).filter(|(status, _)| *status == 410)
+    })?;
+    assert!(told.1.contains("removed"), "{}", told.1);
+    Ok(())
+}
+
+#[test]
+fn a_root_that_is_taken_away_takes_its_links_along() -> Result<()> {
+    let mut place = Place::start(&[])?;
+    let share = place.create("films/a.mpg", json!({}));
+    place.node.start_again_with(&[("share.roots", "{}")])?;
+    let path = format!("/shares/{}", share["id"].as_str().unwrap());
+    let told = wait_for("it ends", &[&place.node], || {
+        Some(place.ask("GET", &path, None)).filter(|(status, _)| *status == 410)
+    })?;
+    assert!(told.1["detail"].as_str().unwrap().contains("root_gone"), "{}", told.1);
+    Ok(())
+}
+
+#[test]
+fn a_node_that_is_killed_while_it_moves_loses_no_link() -> Result<()> {
+    let mut place = Place::start(&[])?;
+    let share = place.create("films/new/b.mpg", json!({}));
+    let url = format!("{}/file", share["url"].as_str().unwrap());
+    let mut at = "films/new".to_owned();
+    for round in 0..6_u64 {
+        let node = place.ground.node;
+        let mover = std::thread::spawn(move || {
+            let mut moved = 0_u64;
+            loop {
+                let (from, to) =
+                    if moved.is_multiple_of(2) { ("new", "old") } else { ("old", "new") };
+                let body = json!({ "from": format!("films/{from}"), "to": format!("films/{to}") });
+                let mut curl = Command::new("curl");
+                curl.args(["-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}"]);
+                curl.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
+                let told = curl.arg(format!("http://{node}/api/v1/files/move")).output();
+                match told.map(|told| String::from_utf8_lossy(&told.stdout).into_owned()) {
+                    // It is there already: the one before had come further than was told.
+                    Ok(status) if ["200", "404", "409"].contains(&&*status) => moved += 1,
+                    _ => return moved,
+                }
+            }
+        });
+        // At another moment in each round.
+        let moves = 3 + round;
+        wait_for("moves are made", &[&place.node], || {
+            let metrics = place.fetch(&format!("http://{}/metrics", place.ground.node)).1;
+            let line = "reelyard_actor_messages_handled_total{actor=\"share_files\"} ";
+            let handled = metrics.lines().find_map(|told| told.strip_prefix(line));
+            (handled?.parse::<u64>().ok()? >= 2 * moves).then_some(())
+        })?;
+        place.node.kill();
+        mover.join().unwrap();
+        place.node.start_again()?;
+        let told = wait_for("the link is answered", &[&place.node], || {
+            Some(place.fetch(&url)).filter(|(status, _)| ![0, 503].contains(status))
+        })?;
+        assert_eq!(told, (200, "abc".to_owned()), "round {round}, last at {at}");
+        place.until_up()?;
+        at = wait_for("it is settled where it is", &[&place.node], || {
+            let is_there = |at: &&str| place.ground.path(at).exists();
+            let at = ["films/new", "films/old"].into_iter().find(is_there)?;
+            let (_, shown) =
+                place.ask("GET", &format!("/shares/{}", share["id"].as_str().unwrap()), None);
+            (shown["path"] == format!("{at}/b.mpg")).then(|| at.to_owned())
+        })?;
+    }
+    Ok(())
+}

@@ -15,11 +15,11 @@ use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
 use reelyard_actors::share_expiry::{
-    Admission, AtLimit, ChangeSettings, ChangeShare, ClientKey, CreateShare, Ending, Found,
-    HappeningsDelivered, HappeningsFrom, NewTerms, OnlyIf, Owner, PathMoved, PathRemoved,
-    PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareBoard, ShareError,
-    ShareExpiry, ShareId, ShareKind, SharePath, ShareRefusal, ShareSettings, SharesWithin,
-    TakeDownload, Term, ToldUpTo, Tombstone, What,
+    Admission, AtLimit, ChangeSettings, ChangeShare, ClientKey, CreateShare, EndRemoved, Ending,
+    Found, HappeningsDelivered, HappeningsFrom, NewTerms, OnlyIf, Owner, PauseReclaim, ReclaimNow,
+    RevokeShares, Revoked, RootName, Share, ShareBoard, ShareError, ShareExpiry, ShareId,
+    ShareKind, SharePath, ShareRefusal, ShareSettings, TakeDownload, Term, ToldUpTo, Tombstone,
+    What,
 };
 use reelyard_actors::wire::api::{Change, ShareChange};
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
@@ -363,31 +363,30 @@ async fn at_the_limit_the_least_recently_used_goes() {
 }
 
 #[actix::test]
-async fn shares_follow_what_they_share_and_end_with_it() {
+async fn shares_of_what_is_gone_end_however_many_there_are() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
-    let share = yard.create(film(60)).await;
-    let (asked_by, request) = ("a test".to_owned(), RequestId::random());
-    let moved = PathMoved { root: root(), from: path("d"), to: path("e/f"), asked_by, request };
-    assert_eq!(yard.expiry.send(moved.clone()).await.unwrap(), Ok(1));
-    assert_eq!(yard.expiry.send(moved).await.unwrap(), Ok(1), "repeated");
-    let Found::Live(found) = yard.board.find(share.id()) else { panic!("it is there") };
-    assert_eq!(found.path(), &path("e/f/film.mkv"));
-    let within = SharesWithin { root: root(), path: path("e"), after: None, most: 9 };
-    assert_eq!(yard.expiry.send(within).await.unwrap(), [found]);
+    let kept = yard.create(film(100_000)).await;
+    // One of them is due, and was told already: it ends among the first ones without a word.
+    let limited = CreateShare { max_downloads: NonZeroU32::new(1), ..film(100_000) };
+    let taken = yard.create(limited).await;
+    yard.pause(true).await;
+    assert_eq!(yard.take(taken.id(), 7, false).await, Ok(Admission::Counted { left: 0 }));
+    yard.clock.advance(seconds(24 * 60 * 60));
     // More than one event ends.
     let others = futures::stream::iter(0..2000).map(|_| yard.create(film(60)));
-    assert_eq!(others.buffer_unordered(100).count().await, 2000);
-    let removed = |at: &str| {
-        let (asked_by, request) = ("a test".to_owned(), RequestId::random());
-        PathRemoved { root: root(), path: path(at), asked_by, request }
-    };
-    assert_eq!(yard.expiry.send(removed("d")).await.unwrap(), Ok(2000));
-    assert_eq!(yard.expiry.send(removed("d")).await.unwrap(), Ok(0));
-    assert!(yard.is_there(share.id()));
+    let mut others: Vec<_> = others.buffer_unordered(100).collect().await;
+    others.insert(0, taken.clone());
+    let removed = |ids| EndRemoved { ids, asked_by: "a test".to_owned() };
+    let ids: Vec<_> = others.iter().map(|share| share.id()).collect();
+    assert_eq!(yard.expiry.send(removed(ids.clone())).await.unwrap(), Ok(2000));
+    assert_eq!(yard.expiry.send(removed(ids.clone())).await.unwrap(), Ok(0));
+    assert_eq!(yard.ended(taken.id()).await.why, Ending::Exhausted);
+    assert_eq!(yard.ended(ids[2000]).await.why, Ending::Removed);
+    assert!(yard.is_there(kept.id()));
     let no_roots = ShareSettings { roots: BTreeSet::new(), ..settings() };
     yard.expiry.send(ChangeSettings(no_roots)).await.unwrap();
-    assert_eq!(yard.ended(share.id()).await.why, Ending::RootGone);
+    assert_eq!(yard.ended(kept.id()).await.why, Ending::RootGone);
     assert_eq!(
         refused(yard.expiry.send(film(60)).await.unwrap()),
         ShareRefusal::NoRoot { root: root() }

@@ -11,9 +11,10 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::{InFlight, Piece};
 use reelyard_actors::share_expiry::{
-    ClientKey, CreateShare, Deadline, Desk, Due, Ending, Found, NewTerms, OnlyIf, RootName, Share,
-    ShareEvent, ShareId, ShareKind, SharePath, ShareSettings, ShareTable, Standpoint, TakeDownload,
-    Taking, Term, TermsPolicy, Timer, What,
+    ClientKey, CreateShare, Deadline, Desk, Due, Ending, FileIdentity, Found, MoveEnd, MoveRefused,
+    NewMove, NewTerms, OnlyIf, RootName, Share, ShareEvent, ShareId, ShareKind, ShareOutcome,
+    SharePath, SharePlace, ShareSettings, ShareTable, Standpoint, TakeDownload, Taking, Term,
+    TermsPolicy, Timer, What,
 };
 
 const START: i64 = 1_000_000;
@@ -35,7 +36,16 @@ enum Op {
     Change(usize, Option<u64>, Option<OnlyIf>),
     Revoke(Vec<usize>, bool),
     Take(usize, u64, bool),
-    Move(usize, usize),
+    /// A file is renamed, and what becomes of that; so many shares an entry, and whether the node
+    /// starts anew after each.
+    Move {
+        from: usize,
+        to: usize,
+        end: MoveEnd,
+        most: u64,
+        restart: bool,
+    },
+    /// The files of a path, and of all below it, are gone.
     Remove(usize),
     Pause(bool),
     /// Time passes.
@@ -56,6 +66,11 @@ fn op() -> impl Strategy<Value = Op> {
         Just(OnlyIf::Greater),
         Just(OnlyIf::Less)
     ];
+    let end = prop_oneof![
+        4 => Just(MoveEnd::Moved),
+        1 => Just(MoveEnd::NotMoved(MoveRefused::Interrupted)),
+        1 => Just(MoveEnd::Lost),
+    ];
     prop_oneof![
         6 => (1..60_u64, 0..PATHS.len(), 0..4_u32)
             .prop_map(|(ttl, path, limit)| Op::Create { ttl, path, limit }),
@@ -65,7 +80,8 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(shares, hard)| Op::Revoke(shares, hard)),
         4 => (0..40_usize, 0..4_u64, any::<bool>())
             .prop_map(|(share, client, ranged)| Op::Take(share, client, ranged)),
-        1 => (0..PATHS.len(), 0..PATHS.len()).prop_map(|(from, to)| Op::Move(from, to)),
+        3 => (0..PATHS.len(), 0..PATHS.len(), end, 1..5_u64, any::<bool>())
+            .prop_map(|(from, to, end, most, restart)| Op::Move { from, to, end, most, restart }),
         1 => (0..PATHS.len()).prop_map(Op::Remove),
         1 => any::<bool>().prop_map(Op::Pause),
         4 => (0..40_u64).prop_map(Op::Wait),
@@ -173,7 +189,9 @@ impl World {
             Op::Change(share, ttl, only_if) => self.change(*share, *ttl, *only_if),
             Op::Revoke(shares, hard) => self.revoke(shares, *hard),
             Op::Take(share, client, ranged) => self.take(*share, *client, *ranged),
-            Op::Move(from, to) => self.relocate(PATHS[*from], PATHS[*to]),
+            Op::Move { from, to, end, most, restart } => {
+                self.relocate(PATHS[*from], PATHS[*to], *end, *most, *restart);
+            }
             Op::Remove(path) => self.remove(PATHS[*path]),
             Op::Pause(paused) => {
                 let by = "me".to_owned();
@@ -274,7 +292,8 @@ impl World {
 
     fn take(&mut self, share: usize, client: u64, ranged: bool) {
         let (id, now) = (ShareId(share as u128), self.now);
-        let asked = TakeDownload { id, client: ClientKey(client), ranged, request: RequestId(0) };
+        let asked =
+            TakeDownload { id, client: ClientKey(client), ranged, request: RequestId::random() };
         let at =
             Standpoint { table: &self.table, in_flight: &InFlight::default(), now: Millis(now) };
         let decided = self.desk.take(&asked, at);
@@ -298,28 +317,56 @@ impl World {
         }
     }
 
-    fn relocate(&mut self, from: &str, to: &str) {
-        let path = |text: &str| SharePath::new(text).unwrap();
-        let event = ShareEvent::Moved { root: root(), from: path(from), to: path(to) };
-        let applied = self.table.apply(Millis(self.now), &event);
-        let into_itself = from != to && path(to).is_within(&path(from));
-        assert_eq!(applied.is_err(), into_itself);
+    fn relocate(&mut self, from: &str, to: &str, end: MoveEnd, most: u64, restart: bool) {
+        let place = |text: &str| SharePlace { root: root(), path: path(text) };
+        let file = FileIdentity { device: 1, inode: 2, born: None };
+        let (by, request) = ("me".to_owned(), RequestId(0));
+        let new = NewMove { from: place(from), to: place(to), file, by, request };
+        let begun = self.table.apply(Millis(self.now), &ShareEvent::MoveBegun(Box::new(new)));
+        let (old, new) = (path(from), path(to));
+        if old.is_within(&new) || new.is_within(&old) {
+            assert!(begun.is_err());
+            return;
+        }
+        let Ok(ShareOutcome::MoveBegun { number }) = begun else { panic!("{begun:?}") };
+        let mut event = ShareEvent::MoveSettled { number, end, most };
+        loop {
+            if restart {
+                self.restart();
+            }
+            let went = self.table.apply(Millis(self.now), &event).unwrap();
+            let ShareOutcome::MoveWent { done, .. } = went else { panic!("{went:?}") };
+            if done {
+                break;
+            }
+            let part = self.table.moves()[0].parts;
+            event = ShareEvent::MoveFollowed { number, part, most };
+        }
+        let gone = match end {
+            MoveEnd::NotMoved(_) => return,
+            MoveEnd::Moved => new,
+            MoveEnd::Lost => old.clone(),
+        };
+        self.remove_modelled(&gone);
         for modelled in self.model.iter_mut().filter(|modelled| modelled.ended.is_none()) {
             let rest = modelled.path.strip_prefix(from);
-            if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'))
-                && !into_itself
-            {
+            if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
                 modelled.path = format!("{to}{rest}");
             }
         }
     }
 
-    fn remove(&mut self, path: &str) {
-        let (why, most, by) = (Ending::Removed, 1000, "me".to_owned());
-        let removed = SharePath::new(path).unwrap();
-        self.apply(&ShareEvent::EndedWithin { root: root(), path: removed.clone(), why, most, by });
+    fn remove(&mut self, removed: &str) {
+        let removed = path(removed);
+        let ids = self.table.within(&root(), &removed, None).map(|share| share.id()).collect();
+        let (why, by) = (Ending::Removed, "me".to_owned());
+        self.apply(&ShareEvent::Ended { ids, why, cut: false, by });
+        self.remove_modelled(&removed);
+    }
+
+    fn remove_modelled(&mut self, removed: &SharePath) {
         for modelled in &mut self.model {
-            if SharePath::new(modelled.path.as_str()).unwrap().is_within(&removed) {
+            if path(&modelled.path).is_within(removed) {
                 modelled.end(self.now, Ending::Removed);
             }
         }
@@ -421,6 +468,10 @@ impl World {
             assert_eq!(count(What::Ended(why)), expected, "{why:?}");
         }
     }
+}
+
+fn path(text: &str) -> SharePath {
+    SharePath::new(text).unwrap()
 }
 
 fn root() -> RootName {

@@ -6,8 +6,16 @@ use std::num::NonZeroU32;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use reelyard_actors::share_expiry::{Deadline, Ending, ShareEvent, ShareId};
-use reelyard_integration_tests::share_links::{A_DAY, Links, START, curl, path, root};
+use actix::{Actor, Context, Handler};
+use reelyard_actors::clock::Clock;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::journal::{CommitError, Piece};
+use reelyard_actors::share_expiry::{
+    Admission, Deadline, Ending, FileIdentity, MoveEnd, NewMove, NewShare, Room, ShareBoard,
+    ShareError, ShareEvent, ShareId, ShareKind, SharePlace, ShareRefusal, ShareTable, TakeDownload,
+};
+use reelyard_actors::supervision::Route;
+use reelyard_integration_tests::share_links::{A_DAY, Links, START, Site, curl, path, root};
 use reelyard_integration_tests::waiting::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -191,11 +199,39 @@ async fn only_what_is_below_the_root_is_served() {
 async fn a_link_survives_a_move_and_ends_with_its_file() {
     let links = Links::start(|_| {});
     links.write("old/a.mp4", b"film");
-    let id = links.share("old/a.mp4", |_| {});
-    std::fs::rename(links.below("old"), links.below("new")).unwrap();
-    links.apply(&ShareEvent::Moved { root: root(), from: path("old"), to: path("new") });
-    let moved = links.get(id, "/file", &[]).await;
-    assert_eq!((moved.status, &*moved.body), (200, &b"film"[..]));
+    links.write("new/a.mp4", b"another film");
+    let (id, other) = (links.share("old/a.mp4", |_| {}), links.share("new/a.mp4", |_| {}));
+    let read = async |id| {
+        let answer = links.get(id, "/file", &[]).await;
+        (answer.status, String::from_utf8(answer.body).unwrap())
+    };
+    let film = (200, "film".to_owned());
+    let file = std::fs::File::open(links.below("old/a.mp4")).unwrap();
+    let place = |at| SharePlace { root: root(), path: path(at) };
+    links.apply(&ShareEvent::MoveBegun(Box::new(NewMove {
+        from: place("old/a.mp4"),
+        to: place("new/a.mp4"),
+        file: FileIdentity::of(&file).unwrap(),
+        by: "test".to_owned(),
+        request: RequestId(1),
+    })));
+    assert_eq!(read(id).await, film);
+    assert_eq!(read(other).await, (200, "another film".to_owned()));
+    std::fs::rename(links.below("old/a.mp4"), links.below("new/a.mp4")).unwrap();
+    // Something else may take the old path before it is on record that the file has left it.
+    links.write("old/a.mp4", b"not shared");
+    assert_eq!(read(id).await, film);
+    assert_eq!(read(other).await.0, 404, "what it stood for was overwritten");
+    assert_eq!(links.get(id, "", &[]).await.status, 200);
+    links.apply(&ShareEvent::MoveSettled { number: 0, end: MoveEnd::Moved, most: 1 });
+    assert_eq!((read(id).await, read(other).await.0), (film.clone(), 410));
+    links.apply(&ShareEvent::MoveFollowed { number: 0, part: 1, most: 9 });
+    assert_eq!(read(id).await, film);
+    assert_eq!(links.found(id).path(), &path("new/a.mp4"));
+    assert!(links.board.take_missing().is_empty());
+    std::fs::remove_file(links.below("new/a.mp4")).unwrap();
+    assert_eq!(read(id).await.0, 404);
+    assert_eq!(links.board.take_missing(), [id], "whoever looks after that hears of it");
     let (ids, why, by) = (vec![id], Ending::Removed, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut: false, by });
     let removed = links.get(id, "/file", &[]).await;
@@ -381,4 +417,97 @@ async fn stopping_breaks_off_what_is_running() {
     links.stop().await;
     assert_eq!(download.await.unwrap(), 18);
     assert_eq!(curl(&[&url]).await.exit, 7, "nobody listens");
+}
+
+/// Answers every question for a download as `answer` says, which is told how often that request was
+/// asked before.
+struct Answers<F>(F, std::collections::HashMap<RequestId, usize>);
+
+impl<F: Unpin + 'static> Actor for Answers<F> {
+    type Context = Context<Self>;
+}
+
+impl<F> Handler<TakeDownload> for Answers<F>
+where
+    F: Fn(&TakeDownload, usize) -> Result<Admission, ShareError> + Unpin + 'static,
+{
+    type Result = Result<Admission, ShareError>;
+
+    fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
+        let before = self.1.entry(asked.request).or_default();
+        let answer = (self.0)(&asked, *before);
+        *before += 1;
+        answer
+    }
+}
+
+/// Status and text of the answer to a link whose downloads are limited, and counted so.
+async fn counted_by(
+    answer: impl Fn(&TakeDownload, usize) -> Result<Admission, ShareError> + Unpin + 'static,
+) -> (u16, String) {
+    let (clock, board) = (Clock::manual(START), ShareBoard::default());
+    let mut table = ShareTable::default();
+    table.show_on(&board);
+    let id = ShareId::random().unwrap();
+    let new = NewShare {
+        id,
+        root: root(),
+        path: path("a"),
+        kind: ShareKind::File,
+        deadline: Deadline::at(START.after(A_DAY)),
+        noticed: true,
+        owner: None,
+        note: None,
+        password: None,
+        max_downloads: NonZeroU32::new(9),
+        room: Room::default(),
+    };
+    table.apply(START, &ShareEvent::Created(Box::new(new))).unwrap();
+    let take = Route::fixed(Answers(answer, Default::default()).start().recipient());
+    let site = Site::start(board, take, clock, |_| {});
+    site.write("a", b"film");
+    let answer = site.get(id, "/file", &[]).await;
+    site.server.stop().await;
+    (answer.status, answer.text())
+}
+
+#[actix::test]
+async fn a_link_that_ends_while_a_download_is_counted_tells_how() {
+    for (refusal, status, words) in [
+        (ShareRefusal::Ended { why: Ending::Revoked }, 410, "taken back"),
+        (ShareRefusal::Ended { why: Ending::Removed }, 410, "removed"),
+        (ShareRefusal::Ended { why: Ending::Expired }, 410, "expired"),
+        (ShareRefusal::Exhausted, 410, "downloads of this link were taken"),
+        (ShareRefusal::Unknown, 404, "no such link"),
+    ] {
+        let told = counted_by(move |_, _| Err(refusal.clone().into())).await;
+        assert!(told.0 == status && told.1.contains(words), "{told:?}");
+    }
+}
+
+#[actix::test]
+async fn a_download_that_may_have_been_counted_is_asked_for_once_more_by_the_same_name() {
+    let answer = |asked: &TakeDownload, before| match before {
+        0 => Err(CommitError::Unknown { request: asked.request }.into()),
+        1 => Err(CommitError::Busy { retry_after: Duration::from_millis(1) }.into()),
+        _ => Ok(Admission::Counted { left: 8 }),
+    };
+    assert_eq!(counted_by(answer).await, (200, "film".to_owned()));
+}
+
+#[actix::test]
+async fn a_link_of_which_the_last_download_was_taken_says_so_also_after_its_deadline() {
+    let links = Links::start(|_| {});
+    links.write("a", b"film");
+    let deadline = Deadline::at(START.after(Duration::from_secs(60)));
+    let id =
+        links.share("a", |new| (new.deadline, new.max_downloads) = (deadline, NonZeroU32::new(1)));
+    assert_eq!(links.get(id, "/file", &[]).await.status, 200);
+    links.clock.advance(Duration::from_secs(60));
+    let told = links.get(id, "/file", &[]).await;
+    assert!(told.status == 410 && told.text().contains("were taken"), "{}", told.text());
+    links.apply(&ShareEvent::Reclaimed { ids: vec![id] });
+    let told = links.get(id, "/file", &[]).await;
+    assert!(told.status == 410 && told.text().contains("were taken"), "{}", told.text());
+    links.stop().await;
 }

@@ -255,9 +255,10 @@ fn of_share(change: &ShareChange) -> String {
             let by = asked_by.as_deref().map(|by| format!(" by {}", plain(by)));
             format!("a share of {} ended: {}{}", named(share).0, why.word(), by.unwrap_or_default())
         }
-        ShareChange::Moved { root, from, to, shares } => {
+        ShareChange::Moved { root, from, to_root, to, shares } => {
             let (from, to) = (plain(from.as_str()), plain(to.as_str()));
-            format!("{root}/{from} is {root}/{to} now; {shares} shares follow it")
+            let to_root = to_root.as_ref().unwrap_or(root);
+            format!("{root}/{from} is {to_root}/{to} now; {shares} shares follow it")
         }
         ShareChange::Reclaim { paused, asked_by } => {
             let what = if *paused { "paused" } else { "resumed" };

@@ -6,9 +6,9 @@ use std::num::NonZeroU32;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::share_expiry::{Note, OnlyIf, Owner, Revoked, ShareId, ShareState};
+use reelyard_actors::share_expiry::{Moved, Note, OnlyIf, Owner, Revoked, ShareId, ShareState};
 use reelyard_actors::wire::api::{
-    HookShown, Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedReclaim,
+    HookShown, Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove, WantedReclaim,
     WantedRevocation, WantedShare, WantedTerms,
 };
 use serde::Serialize;
@@ -41,6 +41,8 @@ enum ShareCommand {
     Extend(ExtendArgs),
     /// Take shares back
     Revoke(RevokeArgs),
+    /// Move or rename a file or directory: every link to it, and to what is in it, goes on
+    Move(MoveArgs),
     /// Reclaim nothing for a while: links are refused at their deadlines all the same
     PauseReclaim,
     /// Reclaim what is due again
@@ -143,6 +145,20 @@ struct RevokeArgs {
     hard: bool,
 }
 
+#[derive(Debug, Args)]
+struct MoveArgs {
+    /// What: the name of a root, and the path below it, as in movies/new/a.mpg
+    from: String,
+    /// Its new path, with its own name at the end, as in movies/old/a.mpg
+    to: String,
+    /// Overwrite what is there; its links end
+    #[arg(long)]
+    overwrite: bool,
+    /// Names the request, so that repeating it is safe
+    #[arg(long)]
+    request_id: Option<String>,
+}
+
 /// Makes, lists and ends shares.
 pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let client = Client::new(&args.node)?;
@@ -182,6 +198,19 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
                 others => format!("; {others} had ended before, or were never there"),
             };
             Ok(writeln!(out, "{} ended{others}", revoked.ended)?)
+        }
+        ShareCommand::Move(wanted) => {
+            let MoveArgs { from, to, overwrite, request_id } = wanted;
+            let wanted = WantedMove { from, to, overwrite, request_id };
+            let moved: Moved = client.post_body(&["files", "move"], &wanted)?;
+            if json {
+                return Ok(output::json(&moved, out)?);
+            }
+            let ended = match moved.ended {
+                0 => String::new(),
+                ended => format!("; {ended} of what was there have ended"),
+            };
+            Ok(writeln!(out, "moved; {} shares have followed{ended}", moved.followed)?)
         }
         ShareCommand::PauseReclaim => {
             status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused: true })?, json, out)

@@ -65,6 +65,12 @@ settings! {
         /// How long what happened is kept for a webhook that cannot be told. What is older is
         /// dropped.
         keep_untold: Duration = Default "7d",
+        /// How long what a share stands for has to be missing before the share ends: a file that is
+        /// replaced by another one keeps its links.
+        removed_after: Duration = Default "30s",
+        /// How often it is looked whether what all shares stand for is there, slowly. What a link
+        /// does not find is noticed at once.
+        sweep_every: Duration = Default "6h",
         /// Connections at once.
         connections: NonZeroU32 = Default "1024",
         /// Connections at once from one address.

@@ -96,6 +96,30 @@ pub const KINDS: &[Kind] = &[
     ),
     Kind::new(
         409,
+        "request-id-reused",
+        "Another request was made by this request_id; nothing was done",
+        "another request was made by this name: choose another one",
+    ),
+    Kind::new(
+        409,
+        "being-moved",
+        "It is being moved, or what is above or below it; ask again in a moment",
+        "it is being moved, or what is above or below it: ask again in a moment",
+    ),
+    Kind::new(
+        409,
+        "target-exists",
+        "Something is at the new path, and is not to be overwritten or cannot be",
+        "there is something at the new path already, and it is not to be overwritten",
+    ),
+    Kind::new(
+        409,
+        "other-file-system",
+        "The two paths are on different file systems",
+        "the two paths are on different file systems: copy it, and share the copy",
+    ),
+    Kind::new(
+        409,
         "limit-reached",
         "There are as many as there may be",
         "there are 1000 shares already, and no more may be",
@@ -321,9 +345,10 @@ impl From<ShareError> for Refusal {
                 Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, "terms", detail)
             }
             ShareRefusal::Full { .. } | ShareRefusal::OwnerFull { .. } => conflict("limit-reached"),
-            ShareRefusal::FewerThanTaken { .. }
-            | ShareRefusal::IntoItself
-            | ShareRefusal::PathTooLong => conflict("not-allowed"),
+            ShareRefusal::FewerThanTaken { .. } => conflict("not-allowed"),
+            ShareRefusal::Move(why) => why.into(),
+            ShareRefusal::BeingMoved => conflict("being-moved"),
+            ShareRefusal::OtherRequest => conflict("request-id-reused"),
             ShareRefusal::NoRandomness(_) => {
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
             }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use reelyard_actors::clock::Clock;
 use reelyard_actors::wire::api::{Change, ConfigurationChange};
-use reelyard_actors::{catalog, cfw_worker, heartbeat, remover, share_expiry, task_manager};
+use reelyard_actors::{
+    catalog, cfw_worker, heartbeat, remover, share_expiry, share_files, task_manager,
+};
 use tokio::sync::Mutex;
 
 use super::live::{InForce, Live};
@@ -48,6 +50,8 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "share.keep_ended_most",
     "share.hooks",
     "share.keep_untold",
+    "share.removed_after",
+    "share.sweep_every",
     "history.",
     "log.level",
 ]);
@@ -127,6 +131,8 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
             keep_ended_most: new.share.keep_ended_most,
             hooks: new.share.hooks,
             keep_untold: new.share.keep_untold,
+            removed_after: new.share.removed_after,
+            sweep_every: new.share.sweep_every,
             ..old.share
         },
         log: LogSettings { format: old.log.format, ..new.log },
@@ -178,6 +184,10 @@ impl Wiring {
             self.share_expiry.addr().do_send(share_expiry::ChangeSettings(new));
         }
         self.hooks.go_by(in_force);
+        let (old, new) = (settings::share_files(before), settings::share_files(after));
+        if old != new {
+            self.share_files.addr().do_send(share_files::ChangeSettings(new));
+        }
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         let (old, new) = (of_tasks(before), of_tasks(after));
         if old != new {

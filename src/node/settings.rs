@@ -16,6 +16,7 @@ use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::journal::JournalSettings;
 use reelyard_actors::remover::RemoverSettings;
 use reelyard_actors::share_expiry::{ShareSettings, TermsPolicy, What};
+use reelyard_actors::share_files::ShareFilesSettings;
 use reelyard_actors::task_manager::{HostSetting, LinkRules, TaskSettings};
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::webhook::{HookName, HookSettings};
@@ -180,6 +181,12 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
         old_host_quiet: config.journal.election_max + OLD_CALLS_LAST,
         ..RemoverSettings::default()
     }
+}
+
+/// How it is noticed what shares stand for no longer.
+pub fn share_files(config: &NodeConfig) -> ShareFilesSettings {
+    let (removed_after, sweep_every) = (config.share.removed_after, config.share.sweep_every);
+    ShareFilesSettings { removed_after, sweep_every }
 }
 
 /// How shares are kept.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::share_expiry::ShareBoard;
+use reelyard_actors::share_files::SharedDirs;
 
 use super::{NodeError, Wiring, settings};
 use crate::config::NodeConfig;
@@ -26,16 +27,24 @@ pub struct ShareLinksView {
     pub meter: Option<ShareServerMeter>,
 }
 
+/// Opens what may be shared: once for its links, and once for whoever moves what is in it.
+pub(super) fn open_roots(config: &NodeConfig) -> Result<(Roots, SharedDirs), NodeError> {
+    let named = &config.share.roots.0;
+    let roots = Roots::open(named.iter().map(|(name, dir)| (name.clone(), dir.clone())))?;
+    let dirs = roots.shared_dirs().map_err(NodeError::Roots)?;
+    Ok((roots, dirs))
+}
+
 impl ShareLinks {
-    /// Opens what may be shared, and serves its links.
+    /// Serves the links of what may be shared.
     pub(super) fn start(
         config: &NodeConfig,
+        roots: Roots,
         journal: &Journal,
         actors: &Wiring,
         clock: &Clock,
     ) -> Result<Self, NodeError> {
         let named = &config.share.roots.0;
-        let roots = Roots::open(named.iter().map(|(name, dir)| (name.clone(), dir.clone())))?;
         let server = if named.is_empty() {
             None
         } else {

@@ -9,6 +9,7 @@
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
 //! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
 //! Webhook (each) -------- ToldUpTo, HappeningsFrom, HappeningsDelivered --> ShareExpiry
+//! ShareFiles ------------ BeginMove, SettleMove, EndRemoved --------------> ShareExpiry
 //! ```
 //!
 //! Which CfwWorkers there are follows the hosts on record, as the TaskManager shows them (`roll`).
@@ -33,6 +34,7 @@ use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::names::NameTable;
 use reelyard_actors::remover::{self, Remover, RemoverBoard};
 use reelyard_actors::share_expiry::{ShareBoard, ShareExpiry};
+use reelyard_actors::share_files::{ShareFiles, ShareFilesBoard, SharedDirs};
 use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 use reelyard_actors::webhook;
@@ -41,7 +43,7 @@ use tokio::task::JoinHandle;
 use super::hook_yard::HookYard;
 use super::host_yard::{Host, HostYard};
 use super::live::Live;
-use super::{leadership, settings};
+use super::{leadership, settings, share_files};
 
 /// The actors of a node.
 pub struct Wiring {
@@ -63,6 +65,10 @@ pub struct Wiring {
     pub share_board: ShareBoard,
     /// Tell receivers outside what happens to shares.
     pub hooks: HookYard,
+    /// Moves what is shared, and notices what is gone.
+    pub share_files: Supervised<ShareFiles>,
+    /// What the ShareFilesActor shows of itself.
+    pub share_files_board: ShareFilesBoard,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
@@ -109,7 +115,13 @@ pub(super) struct Parts {
 impl Wiring {
     /// Starts the actors on the present arbiter and joins them. Those of the hosts come as soon as
     /// it is known which hosts there are.
-    pub fn start(live: &Live, journal: &Journal, names: &NameTable, clock: &Clock) -> Arc<Self> {
+    pub fn start(
+        live: &Live,
+        journal: &Journal,
+        names: &NameTable,
+        clock: &Clock,
+        shared: &SharedDirs,
+    ) -> Arc<Self> {
         let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
         let badge = ManagerBadge::of_node(live.now().config.node_id.get());
         let changes = ChangeFeed::new(&clock);
@@ -136,6 +148,8 @@ impl Wiring {
             },
         );
         hooks.go_by(&parts.live.now());
+        let (share_files, share_files_board) =
+            share_files::start(&parts.live, &parts.clock, &share_expiry, &share_board, shared);
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
@@ -147,6 +161,8 @@ impl Wiring {
             share_expiry,
             share_board,
             hooks,
+            share_files,
+            share_files_board,
             heartbeat,
             heartbeat_view,
             hosts,
@@ -170,6 +186,7 @@ impl Wiring {
         self.task_manager.stop().await;
         self.remover.stop().await;
         self.hooks.stop().await;
+        self.share_files.stop().await;
         self.share_expiry.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
@@ -186,6 +203,7 @@ impl Wiring {
             self.task_manager.status(),
             self.remover.status(),
             self.share_expiry.status(),
+            self.share_files.status(),
         ];
         let hosts = self.hosts.present();
         let hosts = hosts.values().map(|host| host.worker.status());

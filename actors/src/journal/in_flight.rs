@@ -28,6 +28,12 @@ impl<E> InFlight<E> {
         self.commits.contains_key(&request)
     }
 
+    /// Whether the name of `request` is that of another one under way.
+    pub fn means_another(&self, request: RequestId) -> bool {
+        let same_name = |other: &RequestId| *other != request && other.name() == request.name();
+        self.commits.keys().any(same_name)
+    }
+
     /// How many commits are under way.
     pub fn len(&self) -> usize {
         self.commits.len()

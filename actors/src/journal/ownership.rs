@@ -128,6 +128,11 @@ impl<P: Piece> Ownership<P> {
         self.ledger.recall(request).map(|answers| decode_answers::<P>(answers))
     }
 
+    /// Whether the name of `request` is that of another one, which is still remembered or under way.
+    pub fn means_another(&self, request: RequestId) -> bool {
+        self.ledger.means_another(request) || self.in_flight.means_another(request)
+    }
+
     /// Sets out a commit: its events are in flight from now on. None when this node does not lead.
     pub fn set_out(&mut self, at: Millis, asked: Asked, events: Vec<P::Event>) -> Option<Commit> {
         let commit = Commit {

@@ -29,10 +29,20 @@ pub struct RequestLedger {
     blocks: VecDeque<Arc<Vec<LedgerRow>>>,
     /// The number of the first block; they are numbered as they come.
     first_block: u64,
-    /// Where each answer stands: its block's number and its place there.
-    places: HashMap<RequestId, (u64, usize)>,
+    /// Where each answer stands, by the name of its request.
+    places: HashMap<u64, Place>,
     /// Answers at the start of the first block that are forgotten already.
     forgotten: usize,
+}
+
+/// Where an answer stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    request: RequestId,
+    /// The number of its block.
+    block: u64,
+    /// Its place there.
+    place: usize,
 }
 
 /// An answer, as a snapshot holds it.
@@ -46,16 +56,21 @@ struct LedgerRow {
 impl RequestLedger {
     /// What `request` was answered, if it is still remembered.
     pub fn recall(&self, request: RequestId) -> Option<&[Result<Vec<u8>, Vec<u8>>]> {
-        let &(block, place) = self.places.get(&request)?;
-        let block = usize::try_from(block - self.first_block).ok()?;
-        self.blocks.get(block)?.get(place).map(|row| row.answers.as_slice())
+        let known = self.places.get(&request.name()).filter(|known| known.request == request)?;
+        let block = usize::try_from(known.block - self.first_block).ok()?;
+        self.blocks.get(block)?.get(known.place).map(|row| row.answers.as_slice())
+    }
+
+    /// Whether the name of `request` is that of another one that is still remembered.
+    pub fn means_another(&self, request: RequestId) -> bool {
+        self.places.get(&request.name()).is_some_and(|known| known.request != request)
     }
 
     /// Remembers an answer and forgets those that are too old by now.
     pub fn remember(&mut self, request: RequestId, at: Millis, answers: Answers) {
         self.forget(at);
         // Whoever asks again was answered from memory; the first answer holds.
-        if self.places.contains_key(&request) {
+        if self.places.contains_key(&request.name()) {
             return;
         }
         if self.blocks.back().is_none_or(|block| block.len() >= BLOCK) {
@@ -64,7 +79,7 @@ impl RequestLedger {
         let block = self.first_block + self.blocks.len() as u64 - 1;
         if let Some(last) = self.blocks.back_mut() {
             let last = Arc::make_mut(last);
-            self.places.insert(request, (block, last.len()));
+            self.places.insert(request.name(), Place { request, block, place: last.len() });
             last.push(LedgerRow { at, request, answers });
         }
     }
@@ -74,7 +89,7 @@ impl RequestLedger {
             match first.get(self.forgotten) {
                 Some(oldest) if now.since(oldest.at) < REMEMBERED_FOR => break,
                 Some(oldest) => {
-                    self.places.remove(&oldest.request);
+                    self.places.remove(&oldest.request.name());
                     self.forgotten += 1;
                 }
                 // The last block is still being filled.
@@ -148,6 +163,21 @@ mod tests {
         ledger.remember(second, Millis(0).after(REMEMBERED_FOR), vec![]);
         assert_eq!(ledger.recall(first), None);
         assert!(ledger.recall(second).is_some());
+    }
+
+    #[test]
+    fn the_same_name_with_another_request_is_found_out() {
+        let mut ledger = RequestLedger::default();
+        let [one, other] = [b"create a", b"create b"].map(|what| RequestId::of("once", what));
+        assert_eq!((one.name(), one == other), (other.name(), false));
+        assert!(!ledger.means_another(one));
+        ledger.remember(one, Millis(0), answer(1));
+        // Two that were under way at a time: the first one holds.
+        ledger.remember(other, Millis(0), answer(2));
+        assert!(!ledger.means_another(one) && ledger.means_another(other));
+        assert_eq!((ledger.recall(one), ledger.recall(other)), (Some(&answer(1)[..]), None));
+        ledger.remember(RequestId(1), Millis(0).after(REMEMBERED_FOR), answer(3));
+        assert!(!ledger.means_another(other), "it is forgotten");
     }
 
     #[test]

@@ -78,6 +78,12 @@ impl<P: Piece> Seat<P> {
         self.own.recall(request)
     }
 
+    /// Whether whoever named `request` has named another one so before: it is not to be answered with
+    /// what came of that.
+    pub fn means_another(&self, request: RequestId) -> bool {
+        self.own.means_another(request)
+    }
+
     /// Cuts a list of events into parts that each fit one commit, in order. Each part is committed
     /// and applied by itself: the list is not applied as one. An event that fits no commit stands
     /// alone, and committing it answers `TooLarge`.

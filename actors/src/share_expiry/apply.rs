@@ -7,14 +7,14 @@ use super::event::{Changes, NewShare, ShareEvent, ShareOutcome, ShareRefusal};
 use super::facts::{Ending, Tombstone};
 use super::id::ShareId;
 use super::messages::What;
-use super::path::{RootName, SharePath};
+use super::recent::Recent;
 use super::shards::Found;
-use super::share::{Birth, ClientKey, Downloads, Exhausted, Rare, Share, Taker};
+use super::share::{Birth, Downloads, Exhausted, Rare, Share, Taker};
 use super::snapshot::{FrozenTable, thaw_row};
-use super::state::{Grave, Happened, ShareTable, by_time};
+use super::state::{Grave, Happened, ShareTable};
 use super::text::Text;
 use crate::clock::Millis;
-use crate::event::PieceId;
+use crate::event::{PieceId, RequestId};
 use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
 
 use ShareOutcome::{AlreadySo, Applied};
@@ -52,10 +52,24 @@ impl Piece for ShareTable {
                     self.within(root, path, None).take(most).map(|share| share.id()).collect();
                 Ok(self.end_all(&ids, |table, id| table.end(at, id, *why, false, &by)))
             }
-            ShareEvent::Taken { id, client, resume_until, forget_before } => {
-                self.take(at, *id, *client, *resume_until, *forget_before)
+            ShareEvent::Taken { id, client, resume_until, forget_before, request } => {
+                match self.taken_before(*request) {
+                    Some(left) => Ok(ShareOutcome::Taken { left, exhausted: None }),
+                    None => {
+                        let taker = Taker { client: *client, at };
+                        let taken = self.take(*id, taker, *resume_until, *forget_before)?;
+                        self.note_taken(at, *request, taken);
+                        Ok(taken)
+                    }
+                }
             }
-            ShareEvent::Moved { root, from, to } => self.relocate(root, from, to),
+            ShareEvent::MoveBegun(new) => self.begin_move(new),
+            ShareEvent::MoveSettled { number, end, most } => {
+                self.settle_move(at, *number, *end, *most)
+            }
+            ShareEvent::MoveFollowed { number, part, most } => {
+                self.follow_move(at, *number, *part, *most)
+            }
             ShareEvent::Noticed { ids, until } => Ok(self.notice(at, ids, *until)),
             ShareEvent::Paused { by } => Ok(self.pause(Some(by))),
             ShareEvent::Resumed { .. } => Ok(self.pause(None)),
@@ -83,6 +97,10 @@ impl ShareTable {
     fn create(&mut self, at: Millis, new: &NewShare) -> Applying {
         if self.find(new.id) != Found::Unknown {
             return Err(ShareRefusal::IdInUse);
+        }
+        // A move may have begun since it was decided.
+        if self.is_moving(&new.root, &new.path) {
+            return Err(ShareRefusal::BeingMoved);
         }
         let room = new.room;
         if room.shares > 0 && self.live >= room.shares {
@@ -148,7 +166,7 @@ impl ShareTable {
             (!share.is_live(at)).then(|| {
                 // That the last download was taken was told then.
                 let number = share.exhausted().map_or(number, |exhausted| exhausted.number);
-                Tombstone::of(share, at, by_time(share), number, false)
+                Tombstone::of(share, at, share.why_due(), number, false)
             })
         });
         let Some((share, tombstone)) = buried else { return false };
@@ -157,7 +175,14 @@ impl ShareTable {
     }
 
     /// A share ends whatever its deadline. One whose time has come has ended by that.
-    fn end(&mut self, at: Millis, id: ShareId, why: Ending, cut: bool, by: &Text) -> bool {
+    pub(super) fn end(
+        &mut self,
+        at: Millis,
+        id: ShareId,
+        why: Ending,
+        cut: bool,
+        by: &Text,
+    ) -> bool {
         if self.end_if_due(at, id) {
             if cut {
                 self.shards.cut(id);
@@ -193,12 +218,12 @@ impl ShareTable {
 
     fn take(
         &mut self,
-        at: Millis,
         id: ShareId,
-        client: ClientKey,
+        taker: Taker,
         resume_until: Millis,
         forget_before: Millis,
     ) -> Applying {
+        let Taker { client, at } = taker;
         let former = self.live_at(id, at)?;
         let Some(downloads) = former.downloads() else {
             return Ok(AlreadySo);
@@ -210,7 +235,7 @@ impl ShareTable {
         // The oldest is the first.
         let too_many = (downloads.takers.len() + 1).saturating_sub(MOST_TAKERS);
         downloads.takers.drain(..too_many);
-        downloads.takers.push(Taker { client, at });
+        downloads.takers.push(taker);
         let number = self.next_happening();
         downloads.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
         let exhausted = downloads.exhausted.map(|_| number);
@@ -223,28 +248,10 @@ impl ShareTable {
         Ok(ShareOutcome::Taken { left, exhausted })
     }
 
-    fn relocate(&mut self, root: &RootName, from: &SharePath, to: &SharePath) -> Applying {
-        if from == to {
-            return Ok(AlreadySo);
+    fn note_taken(&mut self, at: Millis, request: RequestId, taken: ShareOutcome) {
+        if let ShareOutcome::Taken { left, .. } = taken {
+            self.recent.note(Recent { at, request, left });
         }
-        if to.is_within(from) {
-            return Err(ShareRefusal::IntoItself);
-        }
-        let moves: Result<Vec<(Arc<Share>, SharePath)>, ShareRefusal> = self
-            .within(root, from, None)
-            .map(|share| match share.path().moved(from, to) {
-                Ok(path) => Ok((Arc::clone(share), path)),
-                Err(_) => Err(ShareRefusal::PathTooLong),
-            })
-            .collect();
-        let moves = moves?;
-        let shares = moves.len() as u64;
-        for (former, path) in moves {
-            let mut share = former.to_change();
-            share.path = path;
-            self.put(share, Some(&former));
-        }
-        Ok(ShareOutcome::Moved { shares })
     }
 
     fn notice(&mut self, at: Millis, ids: &[ShareId], until: Millis) -> ShareOutcome {

@@ -6,12 +6,13 @@ use super::event::*;
 use super::facts::{Deadline, Ending, Owner, Tombstone};
 use super::id::ShareId;
 use super::messages::What;
-use super::samples::{new_share, path, root};
+use super::samples::new_share;
 use super::shards::Found;
 use super::share::ClientKey;
 use super::state::ShareTable;
 use super::views::Totals;
 use crate::clock::Millis;
+use crate::event::RequestId;
 use crate::journal::Piece;
 
 fn created(ids: impl IntoIterator<Item = u128>) -> ShareTable {
@@ -50,6 +51,7 @@ fn taken(client: u64, at: i64) -> ShareEvent {
         client: ClientKey(client),
         resume_until: Millis(at + 20),
         forget_before: Millis(at - 20),
+        request: RequestId::random(),
     }
 }
 
@@ -214,24 +216,6 @@ fn those_who_took_a_download_long_ago_are_forgotten() {
 }
 
 #[test]
-fn a_share_follows_what_it_shares() {
-    let mut table = created([1, 2]);
-    let moved = |from, to| ShareEvent::Moved { root: root(), from: path(from), to: path(to) };
-    let apply = |table: &mut ShareTable, event| table.apply(Millis(1), &event);
-    assert_eq!(apply(&mut table, moved("d", "e/f")), Ok(ShareOutcome::Moved { shares: 2 }));
-    let Found::Live(share) = table.find(ShareId(2)) else { panic!("it is there") };
-    assert_eq!(share.path(), &path("e/f/2"));
-    assert_eq!(apply(&mut table, moved("d", "x")), Ok(ShareOutcome::Moved { shares: 0 }));
-    assert_eq!(apply(&mut table, moved("e", "e")), Ok(ShareOutcome::AlreadySo));
-    assert_eq!(apply(&mut table, moved("e", "e/g")), Err(ShareRefusal::IntoItself));
-    let to = "x".repeat(4095);
-    assert_eq!(apply(&mut table, moved("e/f", &to)), Err(ShareRefusal::PathTooLong));
-    assert_eq!(table.within(&root(), &path("e"), None).count(), 2);
-    assert_eq!(reclaim(&mut table, 100, &[1, 2]), 2);
-    assert_eq!(table.within(&root(), &path(""), None).count(), 0);
-}
-
-#[test]
 fn an_end_is_noticed_once_for_each_deadline() {
     let mut table = created([1, 2]);
     let notice = |until| ShareEvent::Noticed {
@@ -297,4 +281,17 @@ fn reclaim_is_paused_and_resumed_once() {
     assert_eq!(apply(&paused), (ShareOutcome::Applied, true));
     assert_eq!(apply(&paused), (ShareOutcome::AlreadySo, true));
     assert_eq!(apply(&resumed), (ShareOutcome::Applied, false));
+}
+
+#[test]
+fn a_repeated_request_takes_one_download() {
+    let mut table = limited(3);
+    let first = taken(1, 5);
+    let counted = Ok(ShareOutcome::Taken { left: 2, exhausted: None });
+    assert_eq!(table.apply(Millis(5), &first), counted);
+    assert_eq!(table.apply(Millis(6), &first), counted);
+    let Found::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
+    assert_eq!(share.downloads().unwrap().taken(), 1);
+    let another = Ok(ShareOutcome::Taken { left: 1, exhausted: None });
+    assert_eq!(table.apply(Millis(7), &taken(1, 7)), another);
 }

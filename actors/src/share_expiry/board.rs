@@ -1,15 +1,17 @@
 //! What readers see of shares, without queueing in a mailbox and without anything being published:
 //! they look into the table itself.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::facts::Owner;
 use super::id::ShareId;
+use super::moves::{Moves, Moving, Whereabouts};
 use super::path::{RootName, SharePath};
 use super::shards::{Found, Shards};
 use super::share::Share;
@@ -18,6 +20,9 @@ use crate::clock::Millis;
 
 /// How many shares a list looks at before it answers what it has: a millisecond or two.
 const LOOKED_AT: usize = 20_000;
+
+/// How many missing ones are remembered for whoever looks after that.
+const MISSING_NOTED: usize = 10_000;
 
 /// The most shares of one page.
 pub const LARGEST_PAGE: usize = 1000;
@@ -28,6 +33,12 @@ pub struct ShareBoard(Arc<Inner>);
 
 struct Inner {
     shards: ArcSwap<Shards>,
+    moves: ArcSwap<Moves>,
+    /// Moves of which only the disk knows what became of the file, while this node decides.
+    unsettled: watch::Sender<Vec<Arc<Moving>>>,
+    /// Shares of which readers found that what they stand for is not there.
+    missing: Mutex<HashSet<ShareId>>,
+    missing_noted: Notify,
     is_up: AtomicBool,
     view: ArcSwap<ShareView>,
     refused_by_time: AtomicU64,
@@ -39,6 +50,10 @@ impl Default for Inner {
     fn default() -> Self {
         Inner {
             shards: ArcSwap::default(),
+            moves: ArcSwap::default(),
+            unsettled: watch::Sender::default(),
+            missing: Mutex::default(),
+            missing_noted: Notify::default(),
             is_up: AtomicBool::default(),
             view: ArcSwap::default(),
             refused_by_time: AtomicU64::default(),
@@ -194,8 +209,52 @@ impl ShareBoard {
         self.0.happenings.subscribe()
     }
 
-    /// Readers look into these shards from now on.
-    pub(super) fn look_into(&self, shards: Arc<Shards>) {
+    /// Where what a share stands for is to be looked for: where it says, unless it is being moved.
+    pub fn whereabouts(&self, share: &Share) -> Whereabouts {
+        self.0.moves.load().whereabouts(share.root(), share.path())
+    }
+
+    /// The moves of which only the disk knows what became of the file, to be watched by whoever
+    /// looks there. None while another node decides.
+    pub fn unsettled(&self) -> watch::Receiver<Vec<Arc<Moving>>> {
+        self.0.unsettled.subscribe()
+    }
+
+    /// What a share stands for is not there: whoever looks after that looks.
+    pub fn note_missing(&self, id: ShareId) {
+        let mut missing = self.missing();
+        if missing.len() < MISSING_NOTED && missing.insert(id) {
+            self.0.missing_noted.notify_one();
+        }
+    }
+
+    /// Waits until something was found missing.
+    pub async fn missing_noted(&self) {
+        self.0.missing_noted.notified().await;
+    }
+
+    /// What was found missing since it was asked for last.
+    pub fn take_missing(&self) -> Vec<ShareId> {
+        self.missing().drain().collect()
+    }
+
+    fn missing(&self) -> MutexGuard<'_, HashSet<ShareId>> {
+        // Nothing in here can panic half-way through a change.
+        self.0.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These are unsettled from now on.
+    pub(super) fn show_unsettled(&self, moves: Vec<Arc<Moving>>) {
+        self.0.unsettled.send_if_modified(|seen| {
+            let is_news = *seen != moves;
+            *seen = moves;
+            is_news
+        });
+    }
+
+    /// Readers look into these from now on.
+    pub(super) fn look_into(&self, shards: Arc<Shards>, moves: Arc<Moves>) {
+        self.0.moves.store(moves);
         self.0.shards.store(shards);
         self.0.is_up.store(true, Ordering::Release);
     }
@@ -216,7 +275,7 @@ mod tests {
 
     fn board(count: u128) -> (ShareBoard, Arc<Shards>) {
         let (board, shards) = (ShareBoard::default(), Arc::new(Shards::default()));
-        board.look_into(Arc::clone(&shards));
+        board.look_into(Arc::clone(&shards), Arc::default());
         for n in 0..count {
             // Spread over the shards.
             let id = (n + 1) << 100;

@@ -1,6 +1,6 @@
 //! What an applied event changes, as the feed of changes tells it.
 
-use super::{ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
+use super::{Moving, NewMove, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 use crate::clock::Millis;
 use crate::journal::{AppliedEvent, Piece};
 use crate::wire::api::{Change, ShareChange, ShareTold};
@@ -27,15 +27,18 @@ fn changes_of(table: &ShareTable, applied: &AppliedEvent<ShareTable>) -> Vec<(Mi
         (ShareEvent::Changed { id, .. }, _) => {
             of_share(*id, |share| ShareChange::Changed { share })
         }
-        (ShareEvent::Moved { root, from, to }, ShareOutcome::Moved { shares }) => {
-            let (root, from, to) = (root.clone(), from.clone(), to.clone());
-            vec![ShareChange::Moved { root, from, to, shares: *shares }]
-        }
         (ShareEvent::Paused { by }, ShareOutcome::Applied) => {
             vec![ShareChange::Reclaim { paused: true, asked_by: by.clone() }]
         }
         (ShareEvent::Resumed { by }, ShareOutcome::Applied) => {
             vec![ShareChange::Reclaim { paused: false, asked_by: by.clone() }]
+        }
+        (_, ShareOutcome::MoveWent { number, done, lost, refused, first, next, .. }) => {
+            let mut told = happenings(table, *first, *next);
+            if *done && !lost && refused.is_none() {
+                told.extend(moved(table, *number));
+            }
+            told
         }
         (_, ShareOutcome::Ended { first, next, .. } | ShareOutcome::Noticed { first, next }) => {
             happenings(table, *first, *next)
@@ -46,6 +49,18 @@ fn changes_of(table: &ShareTable, applied: &AppliedEvent<ShareTable>) -> Vec<(Mi
         _ => Vec::new(),
     };
     changes.into_iter().map(|change| (*at, Change::Share(change))).collect()
+}
+
+fn moved(table: &ShareTable, number: u64) -> Option<ShareChange> {
+    let moving = table.moves_ended.iter().find(|moving| moving.number == number)?;
+    let Moving { new: NewMove { from, to, .. }, followed, .. } = &**moving;
+    Some(ShareChange::Moved {
+        root: from.root.clone(),
+        from: from.path.clone(),
+        to_root: (to.root != from.root).then(|| to.root.clone()),
+        to: to.path.clone(),
+        shares: *followed,
+    })
 }
 
 fn happenings(table: &ShareTable, first: u64, next: u64) -> Vec<ShareChange> {

@@ -9,7 +9,7 @@ use super::facts::{Ending, Owner};
 use super::id::ShareId;
 use super::messages::{CreateShare, NewTerms, TakeDownload};
 use super::order::Due;
-use super::settings::ShareSettings;
+use super::settings::{AtLimit, ShareSettings};
 use super::share::{ClientKey, Share};
 use super::state::ShareTable;
 use super::terms::Term;
@@ -44,6 +44,11 @@ pub struct Desk {
 pub enum Taking {
     /// It has to be counted.
     Counts(ShareEvent),
+    /// It was counted already: this request is repeated.
+    Counted {
+        /// How many were left then.
+        left: u32,
+    },
     /// It is part of one that was counted.
     Resumes,
     /// The same, if one that is being counted comes to be.
@@ -67,6 +72,9 @@ impl Desk {
     ) -> Result<Vec<ShareEvent>, ShareRefusal> {
         if !self.settings.roots.contains(&asked.root) {
             return Err(ShareRefusal::NoRoot { root: asked.root.clone() });
+        }
+        if at.table.is_moving(&asked.root, &asked.path) {
+            return Err(ShareRefusal::BeingMoved);
         }
         let NewDeadline { deadline, noticed } = self.deadline(asked.term, at.now)?;
         if let Some(owner) = &asked.owner {
@@ -124,17 +132,7 @@ impl Desk {
         if most == 0 || at.table.len() + (at.in_flight.len() as u64) < most {
             return Ok(Vec::new());
         }
-        let (mut coming, mut going) = (0_u64, HashSet::new());
-        for event in at.in_flight.events() {
-            match event {
-                ShareEvent::Created(_) => coming += 1,
-                ShareEvent::Ended { ids, .. } | ShareEvent::Reclaimed { ids } => {
-                    going.extend(ids.iter().copied());
-                }
-                _ => {}
-            }
-        }
-        going.retain(|id| at.table.look(*id, |_| ()).is_some());
+        let (coming, mut going) = at.coming_and_going();
         let count = (at.table.len() + coming).saturating_sub(going.len() as u64);
         let Some(excess) = (count + 1).checked_sub(most).filter(|excess| *excess > 0) else {
             return Ok(Vec::new());
@@ -160,6 +158,31 @@ impl Desk {
             events.push(ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by });
         }
         Ok(events)
+    }
+
+    /// More shares are there than may be: the limit was lowered. Those that the policy names go, so
+    /// many at a time.
+    pub(super) fn evicts(&mut self, at: Standpoint<'_>) -> Option<ShareEvent> {
+        let (most, policy) = (self.settings.max_shares, self.settings.at_limit);
+        let is_over = most > 0 && at.table.len() > most && policy != AtLimit::Refuse;
+        let evicts =
+            |event: &ShareEvent| matches!(event, ShareEvent::Ended { why: Ending::Evicted, .. });
+        if !is_over || at.in_flight.events().any(evicts) {
+            return None;
+        }
+        let (_, mut going) = at.coming_and_going();
+        let excess = (at.table.len() - most).saturating_sub(going.len() as u64);
+        let excess = usize::try_from(excess).unwrap_or(usize::MAX).min(AT_ONCE);
+        // Those whose time has come go by themselves.
+        let due = self.due(excess, at, &going);
+        let wanted = excess - due.len();
+        going.extend(due);
+        let ids = self.eviction.victims(policy, wanted, at.table, &going);
+        if ids.is_empty() {
+            return None;
+        }
+        let by = format!("share.max_shares = {most}");
+        Some(ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by })
     }
 
     /// Shares whose time has come make room before any other, unless nothing is to be reclaimed.
@@ -213,7 +236,13 @@ impl Desk {
 
     /// Bytes of a share are asked for.
     pub fn take(&self, asked: &TakeDownload, at: Standpoint<'_>) -> Result<Taking, ShareRefusal> {
-        let TakeDownload { id, client, ranged, .. } = *asked;
+        let TakeDownload { id, client, ranged, request } = *asked;
+        if let Some(left) = at.table.taken_before(request) {
+            return Ok(Taking::Counted { left });
+        }
+        if at.in_flight.contains(request) {
+            return Ok(Taking::ResumesAfter);
+        }
         let share = at.table.live_at(id, at.now)?;
         let Some(downloads) = share.downloads() else { return Ok(Taking::Unlimited) };
         let within = self.settings.resume_within;
@@ -231,11 +260,28 @@ impl Desk {
         }
         let resume_until = at.now.after(within);
         let forget_before = at.now.before(within);
-        Ok(Taking::Counts(ShareEvent::Taken { id, client, resume_until, forget_before }))
+        let taken = ShareEvent::Taken { id, client, resume_until, forget_before, request };
+        Ok(Taking::Counts(taken))
     }
 }
 
 impl Standpoint<'_> {
+    /// How many shares are about to be there, and which are about to go.
+    fn coming_and_going(self) -> (u64, HashSet<ShareId>) {
+        let (mut coming, mut going) = (0_u64, HashSet::new());
+        for event in self.in_flight.events() {
+            match event {
+                ShareEvent::Created(_) => coming += 1,
+                ShareEvent::Ended { ids, .. } | ShareEvent::Reclaimed { ids } => {
+                    going.extend(ids.iter().copied());
+                }
+                _ => {}
+            }
+        }
+        going.retain(|id| self.table.look(*id, |_| ()).is_some());
+        (coming, going)
+    }
+
     /// A live share as it is once the changes under way are applied.
     fn as_it_will_be(self, id: ShareId) -> Result<Arc<Share>, ShareRefusal> {
         let mut share = self.table.live_at(id, self.now)?;

@@ -76,12 +76,12 @@ impl Case {
 
     fn take(&self, client: u64, ranged: bool) -> Result<Taking, ShareRefusal> {
         let Case { desk, table, in_flight, now, .. } = self;
-        let (id, client, request) = (ShareId(1), ClientKey(client), RequestId(0));
+        let (id, client, request) = (ShareId(1), ClientKey(client), RequestId::random());
         let asked = TakeDownload { id, client, ranged, request };
         desk.take(&asked, Standpoint { table, in_flight, now: *now })
     }
 
-    fn upkeep(&self) -> Vec<ShareEvent> {
+    fn upkeep(&mut self) -> Vec<ShareEvent> {
         let Case { desk, table, in_flight, now, .. } = self;
         desk.upkeep(Standpoint { table, in_flight, now: *now })
     }
@@ -252,21 +252,21 @@ fn tombstones_go_when_they_are_too_many_or_too_old() {
     case.apply(vec![ShareEvent::Reclaimed { ids: vec![ShareId(1), ShareId(2)] }]);
     assert_eq!(case.upkeep(), []);
     case.apply(vec![ShareEvent::Reclaimed { ids: vec![ShareId(3)] }]);
-    let forgets = |case: &Case| match &case.upkeep()[..] {
+    let forgets = |case: &mut Case| match &case.upkeep()[..] {
         [] => None,
         [ShareEvent::Forgot { tombstones_before, .. }] => Some(*tombstones_before),
         other => panic!("{other:?}"),
     };
-    assert_eq!(forgets(&case), Some(1));
+    assert_eq!(forgets(&mut case), Some(1));
     let events = case.upkeep();
     let under_way = case.begin(events.clone());
-    assert_eq!(forgets(&case), None);
+    assert_eq!(forgets(&mut case), None);
     case.in_flight.end(under_way);
     case.apply(events);
     case.now = NOW.after(Duration::from_millis(9_999));
-    assert_eq!(forgets(&case), None);
+    assert_eq!(forgets(&mut case), None);
     case.now = NOW.after(Duration::from_secs(10));
-    assert_eq!(forgets(&case), Some(3));
+    assert_eq!(forgets(&mut case), Some(3));
 }
 
 #[test]
@@ -302,22 +302,22 @@ fn happenings_are_kept_until_every_hook_was_told_or_they_are_too_old() {
     }
     case.apply(vec![ShareEvent::Reclaimed { ids: (1..=3).map(ShareId).collect() }]);
     case.apply(vec![hook("fast", 3), hook("slow", 1)]);
-    let forgets = |case: &Case| match &case.upkeep()[..] {
+    let forgets = |case: &mut Case| match &case.upkeep()[..] {
         [] => None,
         [ShareEvent::Forgot { happenings_before, hooks, .. }] => {
             Some((*happenings_before, hooks.clone()))
         }
         other => panic!("{other:?}"),
     };
-    assert_eq!(forgets(&case), Some((1, vec![])));
+    assert_eq!(forgets(&mut case), Some((1, vec![])));
     case.desk.settings.keep_happenings = 3;
-    assert_eq!(forgets(&case), None);
+    assert_eq!(forgets(&mut case), None);
     case.now = NOW.after(Duration::from_secs(10));
-    assert_eq!(forgets(&case), Some((3, vec![])));
+    assert_eq!(forgets(&mut case), Some((3, vec![])));
     case.now = NOW;
     case.desk.settings.keep_happenings = 0;
     case.desk.settings.hooks.remove("slow");
-    assert_eq!(forgets(&case), Some((3, vec!["slow".to_owned()])));
+    assert_eq!(forgets(&mut case), Some((3, vec!["slow".to_owned()])));
 }
 
 #[test]
@@ -338,4 +338,58 @@ fn shares_of_a_root_that_is_gone_end_in_parts() {
     }
     assert_eq!(case.upkeep(), []);
     assert_eq!(u128::from(case.table.totals().root_gone), count);
+}
+
+#[test]
+fn a_limit_that_is_lowered_by_many_is_reached_in_parts() {
+    let (max_shares, at_limit) = (0, AtLimit::NearestDeadline);
+    let mut case = Case::new(ShareSettings { max_shares, at_limit, ..ShareSettings::default() });
+    for id in 1..=5000_u64 {
+        let events = case.create(id.into(), "me", ttl(1000 + id)).unwrap();
+        case.apply(events);
+    }
+    case.desk.settings.max_shares = 100;
+    let mut parts = 0;
+    while case.table.len() > 100 {
+        let events = case.upkeep();
+        let [ShareEvent::Ended { ids, why: Ending::Evicted, .. }] = &events[..] else {
+            panic!("{} shares, and {events:?}", case.table.len())
+        };
+        assert!(ids.len() <= AT_ONCE);
+        // Not twice what is under way.
+        let under_way = case.begin(events.clone());
+        assert_eq!(case.upkeep(), []);
+        case.in_flight.end(under_way);
+        case.apply(events);
+        parts += 1;
+    }
+    assert_eq!((parts, case.table.len()), (3, 100));
+    assert!(case.table.look(ShareId(4901), |_| ()).is_some(), "the last ones stay");
+    assert_eq!(case.upkeep(), []);
+    assert!(case.create(9000, "me", ttl(9000)).is_ok());
+    case.desk.settings.at_limit = AtLimit::Refuse;
+    case.desk.settings.max_shares = 50;
+    assert_eq!(case.upkeep(), []);
+}
+
+#[test]
+fn a_download_of_unknown_outcome_is_found_by_whoever_repeats_the_request() {
+    let mut case = Case::new(ShareSettings::default());
+    let events = case.create(1, "me", ttl(60)).unwrap();
+    case.apply(events);
+    let ask = |case: &Case, request| {
+        let Case { desk, table, in_flight, now, .. } = case;
+        let (id, client) = (ShareId(1), ClientKey(7));
+        let asked = TakeDownload { id, client, ranged: false, request };
+        desk.take(&asked, Standpoint { table, in_flight, now: *now })
+    };
+    let request = RequestId::random();
+    let Ok(Taking::Counts(event)) = ask(&case, request) else { panic!("it counts") };
+    case.in_flight.begin(request, vec![event.clone()]);
+    assert_eq!(ask(&case, request), Ok(Taking::ResumesAfter));
+    // It was applied after all.
+    case.in_flight.end(request);
+    case.apply(vec![event]);
+    assert_eq!(ask(&case, request), Ok(Taking::Counted { left: 1 }));
+    assert!(matches!(ask(&case, RequestId::random()), Ok(Taking::Counts(_))), "another one");
 }

@@ -24,9 +24,6 @@ impl Handler<TakeDownload> for ShareExpiry {
     fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
         let TakeDownload { id, client, request, .. } = asked;
         let read = |_: &Self, outcomes: &Outcomes<ShareTable>| admission(outcomes);
-        if let Some(before) = self.before(request, read) {
-            return answer(before);
-        }
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
         }
@@ -34,6 +31,7 @@ impl Handler<TakeDownload> for ShareExpiry {
         let (desk, standpoint) = self.at(now);
         let event = match desk.take(&asked, standpoint) {
             Err(refusal) => return self.refuse(refusal),
+            Ok(Taking::Counted { left }) => return answer(Ok(Admission::Counted { left })),
             Ok(Taking::Unlimited) => return answer(Ok(Admission::Unlimited)),
             Ok(Taking::Resumes) => return answer(Ok(Admission::Resumed)),
             Ok(Taking::ResumesAfter) => {
@@ -50,7 +48,8 @@ impl Handler<TakeDownload> for ShareExpiry {
             Ok(Taking::Counts(event)) => event,
         };
         self.taking.entry((id, client)).or_default();
-        let asked = Asked::by_request(client_name(client), request);
+        // The piece itself remembers it, and no longer than anybody repeats it.
+        let asked = Asked { by: client_name(client), request, remember: false };
         let counting = self.commit_for(asked, vec![event], read);
         Box::pin(counting.map(move |admitted, expiry, _| {
             for waiter in expiry.taking.remove(&(id, client)).unwrap_or_default() {

@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
+use super::moves::{MoveEnd, MoveRefused, NewMove};
 use super::path::{RootName, SharePath};
 use super::share::ClientKey;
 use super::terms::BadTerms;
 use crate::clock::Millis;
+use crate::event::RequestId;
 
 /// One event. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,16 +72,12 @@ pub enum ShareEvent {
         resume_until: Millis,
         /// Downloads that were taken before this instant may be resumed no longer.
         forget_before: Millis,
+        /// Names the request: repeated, it is counted once.
+        request: RequestId,
     },
-    /// What was shared has another path: a file, or a directory with all that is in it.
-    Moved {
-        /// The root that it is in.
-        root: RootName,
-        /// Where it was.
-        from: SharePath,
-        /// Where it is.
-        to: SharePath,
-    },
+    /// A file or directory is about to be renamed, for its shares to follow. On record before that,
+    /// so that whoever finds it afterwards looks at the disk.
+    MoveBegun(Box<NewMove>),
     /// It was told that these will end soon. Those with a later deadline and those of which it was
     /// told before are left out.
     Noticed {
@@ -113,6 +111,24 @@ pub enum ShareEvent {
         hook: String,
         /// The number of the first happening that it does not have.
         up_to: u64,
+    },
+    /// It is known what became of a file that was to be renamed: its first shares follow.
+    MoveSettled {
+        /// The move.
+        number: u64,
+        /// What became of it.
+        end: MoveEnd,
+        /// How many shares this event changes at most. More of them take more events.
+        most: u64,
+    },
+    /// The next shares of a move follow, or end.
+    MoveFollowed {
+        /// The move.
+        number: u64,
+        /// How many events have changed shares by it before this one, which is refused otherwise.
+        part: u32,
+        /// How many shares this event changes at most.
+        most: u64,
     },
 }
 
@@ -216,10 +232,10 @@ pub enum ShareOutcome {
         /// The number of the happening that tells that it was the last one.
         exhausted: Option<u64>,
     },
-    /// What was shared has another path.
-    Moved {
-        /// How many shares were.
-        shares: u64,
+    /// A move is on record.
+    MoveBegun {
+        /// Its number.
+        number: u64,
     },
     /// It was told that shares will end soon.
     Noticed {
@@ -232,6 +248,25 @@ pub enum ShareOutcome {
     Applied,
     /// The piece was so already.
     AlreadySo,
+    /// A move went on.
+    MoveWent {
+        /// Which.
+        number: u64,
+        /// Whether every share has followed.
+        done: bool,
+        /// Whether the file is at neither of the paths.
+        lost: bool,
+        /// Why nothing was moved, if nothing was.
+        refused: Option<MoveRefused>,
+        /// How many shares have followed so far.
+        followed: u64,
+        /// How many have ended by it so far.
+        ended: u64,
+        /// The number of the first happening that tells of ends in this event.
+        first: u64,
+        /// The number after the last one.
+        next: u64,
+    },
 }
 
 /// Why an event changed nothing, or a request was refused before there was one.
@@ -290,13 +325,16 @@ pub enum ShareRefusal {
         /// The root.
         root: RootName,
     },
-    /// A directory cannot be moved into itself.
-    #[error("a directory cannot be moved into itself")]
-    IntoItself,
-    /// A path would be longer than a file system takes.
-    #[error("a share would have a path longer than 4096 bytes")]
-    PathTooLong,
+    /// Nothing is moved.
+    #[error(transparent)]
+    Move(#[from] MoveRefused),
+    /// What is to be shared is being moved, or something is moved there.
+    #[error("it is being moved, or what is above or below it: ask again in a moment")]
+    BeingMoved,
     /// The system has no random numbers to give, so that there is no new id.
     #[error("{0}")]
     NoRandomness(String),
+    /// The name of the request is that of another one.
+    #[error("another request was made by this name: choose another one")]
+    OtherRequest,
 }

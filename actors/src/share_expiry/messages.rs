@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::event::ShareRefusal;
 use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
+use super::moves::{MoveEnd, MoveRefused, Moved, NewMove};
 use super::path::{RootName, SharePath};
 use super::settings::ShareSettings;
 use super::share::{ClientKey, Share};
@@ -141,36 +142,41 @@ pub enum Admission {
     Unlimited,
 }
 
-/// What was shared has another path: a file, or a directory with all that is in it. Answers how
-/// many shares that was.
+/// Asks what came of a request to move something. None if it is not known, or no longer.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<u64, ShareError>")]
-pub struct PathMoved {
-    /// The root that it is in.
-    pub root: RootName,
-    /// Where it was.
-    pub from: SharePath,
-    /// Where it is.
-    pub to: SharePath,
-    /// Who asks.
-    pub asked_by: String,
-    /// Names the request.
+#[rtype(result = "Result<Option<MoveAnswer>, ShareError>")]
+pub struct RecallMove {
+    /// The request.
     pub request: RequestId,
 }
 
-/// What was shared is gone: a file, or a directory with all that was in it. Ends their shares and
-/// answers how many that were.
+/// What a move came to, or why nothing was moved.
+pub type MoveAnswer = Result<Moved, MoveRefused>;
+
+/// Puts on record that something is about to be moved, so that its shares follow. Answers the number
+/// of the move. Whoever asks renames it then, and settles the move.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, ShareError>")]
-pub struct PathRemoved {
-    /// The root that it was in.
-    pub root: RootName,
-    /// Where it was.
-    pub path: SharePath,
-    /// Who asks.
+pub struct BeginMove(pub NewMove);
+
+/// It is known what became of what was to be moved. Answers once all shares have followed.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<MoveAnswer, ShareError>")]
+pub struct SettleMove {
+    /// The move.
+    pub number: u64,
+    /// What became of it.
+    pub end: MoveEnd,
+}
+
+/// What these shares stood for is gone: they end. Answers how many that were.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<u64, ShareError>")]
+pub struct EndRemoved {
+    /// The shares.
+    pub ids: Vec<ShareId>,
+    /// Who says so.
     pub asked_by: String,
-    /// Names the request.
-    pub request: RequestId,
 }
 
 /// Pauses the reclaim of what is due, or resumes it. Links are refused at their deadlines all the

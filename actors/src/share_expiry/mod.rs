@@ -1,12 +1,16 @@
 #![doc = include_str!("README.md")]
 
 mod apply;
+mod apply_moves;
+#[cfg(test)]
+mod apply_moves_tests;
 #[cfg(test)]
 mod apply_tests;
 mod board;
 mod budget;
 mod changes;
 mod decide;
+mod decide_moves;
 #[cfg(test)]
 mod decide_tests;
 mod downloads;
@@ -16,9 +20,12 @@ mod facts;
 mod id;
 mod jumps;
 mod messages;
+mod moves;
+mod moving;
 mod order;
 mod path;
 mod path_order;
+mod recent;
 mod reclaim;
 mod requests;
 #[cfg(test)]
@@ -56,6 +63,9 @@ pub use facts::{
 pub use id::{BadShareId, NoRandomness, ShareId};
 pub use jumps::{ClockWatch, Jump};
 pub use messages::*;
+pub use moves::{
+    FileIdentity, MoveEnd, MoveRefused, MoveStage, Moved, Moving, NewMove, SharePlace, Whereabouts,
+};
 pub use order::Due;
 pub use path::{BadPath, LONGEST_PATH, RootName, SharePath};
 pub use settings::{AtLimit, BadEffort, Effort, ShareSettings};
@@ -71,6 +81,7 @@ use crate::clock::{Clock, Millis};
 use crate::journal::{Journal, Piece, Seat};
 use crate::task_manager::Hold;
 use downloads::Waiters;
+use moving::Ends;
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
 pub struct ShareExpiry {
@@ -96,6 +107,8 @@ pub struct ShareExpiry {
     watch: ClockWatch,
     /// Those who wait for a download of theirs that is being counted.
     taking: HashMap<(ShareId, ClientKey), Waiters>,
+    /// Those who wait for the ends of moves.
+    ends: Ends,
     counters: ShareCounters,
     lags: Lags,
     backlog: u64,
@@ -124,6 +137,7 @@ impl ShareExpiry {
             upkeep_at: None,
             watch: ClockWatch::default(),
             taking: HashMap::new(),
+            ends: Ends::new(),
             counters: ShareCounters::default(),
             lags: Lags::default(),
             backlog: 0,
@@ -154,6 +168,7 @@ impl ShareExpiry {
 
     /// Renews the view on the board.
     fn show(&self) {
+        self.show_moves();
         let table = self.seat.piece();
         self.board.show(ShareView {
             at: self.clock.now(),

@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use actix::fut::{ready, wrap_future};
-use actix::{
-    ActorFutureExt, AsyncContext, Context, Handler, MessageResult, ResponseActFuture, WrapFuture,
-};
+use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use futures::future::{LocalBoxFuture, join_all};
-use tokio::sync::oneshot;
 
 use super::turn::refusal;
 use super::{
-    AT_ONCE, ChangeSettings, ChangeShare, CreateShare, Ending, Found, Happenings,
-    HappeningsDelivered, HappeningsFrom, LARGEST_PAGE, PathMoved, PathRemoved, PauseReclaim,
-    ReclaimNow, RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry, ShareId,
-    ShareOutcome, ShareRefusal, ShareTable, SharesWithin, ToldUpTo,
+    AT_ONCE, ChangeSettings, ChangeShare, CreateShare, EndRemoved, Ending, Found, Happenings,
+    HappeningsDelivered, HappeningsFrom, LARGEST_PAGE, PauseReclaim, ReclaimNow, RevokeShares,
+    Revoked, Share, ShareError, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareRefusal,
+    ShareTable, SharesWithin, ToldUpTo,
 };
 use crate::event::RequestId;
 use crate::journal::{Asked, CommitError, Outcomes, Settlement};
@@ -49,6 +46,9 @@ impl ShareExpiry {
         request: RequestId,
         read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError>,
     ) -> Option<Result<T, ShareError>> {
+        if self.seat.means_another(request) {
+            return Some(Err(ShareRefusal::OtherRequest.into()));
+        }
         self.seat.recall(request).map(|outcomes| read(self, &outcomes))
     }
 
@@ -144,18 +144,34 @@ impl Handler<RevokeShares> for ShareExpiry {
             return answer(Err(error.into()));
         }
         tracing::info!(shares = ids.len(), hard, asked_by, "shares are revoked on request");
-        let asked = Asked::by_request(asked_by.clone(), request);
-        let (now, count) = (self.clock.now(), ids.len() as u64);
+        let count = ids.len() as u64;
+        let asked = Asked::by_request(asked_by, request);
+        let ending = self.end_all(&ids, Ending::Revoked, hard, asked, true);
+        let revoked = move |ended: u64| Revoked { ended, others: count.saturating_sub(ended) };
+        Box::pin(ending.map(move |ended, _, _| ended.map(revoked)))
+    }
+}
+
+impl ShareExpiry {
+    /// Ends these, so many a commit as one takes. Answers how many that were.
+    fn end_all(
+        &mut self,
+        ids: &[ShareId],
+        why: Ending,
+        cut: bool,
+        asked: Asked,
+        may_be_repeated: bool,
+    ) -> Answer<u64> {
+        let now = self.clock.now();
         let mut before = 0;
         let mut commits: Vec<LocalBoxFuture<'static, Settlement<ShareTable>>> = Vec::new();
         for (part, ids) in ids.chunks(AT_ONCE).enumerate() {
             let asked = asked.part(part);
-            if let Some(outcomes) = self.seat.recall(asked.request) {
+            if let Some(outcomes) = self.seat.recall(asked.request).filter(|_| may_be_repeated) {
                 before += ended(&outcomes);
                 continue;
             }
-            let (ids, why, by) = (ids.to_vec(), Ending::Revoked, asked_by.clone());
-            let event = ShareEvent::Ended { ids, why, cut: hard, by };
+            let event = ShareEvent::Ended { ids: ids.to_vec(), why, cut, by: asked.by.clone() };
             commits.push(Box::pin(self.seat.commit(now, asked, vec![event])));
         }
         let answering = wrap_future::<_, Self>(join_all(commits)).map(
@@ -167,7 +183,7 @@ impl Handler<RevokeShares> for ShareExpiry {
                 for outcomes in settled {
                     ended_now += ended(&outcomes?);
                 }
-                Ok(Revoked { ended: ended_now, others: count.saturating_sub(ended_now) })
+                Ok(ended_now)
             },
         );
         Box::pin(answering)
@@ -182,78 +198,17 @@ fn ended(outcomes: &Outcomes<ShareTable>) -> u64 {
     ended.sum()
 }
 
-impl Handler<PathMoved> for ShareExpiry {
+impl Handler<EndRemoved> for ShareExpiry {
     type Result = Answer<u64>;
 
-    fn handle(&mut self, asked: PathMoved, _: &mut Context<Self>) -> Self::Result {
-        let PathMoved { root, from, to, asked_by, request } = asked;
-        let read = |_: &Self, outcomes: &Outcomes<ShareTable>| match outcomes.first() {
-            Some(Ok(ShareOutcome::Moved { shares })) => Ok(*shares),
-            Some(Err(refusal)) => Err(refusal.clone().into()),
-            _ => Ok(0),
-        };
-        if let Some(before) = self.before(request, read) {
-            return answer(before);
-        }
+    fn handle(&mut self, asked: EndRemoved, _: &mut Context<Self>) -> Self::Result {
+        let EndRemoved { ids, asked_by } = asked;
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
         }
-        let asked = Asked::by_request(asked_by, request);
-        self.commit_for(asked, vec![ShareEvent::Moved { root, from, to }], read)
-    }
-}
-
-impl Handler<PathRemoved> for ShareExpiry {
-    type Result = Answer<u64>;
-
-    fn handle(&mut self, asked: PathRemoved, ctx: &mut Context<Self>) -> Self::Result {
-        if let Err(error) = self.seat.leading() {
-            return answer(Err(error.into()));
-        }
-        let (told, answered) = oneshot::channel();
-        self.end_within(asked, 0, 0, told, ctx);
-        let answered = async move { answered.await.unwrap_or(Err(CommitError::Stopped.into())) };
-        Box::pin(answered.into_actor(self))
-    }
-}
-
-impl ShareExpiry {
-    /// Ends the shares of what was removed, one part after the other.
-    fn end_within(
-        &mut self,
-        asked: PathRemoved,
-        part: usize,
-        before: u64,
-        told: oneshot::Sender<Result<u64, ShareError>>,
-        ctx: &mut Context<Self>,
-    ) {
-        let PathRemoved { root, path, asked_by, request } = asked.clone();
-        let committed = Asked::by_request(asked_by.clone(), request).part(part);
-        let going_on = move |ended: Result<(u64, bool), ShareError>,
-                             expiry: &mut Self,
-                             ctx: &mut Context<Self>| {
-            match ended {
-                Ok((ended, true)) => expiry.end_within(asked, part + 1, before + ended, told, ctx),
-                // Whoever asked may have gone.
-                Ok((ended, false)) => drop(told.send(Ok(before + ended))),
-                Err(error) => drop(told.send(Err(error))),
-            }
-        };
-        let read = |_: &Self, outcomes: &Outcomes<ShareTable>| {
-            let told = outcomes.iter().any(|outcome| match outcome {
-                Ok(ShareOutcome::Ended { first, next, .. }) => next - first >= AT_ONCE as u64,
-                _ => false,
-            });
-            Ok((ended(outcomes), told))
-        };
-        if let Some(before) = self.before(committed.request, read) {
-            going_on(before, self, ctx);
-            return;
-        }
-        let (why, most) = (Ending::Removed, AT_ONCE as u64);
-        let event = ShareEvent::EndedWithin { root, path, why, most, by: asked_by };
-        let committing = self.commit_for(committed, vec![event], read);
-        ctx.spawn(committing.map(going_on));
+        tracing::info!(shares = ids.len(), "what these shares stand for is gone: they end");
+        let asked = Asked::by_itself(&asked_by);
+        self.end_all(&ids, Ending::Removed, false, asked, false)
     }
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::event::{NewShare, Room};
 use super::facts::{Deadline, ShareKind};
 use super::id::ShareId;
+use super::moves::{FileIdentity, NewMove, SharePlace};
 use super::path::{RootName, SharePath};
 use super::share::{Birth, Rare, Share};
 use crate::clock::Millis;
+use crate::event::RequestId;
 
 pub(super) fn root() -> RootName {
     RootName::new("films").unwrap()
@@ -49,5 +51,16 @@ pub(super) fn new_share(id: u128, at: &str, deadline: i64) -> NewShare {
         password: None,
         max_downloads: None,
         room: Room::default(),
+    }
+}
+
+pub(super) fn new_move(from: &str, to: &str) -> NewMove {
+    let place = |at| SharePlace { root: root(), path: path(at) };
+    NewMove {
+        from: place(from),
+        to: place(to),
+        file: FileIdentity { device: 1, inode: 2, born: None },
+        by: "me".to_owned(),
+        request: RequestId(77),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Deadline, Note, Owner, PasswordHash, ShareKind};
+use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
 use super::path::{RootName, SharePath};
 use crate::clock::Millis;
@@ -205,6 +205,11 @@ impl Share {
     /// Whether it is live. The one rule, on every path: live iff `now` is before it is due.
     pub fn is_live(&self, now: Millis) -> bool {
         self.due().is_after(now)
+    }
+
+    /// Why it ends when it is due.
+    pub fn why_due(&self) -> Ending {
+        if self.exhausted().is_some() { Ending::Exhausted } else { Ending::Expired }
     }
 
     /// How often its terms were changed.

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Deadline, Note, Owner, PasswordHash, ShareKind, Tombstone};
 use super::id::ShareId;
 use super::messages::What;
+use super::moves::Moving;
 use super::order::Due;
 use super::path::{RootName, SharePath};
 use super::path_order::PathOrder;
+use super::recent::Recent;
 use super::shards::Shard;
 use super::share::{Birth, Downloads, Exhausted, Rare, Share, Taker};
 use super::state::{Grave, Happened, ShareTable};
@@ -54,6 +56,10 @@ enum Row<'a> {
     Happenings(#[serde(borrow)] Vec<StoredHappening<'a>>),
     /// That was all.
     End,
+    /// The moves under way, before what was all.
+    Moves { next: u64, moves: Vec<Moving> },
+    /// Downloads that were counted a moment ago, the oldest first; before what was all, too.
+    Recent(Vec<Recent>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -95,6 +101,9 @@ struct StoredHappening<'a> {
     share: StoredShare<'a>,
 }
 
+/// How many counted downloads stand in one row.
+const RECENT_A_ROW: usize = 4096;
+
 /// The piece at one index: shared shards.
 pub(super) struct FrozenTable {
     shards: Vec<Arc<Shard>>,
@@ -103,6 +112,9 @@ pub(super) struct FrozenTable {
     totals: Totals,
     paused: Option<String>,
     cursors: BTreeMap<String, u64>,
+    moves: Arc<Vec<Arc<Moving>>>,
+    next_move: u64,
+    recent: Vec<Recent>,
 }
 
 impl FrozenTable {
@@ -114,6 +126,9 @@ impl FrozenTable {
             totals: table.totals,
             paused: table.paused.clone(),
             cursors: table.cursors.clone(),
+            moves: table.moves(),
+            next_move: table.next_move,
+            recent: table.recent.all(),
         }
     }
 }
@@ -152,6 +167,11 @@ impl FrozenPiece for FrozenTable {
             filling.put(stored, &happened.share, &mut |row| put(&Row::Happenings(row)));
         }
         filling.end(&mut |row| put(&Row::Happenings(row)));
+        let moves = self.moves.iter().map(|moving| Moving::clone(moving)).collect();
+        put(&Row::Moves { next: self.next_move, moves });
+        for some in self.recent.chunks(RECENT_A_ROW) {
+            put(&Row::Recent(some.to_vec()));
+        }
         put(&Row::End);
     }
 }
@@ -314,6 +334,13 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
                 table.chronicle.push(Happened { at, share, by, what });
             }
         }
+        Row::Moves { next, moves } => {
+            table.next_move = next;
+            for moving in moves {
+                table.moves.put(moving);
+            }
+        }
+        Row::Recent(recent) => recent.into_iter().for_each(|recent| table.recent.note(recent)),
         Row::End => table.thawed(),
     }
     Ok(())

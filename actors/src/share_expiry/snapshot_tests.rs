@@ -4,12 +4,14 @@ use super::event::{ShareEvent, ShareOutcome};
 use super::facts::Ending;
 use super::facts::{Deadline, Note, Owner, PasswordHash};
 use super::id::ShareId;
+use super::moves::MoveEnd;
 use super::order::Due;
-use super::samples::{new_share, path, root};
+use super::samples::{new_move, new_share, path, root};
 use super::shards::Found;
 use super::share::ClientKey;
 use super::state::ShareTable;
 use crate::clock::Millis;
+use crate::event::RequestId;
 use crate::journal::Piece;
 use crate::journal::UnreadableEvent;
 
@@ -52,6 +54,7 @@ fn table() -> ShareTable {
             client: ClientKey(client),
             resume_until: Millis(99),
             forget_before: Millis(0),
+            request: RequestId(client.into()),
         });
     }
     let ids: Vec<ShareId> = (101..=110).map(ShareId).collect();
@@ -61,6 +64,7 @@ fn table() -> ShareTable {
     apply(ShareEvent::Forgot { tombstones_before: 3, happenings_before: 2, hooks: vec![] });
     apply(ShareEvent::Delivered { hook: "hook".to_owned(), up_to: 4 });
     apply(ShareEvent::Paused { by: "me".to_owned() });
+    apply(ShareEvent::MoveBegun(Box::new(new_move("d", "e"))));
     table
 }
 
@@ -76,6 +80,7 @@ fn a_table_comes_back_from_its_rows() {
     let (root, at) = (root(), path("d"));
     assert!(thawed.within(&root, &at, None).eq(table.within(&root, &at, None)));
     assert_eq!(thawed.of_owner(&Owner::new("me").unwrap()), 38);
+    assert_eq!((thawed.moves(), thawed.moves().len()), (table.moves(), 1));
     assert_eq!(thawed.find(ShareId(101)), Found::Unknown);
     assert_eq!(thawed.find(ShareId(104)), table.find(ShareId(104)));
 }
@@ -98,8 +103,9 @@ fn a_frozen_table_stays_as_it_was() {
     let ids = (1..=200).map(ShareId).collect();
     table.apply(Millis(150), &ShareEvent::Reclaimed { ids }).unwrap();
     table.apply(Millis(150), &ShareEvent::Resumed { by: String::new() }).unwrap();
-    let (from, to) = (path("d"), path("e"));
-    table.apply(Millis(150), &ShareEvent::Moved { root: root(), from, to }).unwrap();
+    let end = MoveEnd::Moved;
+    let settled = ShareEvent::MoveSettled { number: 0, end, most: 100 };
+    table.apply(Millis(150), &settled).unwrap();
     let mut after = Vec::new();
     frozen.write(&mut |row| after.push(row.to_vec()));
     assert_eq!(after, before);

@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use super::board::{LARGEST_PAGE, ShareBoard};
 use super::event::ShareRefusal;
-use super::facts::{Ending, Owner, Tombstone};
+use super::facts::{Owner, Tombstone};
 use super::id::ShareId;
 use super::messages::{Happenings, ShareHappening, What};
+use super::moves::{Moves, Moving};
 use super::order::{Common, Due};
 use super::path::{RootName, SharePath};
 use super::path_order::PathOrder;
+use super::recent::RecentTakes;
 use super::shards::{Found, Shards};
 use super::share::Share;
 use super::text::Text;
 use super::views::Totals;
 use crate::clock::Millis;
+use crate::event::RequestId;
 use crate::history::Chronicle;
 
 /// The durable state of the ShareExpiryActor.
@@ -40,6 +43,14 @@ pub struct ShareTable {
     pub(super) graves: VecDeque<Grave>,
     /// What each hook was told: the number of the first happening that it was not.
     pub(super) cursors: BTreeMap<String, u64>,
+    /// Downloads that were counted a moment ago.
+    pub(super) recent: RecentTakes,
+    /// What is being moved.
+    pub(super) moves: Arc<Moves>,
+    /// The number of the next move.
+    pub(super) next_move: u64,
+    /// The last moves that came to their ends, for whoever tells of them. In memory only.
+    pub(super) moves_ended: VecDeque<Arc<Moving>>,
     /// Shares that come back from a snapshot, not yet in any order.
     pub(super) thawing: Vec<Arc<Share>>,
 }
@@ -65,7 +76,7 @@ pub(super) struct Happened {
 impl ShareTable {
     /// Lets readers look into this table by `board`.
     pub fn show_on(&self, board: &ShareBoard) {
-        board.look_into(Arc::clone(&self.shards));
+        board.look_into(Arc::clone(&self.shards), Arc::clone(&self.moves));
     }
 
     /// What is known of `id`.
@@ -82,10 +93,15 @@ impl ShareTable {
     pub fn live_at(&self, id: ShareId, now: Millis) -> Result<Arc<Share>, ShareRefusal> {
         match self.find(id) {
             Found::Live(share) if share.is_live(now) => Ok(share),
-            Found::Live(share) => Err(ShareRefusal::Ended { why: by_time(&share) }),
+            Found::Live(share) => Err(ShareRefusal::Ended { why: share.why_due() }),
             Found::Ended(Tombstone { why, .. }) => Err(ShareRefusal::Ended { why }),
             Found::Unknown => Err(ShareRefusal::Unknown),
         }
+    }
+
+    /// How many downloads were left when the one of this request was counted, if it was, a moment ago.
+    pub fn taken_before(&self, request: RequestId) -> Option<u32> {
+        self.recent.left(request)
     }
 
     /// How many shares there are, live or due.
@@ -214,7 +230,8 @@ impl ShareTable {
         if let Some(place) = due.filter(|_| successor.is_none_or(|next| Due::of(next) != due)) {
             self.by_due.remove(&place);
         }
-        if successor.is_none_or(|next| next.path() != share.path()) {
+        let place = (share.root(), share.path());
+        if successor.is_none_or(|next| (next.root(), next.path()) != place) {
             self.by_path.remove(share);
         }
     }
@@ -237,9 +254,4 @@ impl Happened {
             by: by.as_ref().map(|by| by.as_str().to_owned()),
         }
     }
-}
-
-/// Why a share ended whose time has come.
-pub(super) fn by_time(share: &Share) -> Ending {
-    if share.exhausted().is_some() { Ending::Exhausted } else { Ending::Expired }
 }

@@ -77,6 +77,9 @@ impl ShareExpiry {
         let now = self.clock.now();
         let (desk, standpoint) = self.at(now);
         let events = desk.upkeep(standpoint);
+        for event in desk.moves_on(standpoint) {
+            self.commit_move(event, ctx);
+        }
         self.commit(events, ctx, |expiry, outcomes, ctx| {
             if outcomes.is_ok() {
                 // There may be more of it than one event takes.
@@ -135,6 +138,23 @@ impl ShareExpiry {
                 then(expiry, settled, ctx);
             }));
         }
+    }
+
+    /// Commits one event of a move, and the next ones once that is done.
+    pub(super) fn commit_as(&mut self, asked: Asked, event: ShareEvent, ctx: &mut Context<Self>) {
+        let settles = match &event {
+            ShareEvent::MoveSettled { number, .. } => Some(*number),
+            _ => None,
+        };
+        let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+        ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
+            if expiry.settled(settlement, ctx).is_ok() {
+                expiry.upkeep(ctx);
+            } else if let Some(number) = settles {
+                // Whoever looked at the disk looks again.
+                expiry.ends.remove(&number);
+            }
+        }));
     }
 
     /// Takes a commit that came back and that somebody asked for: what it failed of is theirs to hear,
@@ -242,6 +262,7 @@ impl Handler<Order> for ShareExpiry {
         match self.seat.obey(order) {
             Occasion::Applied(applied) => {
                 self.follow(&applied, ctx);
+                self.tell_ends(&applied);
                 self.tell_of_changes(&applied);
                 self.spend(&applied, began.elapsed());
                 self.show();
@@ -257,6 +278,7 @@ impl Handler<Order> for ShareExpiry {
             }
             Occasion::LeaderStopped => {
                 self.desk.eviction.clear();
+                self.ends.clear();
                 self.show();
             }
             Occasion::Nothing => {}

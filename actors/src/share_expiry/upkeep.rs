@@ -1,12 +1,12 @@
 //! What the actor does by itself besides reclaiming: it tells what will end soon, forgets what was
-//! told, and ends the shares of roots that are gone. Pure.
+//! told, and ends the shares of roots that are gone and those that are too many. Pure.
 
 use std::time::Duration;
 
 use super::decide::{AT_ONCE, Desk, Standpoint};
 use super::event::ShareEvent;
 use super::facts::Ending;
-use super::path::SharePath;
+use super::path::{RootName, SharePath};
 use super::shards::Found;
 use super::state::Grave;
 
@@ -25,10 +25,11 @@ fn is_being_cut(at: Standpoint<'_>, grave: &Grave) -> bool {
 
 impl Desk {
     /// Events that are to be committed, one after the other: none while one like it is under way.
-    pub fn upkeep(&self, at: Standpoint<'_>) -> Vec<ShareEvent> {
+    pub fn upkeep(&mut self, at: Standpoint<'_>) -> Vec<ShareEvent> {
         let mut events = self.hooks(at);
         events.extend(self.forgets(at));
         events.extend(self.roots_gone(at));
+        events.extend(self.evicts(at));
         events
     }
 
@@ -99,7 +100,11 @@ impl Desk {
         if at.in_flight.events().any(under_way) {
             return None;
         }
-        let root = at.table.roots().find(|root| !self.settings.roots.contains(root))?;
+        // What is being moved out of it, or was, has its shares follow first.
+        let moves = at.table.moves();
+        let is_left = |root: &RootName| moves.iter().any(|moving| moving.new.from.root == *root);
+        let gone = |root: &RootName| !self.settings.roots.contains(root) && !is_left(root);
+        let root = at.table.roots().find(gone)?;
         let by = format!("share.roots.{root} is not configured");
         let (path, why, most) = (SharePath::root(), Ending::RootGone, AT_ONCE as u64);
         Some(ShareEvent::EndedWithin { root, path, why, most, by })

@@ -28,6 +28,7 @@
 //! | `POST /api/v1/shares/revoke` with [`WantedRevocation`] | how many have ended by it |
 //! | `GET`, `PUT` with [`WantedReclaim`] `/api/v1/shares/reclaim` | [`ReclaimView`] |
 //! | `GET /api/v1/shares/hooks` | [`Page`] of [`HookShown`], by name |
+//! | `POST /api/v1/files/move` with [`WantedMove`] | [`Moved`](crate::share_expiry::Moved); its shares follow |
 //! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //! | `GET /api/v1/events?kinds=` | [`ChangeEvent`]s as they happen, as server-sent events |
@@ -45,6 +46,7 @@ mod change;
 mod config;
 mod explain;
 mod file;
+mod file_move;
 mod host;
 mod page;
 mod plan;
@@ -63,6 +65,7 @@ pub use change::{
 pub use config::{ReloadView, SettingChange};
 pub use explain::ExplainView;
 pub use file::{FileState, FileView};
+pub use file_move::WantedMove;
 pub use host::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
     Stays, StaysView, WantedMode, WantedRole,

@@ -8,8 +8,8 @@ use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
 use super::{
-    config, events, explain, files, history, host_changes, hosts, openapi, pins, plan, removals,
-    shares, status, tasks, workers,
+    config, events, explain, file_moves, files, history, host_changes, hosts, openapi, pins, plan,
+    removals, shares, status, tasks, workers,
 };
 
 /// Why a call may be refused that hands a request to an actor.
@@ -55,6 +55,11 @@ pub fn all() -> Vec<Call> {
             .refused(&["not-found"])
             .refused(COMMITTED),
         Call::of::<files::__path_list, _, _>(files::list),
+        Call::of::<file_moves::__path_make, _, _>(file_moves::make)
+            .refused(&["not-found", "not-allowed", "target-exists", "other-file-system"])
+            .refused(&["being-moved", "changed-meanwhile", "request-id-reused", "unreadable"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
         Call::of::<explain::__path_show, _, _>(explain::show).refused(ASKED),
         Call::of::<pins::__path_pin, _, _>(pins::pin).refused(COMMITTED),
         Call::of::<pins::__path_unpin, _, _>(pins::unpin).refused(COMMITTED),
@@ -63,6 +68,7 @@ pub fn all() -> Vec<Call> {
         Call::of::<removals::__path_look_now, _, _>(removals::look_now).refused(COMMITTED),
         Call::of::<shares::__path_create, _, _>(shares::create)
             .refused(&["not-found", "not-allowed", "unreadable", "terms", "limit-reached"])
+            .refused(&["being-moved", "request-id-reused"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<shares::__path_list, _, _>(shares::list).refused(&["starting"]),
@@ -82,7 +88,7 @@ pub fn all() -> Vec<Call> {
         ]),
         Call::of::<shares::__path_change, _, _>(shares::change)
             .refused(&["not-found", "gone", "terms", "condition-failed", "not-allowed"])
-            .refused(&["limit-reached", "changed-meanwhile"])
+            .refused(&["limit-reached", "changed-meanwhile", "request-id-reused"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<shares::__path_revoke, _, _>(shares::revoke)

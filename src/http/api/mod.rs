@@ -5,6 +5,7 @@ mod calls;
 mod config;
 mod events;
 mod explain;
+mod file_moves;
 mod files;
 mod history;
 mod holdings;

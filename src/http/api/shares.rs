@@ -24,7 +24,7 @@ use crate::http::problem::Refusal;
 use crate::http::share::{Roots, hash_password};
 
 /// Who asks.
-const API: &str = "api";
+pub(super) const API: &str = "api";
 
 /// Which shares are listed.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -106,6 +106,7 @@ pub async fn create(
 ) -> Result<HttpResponse, Refusal> {
     let wanted = wanted.into_inner();
     let bad = |why: &dyn std::fmt::Display| Refusal::bad_request(why.to_string());
+    let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
     let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
     let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?;
     let roots: Roots = state.share_links.roots.clone();
@@ -123,7 +124,7 @@ pub async fn create(
         owner: wanted.owner,
         note: wanted.note,
         asked_by: API.to_owned(),
-        request: wanted.request_id.as_deref().map(RequestId::from_text),
+        request,
     };
     let share = state.actors.share_expiry.ask(create).await??;
     let shown = shown(&state, &share, state.clock.now());
@@ -175,6 +176,7 @@ pub async fn change(
     wanted: web::Json<WantedTerms>,
 ) -> Result<web::Json<ShareShown>, Refusal> {
     let (id, wanted) = (share_id(&id)?, wanted.into_inner());
+    let request = named(id, &wanted);
     let term =
         term(wanted.ttl, wanted.expires_at).map_err(|why| Refusal::bad_request(why.to_string()))?;
     if wanted.only_if.is_some() && term.is_none() {
@@ -187,7 +189,6 @@ pub async fn change(
     let (max_downloads, owner, note): (Option<Option<NonZeroU32>>, _, _) =
         (wanted.max_downloads, wanted.owner, wanted.note);
     let change = NewTerms { term, only_if: wanted.only_if, password, max_downloads, owner, note };
-    let request = named(wanted.request_id.as_deref());
     let change = ChangeShare { id, change, asked_by: API.to_owned(), request };
     let share = state.actors.share_expiry.ask(change).await??;
     Ok(web::Json(shown(&state, &share, state.clock.now())))
@@ -358,8 +359,19 @@ fn share_id(text: &str) -> Result<ShareId, Refusal> {
     text.parse().map_err(|_| Refusal::not_found("there is no such share"))
 }
 
-fn named(request_id: Option<&str>) -> RequestId {
-    request_id.map_or_else(RequestId::random, RequestId::from_text)
+/// What is asked for, but for the password: nothing of that is to be told by the name of a request.
+fn asked_for(wanted: &WantedShare) -> Vec<u8> {
+    let password = wanted.password.is_some();
+    let rest = WantedShare { password: None, request_id: None, ..wanted.clone() };
+    format!("create {rest:?} password {password}").into_bytes()
+}
+
+/// The request to change a share. A password that is given counts, not which it is.
+fn named(id: ShareId, wanted: &WantedTerms) -> RequestId {
+    let Some(name) = &wanted.request_id else { return RequestId::random() };
+    let password = wanted.password.as_ref().map(Option::is_some);
+    let rest = WantedTerms { password: None, request_id: None, ..wanted.clone() };
+    RequestId::of(name, format!("change {id} {rest:?} password {password:?}").as_bytes())
 }
 
 async fn hashed(password: Option<Password>) -> Result<Option<PasswordHash>, Refusal> {

@@ -47,6 +47,7 @@ pub async fn node(
         let links = state.share_links.meter.as_ref().map(|meter| meter.counters());
         shares::write(sheet, &state.actors.share_board, links)?;
         hooks::write(sheet, &state.actors.hooks.views(), state.clock.now())?;
+        shares::write_files(sheet, &state.actors.share_files_board.view())?;
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use reelyard_actors::share_expiry::{Ending, LAG_STEPS, Lags, ShareBoard};
+use reelyard_actors::share_files::ShareFilesView;
 
 use super::sheet::Sheet;
 use crate::http::share::ShareServerCounters;
@@ -37,6 +38,16 @@ pub fn write(
     sheet.counters("clock_jumps", "Jumps of the clock", jumps)?;
     write_lags(sheet, &view.lags)?;
     links.map_or(Ok(()), |links| write_links(sheet, &links))
+}
+
+/// Writes what there is to see of the files behind shares.
+pub fn write_files(sheet: &mut Sheet<'_>, view: &ShareFilesView) -> fmt::Result {
+    let help = "Roots of shares that cannot be reached: nothing of them ends as removed";
+    sheet.gauge("share_roots_unreachable", help, view.unreachable.len() as u64)?;
+    let help = "Shares whose file is missing, and which end unless it comes back";
+    sheet.gauge("shares_missing", help, view.missing)?;
+    let help = "Shares whose files were looked at in passes over all of them";
+    sheet.counter("share_files_looked_at", help, view.looked)
 }
 
 fn write_lags(sheet: &mut Sheet<'_>, lags: &Lags) -> fmt::Result {

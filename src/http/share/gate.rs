@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use reelyard_actors::event::RequestId;
 use reelyard_actors::http_files::request_head::RequestHead;
+use reelyard_actors::journal::CommitError;
 use reelyard_actors::share_expiry::{
-    ClientKey, Downloads, Ending, Found, Share, ShareId, ShareKind, TakeDownload,
+    Admission, ClientKey, Downloads, Found, Share, ShareError, ShareId, ShareKind, TakeDownload,
 };
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::Shared;
 use super::client_address::{client, line};
@@ -19,6 +20,9 @@ use super::roots::{NotOpened, Opened};
 
 /// How long counting a download may take.
 const TAKE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long is waited before it is asked again whether a download was counted.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
 
 impl Shared {
     /// Whose request it is.
@@ -105,8 +109,7 @@ impl Shared {
 
     /// Opens what a share stands for. Blocks on the disk.
     pub(super) fn open(&self, share: &Share, wanted: ShareKind) -> Result<Opened, Refusal> {
-        let opened = self.roots.open_at(share.root(), share.path());
-        match opened {
+        match self.open_share(share) {
             Ok(opened) if opened.kind == wanted => Ok(opened),
             Ok(_) => Err(Refusal::OtherKind {
                 instead: if wanted == ShareKind::File { "zip" } else { "file" },
@@ -139,6 +142,22 @@ impl Shared {
         if share.downloads().is_none_or(may) { Ok(()) } else { Err(Refusal::Exhausted) }
     }
 
+    /// Has a download counted. What came to no clear end is asked again by the same name: it may have
+    /// been counted.
+    async fn counted(&self, asked: TakeDownload) -> Result<Admission, ShareError> {
+        loop {
+            let answer = self.take.recipient().send(asked.clone()).await;
+            let request = asked.request;
+            let unknown = Err(CommitError::Unknown { request }.into());
+            match answer.unwrap_or(unknown) {
+                Err(ShareError::Journal(
+                    CommitError::Unknown { .. } | CommitError::Busy { .. } | CommitError::Deposed,
+                )) => sleep(ASK_AGAIN).await,
+                answer => return answer,
+            }
+        }
+    }
+
     /// Counts a download where downloads are limited. The last question before bytes are sent.
     pub(super) async fn take(
         &self,
@@ -148,13 +167,19 @@ impl Shared {
     ) -> Result<(), Refusal> {
         if share.downloads().is_some() {
             let (id, request) = (share.id(), RequestId::random());
-            let client = ClientKey::of(id, line(client));
-            let asked = TakeDownload { id, client, ranged, request };
-            let answer = timeout(TAKE_PATIENCE, self.take.recipient().send(asked)).await;
-            let Ok(Ok(taken)) = answer else {
-                return Err(Refusal::NotNow("the download cannot be counted".into()));
-            };
-            taken?;
+            let key = ClientKey::of(id, line(client));
+            let asked = TakeDownload { id, client: key, ranged, request };
+            let answer = timeout(TAKE_PATIENCE, self.counted(asked)).await;
+            match answer.unwrap_or(Err(CommitError::Unknown { request }.into())) {
+                Ok(_) => {}
+                // The table may know by now how it ended, and when.
+                Err(error) => {
+                    return Err(match (&error, self.find(Some(id), client)) {
+                        (ShareError::Refused(_), Err(refusal)) => refusal,
+                        _ => Refusal::of(error, self.clock.now()),
+                    });
+                }
+            }
         }
         self.board.note_use(share, self.clock.now());
         Ok(())
@@ -165,6 +190,5 @@ impl Shared {
 fn due(share: &Share) -> Refusal {
     let due = share.due();
     let at = due.instant().unwrap_or_default();
-    let why = if due < share.deadline() { Ending::Exhausted } else { Ending::Expired };
-    Refusal::Ended { at, why }
+    Refusal::Ended { at, why: share.why_due() }
 }

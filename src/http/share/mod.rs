@@ -23,6 +23,7 @@ mod settings;
 mod socket;
 mod throttle;
 mod watch;
+mod whereabouts;
 
 pub use counters::ShareServerCounters;
 pub use passwords::{BadPassword, LONGEST_PASSWORD, hash_password};

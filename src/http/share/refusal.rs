@@ -96,14 +96,13 @@ fn ended(why: Ending) -> &'static str {
     }
 }
 
-impl From<ShareError> for Refusal {
-    /// Of a download that was to be counted.
-    fn from(error: ShareError) -> Self {
+impl Refusal {
+    /// Of a download that was to be counted, at `now`.
+    pub(super) fn of(error: ShareError, now: Millis) -> Self {
         match error {
             ShareError::Refused(ShareRefusal::Unknown) => Refusal::Unknown,
-            ShareError::Refused(ShareRefusal::Exhausted | ShareRefusal::Ended { .. }) => {
-                Refusal::Exhausted
-            }
+            ShareError::Refused(ShareRefusal::Exhausted) => Refusal::Exhausted,
+            ShareError::Refused(ShareRefusal::Ended { why }) => Refusal::Ended { at: now, why },
             other => Refusal::NotNow(other.to_string()),
         }
     }

@@ -10,7 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use reelyard_actors::share_expiry::{RootName, ShareKind, SharePath};
+use reelyard_actors::share_expiry::{FileIdentity, RootName, ShareKind, SharePath, SharePlace};
+use reelyard_actors::share_files::{SharedDir, SharedDirs};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
@@ -93,6 +94,25 @@ impl Roots {
     /// The roots by name, with where they are.
     pub fn named(&self) -> impl Iterator<Item = (&RootName, &Path)> {
         self.0.iter().map(|(name, root)| (name, root.path.as_path()))
+    }
+
+    /// The same directories, for whoever moves what is in them and notices what is gone.
+    pub fn shared_dirs(&self) -> io::Result<SharedDirs> {
+        let dirs = self.0.iter().map(|(name, Root { dir, path })| {
+            let handle = dir.try_clone()?;
+            Ok(SharedDir { name: name.clone(), path: path.clone(), handle })
+        });
+        Ok(SharedDirs::new(dirs.collect::<io::Result<Vec<_>>>()?))
+    }
+
+    /// Whether this file is at `place`.
+    pub(super) fn is_at(&self, place: &SharePlace, file: &FileIdentity) -> bool {
+        let Some(root) = self.0.get(&place.root) else { return false };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let opened = openat2(&root.dir, place.path.as_str(), flags, Mode::empty(), resolve);
+        let identity = opened.map_err(io::Error::from).and_then(FileIdentity::of);
+        identity.is_ok_and(|there| there.is(file))
     }
 
     /// Opens what is at `path` below `root`. Symlinks are followed as long as they stay below it.

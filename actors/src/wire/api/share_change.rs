@@ -38,12 +38,15 @@ pub enum ShareChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<String>,
     },
-    /// What was shared has another path.
+    /// What was shared has another path, and all its shares have followed.
     Moved {
-        /// The root that it is in.
+        /// The root that it was in.
         root: RootName,
         /// Where it was.
         from: SharePath,
+        /// The root that it is in; missing where that is the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to_root: Option<RootName>,
         /// Where it is.
         to: SharePath,
         /// How many shares follow it.

@@ -119,8 +119,8 @@ async fn not_allowed(allowed: &'static str) -> HttpResponse {
 
 /// Looks at what a share stands for. Blocks on the disk.
 fn look_at(shared: &Shared, share: &Share) -> Result<Contents, Refusal> {
-    let looked = shared.roots.open_at(share.root(), share.path());
-    let looked = looked.and_then(|opened| contents(&opened).map_err(NotOpened::Failed));
+    let looked =
+        shared.open_share(share).and_then(|opened| contents(&opened).map_err(NotOpened::Failed));
     looked.map_err(|why| shared.not_opened(share, why))
 }
 

@@ -1,0 +1,52 @@
+//! What is decided of moves. Pure.
+
+use super::decide::{Desk, Standpoint};
+use super::event::ShareEvent;
+use super::moves::{MOST_MOVES, MoveRefused, MoveStage, NewMove, SharePlace};
+use super::moving::FOLLOW_AT_ONCE;
+
+impl Standpoint<'_> {
+    /// The moves under way, also those that are about to be on record.
+    fn moves(self) -> Vec<NewMove> {
+        let begun = self.in_flight.events().filter_map(|event| match event {
+            ShareEvent::MoveBegun(new) => Some(NewMove::clone(new)),
+            _ => None,
+        });
+        let recorded = self.table.moves();
+        recorded.iter().map(|moving| moving.new.clone()).chain(begun).collect()
+    }
+}
+
+impl Desk {
+    /// Something is to be moved.
+    pub(super) fn begin_move(&self, new: &NewMove, at: Standpoint<'_>) -> Result<(), MoveRefused> {
+        new.check()?;
+        let is_known = |place: &SharePlace| self.settings.roots.contains(&place.root);
+        if !is_known(&new.from) || !is_known(&new.to) {
+            return Err(MoveRefused::NoRoot);
+        }
+        let moves = at.moves();
+        if moves.iter().any(|other| other.touches(&new.from) || other.touches(&new.to)) {
+            return Err(MoveRefused::BeingMoved);
+        }
+        if moves.len() >= MOST_MOVES { Err(MoveRefused::TooMany) } else { Ok(()) }
+    }
+
+    /// The next shares of each move that is settled.
+    pub(super) fn moves_on(&self, at: Standpoint<'_>) -> Vec<ShareEvent> {
+        let under_way = |number: u64| {
+            at.in_flight.events().any(|event| {
+                matches!(event, ShareEvent::MoveFollowed { number: other, .. } if *other == number)
+            })
+        };
+        let moves = at.table.moves();
+        let settled = moves.iter().filter(|moving| moving.stage != MoveStage::Begun);
+        let idle = settled.filter(|moving| !under_way(moving.number));
+        let most = FOLLOW_AT_ONCE;
+        let on = idle.map(|moving| {
+            let (number, part) = (moving.number, moving.parts);
+            ShareEvent::MoveFollowed { number, part, most }
+        });
+        on.collect()
+    }
+}

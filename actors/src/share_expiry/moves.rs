@@ -1,0 +1,363 @@
+//! Moves of what is shared: on record before the file is renamed, until every share has followed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use serde::{Deserialize, Serialize};
+
+use super::path::{RootName, SharePath};
+use crate::event::RequestId;
+
+/// How many moves may be under way at a time: readers look through all of them.
+pub(super) const MOST_MOVES: usize = 32;
+
+/// Where something is, or is to be: a root, and a path below it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SharePlace {
+    /// The root.
+    pub root: RootName,
+    /// The path below it.
+    pub path: SharePath,
+}
+
+impl SharePlace {
+    /// Whether this is `directory` or something below it.
+    pub fn is_within(&self, directory: &SharePlace) -> bool {
+        self.root == directory.root && self.path.is_within(&directory.path)
+    }
+
+    /// Whether one of the two is within the other.
+    pub fn touches(&self, other: &SharePlace) -> bool {
+        self.is_within(other) || other.is_within(self)
+    }
+}
+
+impl fmt::Display for SharePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.root, self.path)
+    }
+}
+
+/// By what a file is known again that may have another path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileIdentity {
+    /// The device it is on. Its number may be another one after the machine was started anew.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// When it was made, in nanoseconds, where the file system tells.
+    pub born: Option<i64>,
+}
+
+impl FileIdentity {
+    /// Whether this is the same file.
+    pub fn is(&self, other: &FileIdentity) -> bool {
+        let device_counts = self.born.is_none() || other.born.is_none();
+        self.inode == other.inode
+            && if device_counts { self.device == other.device } else { self.born == other.born }
+    }
+}
+
+/// A move that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewMove {
+    /// Where the file or directory is.
+    pub from: SharePlace,
+    /// Where it is to be.
+    pub to: SharePlace,
+    /// It.
+    pub file: FileIdentity,
+    /// Who wants it.
+    pub by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
+/// A move under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moving {
+    /// Counts from 0.
+    pub number: u64,
+    /// What is wanted.
+    pub new: NewMove,
+    /// How far it is.
+    pub stage: MoveStage,
+    /// How many events have moved shares.
+    pub parts: u32,
+    /// How many shares have followed.
+    pub followed: u64,
+    /// How many have ended by it.
+    pub ended: u64,
+}
+
+/// How far a move is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MoveStage {
+    /// The file is about to be renamed, or was just now: only the disk knows.
+    Begun,
+    /// It was. The shares of what was at the new path before end.
+    Clearing,
+    /// The shares of the old path follow to the new one.
+    Following,
+    /// It is at neither path: the shares of the old one end.
+    Lost,
+}
+
+/// What became of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MoveEnd {
+    /// It is at the new path.
+    Moved,
+    /// It is where it was.
+    NotMoved(MoveRefused),
+    /// It is at neither.
+    Lost,
+}
+
+/// What a move came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Moved {
+    /// How many shares have followed.
+    pub followed: u64,
+    /// How many have ended: those of what was overwritten.
+    pub ended: u64,
+}
+
+/// Why nothing was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum MoveRefused {
+    /// A root has no other name than that of the configuration.
+    #[error("a root itself is not moved: a path below it is wanted")]
+    Root,
+    /// No such root.
+    #[error("no root of this name is configured")]
+    NoRoot,
+    /// It is there already.
+    #[error("the two paths are the same file")]
+    Same,
+    /// It would be its own parent.
+    #[error("a directory cannot be moved into itself")]
+    IntoItself,
+    /// What is there holds what is to be moved.
+    #[error("what is at the new path holds what is to be moved")]
+    OntoItsHolder,
+    /// There is nothing at the old path.
+    #[error("there is no such file or directory")]
+    NoSource,
+    /// The directory that it is to be in is not there.
+    #[error("the directory that it is to be in does not exist")]
+    NoDirectory,
+    /// Something is at the new path.
+    #[error("there is something at the new path already, and it is not to be overwritten")]
+    TargetExists,
+    /// A directory that is overwritten has to be empty.
+    #[error("the directory at the new path is not empty")]
+    TargetNotEmpty,
+    /// A file takes no directory's place, nor a directory a file's.
+    #[error("one of the two is a file and the other a directory")]
+    OtherKind,
+    /// Neither a file nor a directory.
+    #[error("it is neither a file nor a directory")]
+    Special,
+    /// A symlink stands in one of the paths.
+    #[error("a symlink is on the way: name it by its path without one")]
+    Symlink,
+    /// The two are on different file systems.
+    #[error("the two paths are on different file systems: copy it, and share the copy")]
+    OtherFileSystem,
+    /// The system does not let this process do it.
+    #[error("the system does not allow it")]
+    Denied,
+    /// A path is longer than the file system takes.
+    #[error("the new path is longer than the file system takes")]
+    TooLong,
+    /// It is part of another move.
+    #[error("it is being moved, or what is above or below it: ask again in a moment")]
+    BeingMoved,
+    /// As many moves are under way as may be.
+    #[error("too many moves are under way: ask again in a moment")]
+    TooMany,
+    /// The node was stopped before it was moved.
+    #[error("the node stopped before it was moved: ask again")]
+    Interrupted,
+    /// The disk, or the system: its number for that.
+    #[error("it cannot be moved: {}", std::io::Error::from_raw_os_error(*.0))]
+    Failed(i32),
+}
+
+/// Where what a share stands for is to be looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Where the share says.
+    AsSaid,
+    /// It was moved there, and the share is about to follow.
+    At(SharePlace),
+    /// It is gone, and the share is about to end.
+    Gone,
+    /// Where the share says if the file of this move is where it was, and otherwise there.
+    Either(Arc<Moving>, SharePlace),
+    /// Where the share says, unless the file of this move has taken its place.
+    Unless(Arc<Moving>),
+}
+
+impl NewMove {
+    /// Whether anything is refused that needs no look at the disk.
+    pub(super) fn check(&self) -> Result<(), MoveRefused> {
+        let NewMove { from, to, .. } = self;
+        if from.path.as_str().is_empty() || to.path.as_str().is_empty() {
+            Err(MoveRefused::Root)
+        } else if from == to {
+            Err(MoveRefused::Same)
+        } else if to.is_within(from) {
+            Err(MoveRefused::IntoItself)
+        } else if from.is_within(to) {
+            Err(MoveRefused::OntoItsHolder)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether this and another move have to do with each other.
+    pub(super) fn touches(&self, place: &SharePlace) -> bool {
+        self.from.touches(place) || self.to.touches(place)
+    }
+
+    /// Where something is that was within `from`; none if no path could be so long.
+    pub(super) fn carried(&self, path: &SharePath) -> Option<SharePlace> {
+        let path = path.moved(&self.from.path, &self.to.path).ok()?;
+        Some(SharePlace { root: self.to.root.clone(), path })
+    }
+}
+
+impl Moving {
+    /// Where a share of this place is, as far as this move has to do with it.
+    fn whereabouts(self: &Arc<Self>, place: &SharePlace) -> Whereabouts {
+        let new = &self.new;
+        if place.is_within(&new.from) {
+            return match (self.stage, new.carried(&place.path)) {
+                (MoveStage::Begun, Some(carried)) => Whereabouts::Either(Arc::clone(self), carried),
+                (MoveStage::Clearing | MoveStage::Following, Some(carried)) => {
+                    Whereabouts::At(carried)
+                }
+                (MoveStage::Lost, _) | (_, None) => Whereabouts::Gone,
+            };
+        }
+        match self.stage {
+            _ if !place.is_within(&new.to) => Whereabouts::AsSaid,
+            MoveStage::Begun => Whereabouts::Unless(Arc::clone(self)),
+            MoveStage::Clearing => Whereabouts::Gone,
+            MoveStage::Following | MoveStage::Lost => Whereabouts::AsSaid,
+        }
+    }
+}
+
+/// The moves under way, where readers see them while the table changes.
+#[derive(Default)]
+pub(super) struct Moves(ArcSwap<Vec<Arc<Moving>>>);
+
+impl Moves {
+    /// All of them, in the order in which they began.
+    pub(super) fn all(&self) -> Arc<Vec<Arc<Moving>>> {
+        self.0.load_full()
+    }
+
+    /// The one of this number.
+    pub(super) fn get(&self, number: u64) -> Option<Arc<Moving>> {
+        self.0.load().iter().find(|moving| moving.number == number).cloned()
+    }
+
+    /// Puts one in the place of the one of its number, or behind all others.
+    pub(super) fn put(&self, moving: Moving) {
+        let mut all = Vec::clone(&self.0.load());
+        let moving = Arc::new(moving);
+        match all.iter_mut().find(|other| other.number == moving.number) {
+            Some(other) => *other = moving,
+            None => all.push(moving),
+        }
+        self.0.store(Arc::new(all));
+    }
+
+    /// One has come to its end.
+    pub(super) fn remove(&self, number: u64) {
+        let mut all = Vec::clone(&self.0.load());
+        all.retain(|moving| moving.number != number);
+        self.0.store(Arc::new(all));
+    }
+
+    /// Where a share of this place is.
+    pub(super) fn whereabouts(&self, root: &RootName, path: &SharePath) -> Whereabouts {
+        let all = self.0.load();
+        if all.is_empty() {
+            return Whereabouts::AsSaid;
+        }
+        let place = SharePlace { root: root.clone(), path: path.clone() };
+        // No two of them have to do with the same place.
+        let mut told = all.iter().map(|moving| moving.whereabouts(&place));
+        told.find(|told| *told != Whereabouts::AsSaid).unwrap_or(Whereabouts::AsSaid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::share_expiry::samples::{new_move, path, root};
+
+    fn moving(stage: MoveStage) -> Moves {
+        let moves = Moves::default();
+        let new = new_move("old", "new");
+        moves.put(Moving { number: 3, new, stage, parts: 0, followed: 0, ended: 0 });
+        moves
+    }
+
+    fn told(stage: MoveStage, at: &str) -> Whereabouts {
+        moving(stage).whereabouts(&root(), &path(at))
+    }
+
+    #[test]
+    fn what_is_moved_is_looked_for_where_it_may_be() {
+        use MoveStage::{Begun, Clearing, Following, Lost};
+        let there = |at: &str| SharePlace { root: root(), path: path(at) };
+        for stage in [Begun, Clearing, Following, Lost] {
+            for other in ["oldest", "b", ""] {
+                assert_eq!(told(stage, other), Whereabouts::AsSaid, "{stage:?} {other}");
+            }
+        }
+        assert!(matches!(told(Begun, "old/a"), Whereabouts::Either(_, at) if at == there("new/a")));
+        assert!(matches!(told(Begun, "new"), Whereabouts::Unless(_)));
+        for stage in [Clearing, Following] {
+            assert_eq!(told(stage, "old"), Whereabouts::At(there("new")));
+        }
+        assert_eq!(told(Clearing, "new/a"), Whereabouts::Gone);
+        assert_eq!(told(Following, "new/a"), Whereabouts::AsSaid);
+        assert_eq!(told(Lost, "old/a"), Whereabouts::Gone);
+        assert_eq!(told(Lost, "new"), Whereabouts::AsSaid);
+        let moves = moving(Begun);
+        moves.remove(3);
+        assert_eq!(moves.whereabouts(&root(), &path("old")), Whereabouts::AsSaid);
+    }
+
+    #[test]
+    fn a_file_is_known_again_by_when_it_was_made_and_else_by_its_device() {
+        let file = FileIdentity { device: 1, inode: 7, born: Some(5) };
+        assert!(file.is(&FileIdentity { device: 2, ..file }));
+        assert!(!file.is(&FileIdentity { born: Some(6), ..file }));
+        assert!(!file.is(&FileIdentity { inode: 8, ..file }));
+        let untold = FileIdentity { born: None, ..file };
+        assert!(untold.is(&file) && !untold.is(&FileIdentity { device: 2, ..file }));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_without_a_look_at_the_disk() {
+        for (from, to, why) in [
+            ("", "a", MoveRefused::Root),
+            ("a", "", MoveRefused::Root),
+            ("a", "a", MoveRefused::Same),
+            ("a", "a/b", MoveRefused::IntoItself),
+            ("a/b", "a", MoveRefused::OntoItsHolder),
+        ] {
+            assert_eq!(new_move(from, to).check(), Err(why), "{from} {to}");
+        }
+        assert_eq!(new_move("a", "ab").check(), Ok(()));
+    }
+}

@@ -1,0 +1,71 @@
+//! Requests for downloads that were counted a moment ago: whoever repeats one because nobody told him
+//! what came of it finds his download. Pure.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Millis;
+use crate::event::RequestId;
+
+/// How long one is remembered: nobody who waits for bytes asks for longer.
+pub(super) const REMEMBERED_FOR: Duration = Duration::from_secs(60);
+
+/// A download that was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Recent {
+    pub(super) at: Millis,
+    pub(super) request: RequestId,
+    /// How many were left.
+    pub(super) left: u32,
+}
+
+/// Those of the last minute.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecentTakes {
+    oldest_first: VecDeque<Recent>,
+    left: HashMap<RequestId, u32>,
+}
+
+impl RecentTakes {
+    /// How many were left when this one was counted.
+    pub(super) fn left(&self, request: RequestId) -> Option<u32> {
+        self.left.get(&request).copied()
+    }
+
+    /// One was counted.
+    pub(super) fn note(&mut self, recent: Recent) {
+        let is_old = |first: &Recent| recent.at.since(first.at) >= REMEMBERED_FOR;
+        while let Some(first) = self.oldest_first.front().filter(|first| is_old(first)) {
+            self.left.remove(&first.request);
+            self.oldest_first.pop_front();
+        }
+        if self.left.insert(recent.request, recent.left).is_none() {
+            self.oldest_first.push_back(recent);
+        }
+    }
+
+    /// All of them, the oldest first.
+    pub(super) fn all(&self) -> Vec<Recent> {
+        self.oldest_first.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counted_download_is_remembered_for_a_minute() {
+        let mut takes = RecentTakes::default();
+        let mut note = |at, request, left| {
+            takes.note(Recent { at: Millis(at), request: RequestId(request), left });
+            (1..=3).map(|request| takes.left(RequestId(request))).collect::<Vec<_>>()
+        };
+        assert_eq!(note(0, 1, 9), [Some(9), None, None]);
+        assert_eq!(note(59_999, 2, 8), [Some(9), Some(8), None]);
+        assert_eq!(note(60_000, 3, 7), [None, Some(8), Some(7)]);
+        assert_eq!(takes.all().len(), 2);
+    }
+}

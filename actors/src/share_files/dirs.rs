@@ -1,0 +1,284 @@
+//! The directories that may be shared from: looking into them, and moving what is in them.
+//!
+//! **Invariant:** nothing outside them is ever touched: every path is resolved beneath the handle of
+//! its root, and what is moved without following any symlink.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, StatxFlags, fsync,
+    openat, openat2, renameat_with, statx,
+};
+use rustix::io::Errno;
+
+use crate::share_expiry::{
+    FileIdentity, MoveEnd, MoveRefused, NewMove, RootName, SharePath, SharePlace,
+};
+
+/// How often opening is tried while somebody renames directories above the path.
+const TRIES: usize = 16;
+
+/// One of them, as it was opened.
+#[derive(Debug)]
+pub struct SharedDir {
+    /// What it is called.
+    pub name: RootName,
+    /// Where it was opened.
+    pub path: PathBuf,
+    /// It. A path handle is enough.
+    pub handle: OwnedFd,
+}
+
+/// All of them. Cheap to clone. Everything here blocks on the disk.
+#[derive(Clone, Debug, Default)]
+pub struct SharedDirs(Arc<BTreeMap<RootName, SharedDir>>);
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looked {
+    /// Something.
+    There,
+    /// Nothing.
+    Missing,
+    /// The system does not say.
+    Unclear,
+}
+
+/// Something in a directory.
+#[derive(Clone, Copy)]
+struct Entry {
+    identity: FileIdentity,
+    kind: FileType,
+}
+
+/// The directory that something is in, and its name there.
+struct Parent<'a> {
+    dir: OwnedFd,
+    name: &'a str,
+}
+
+/// The identity of what is at `name` in `dir`, or of `dir` itself where there is no name.
+fn entry(dir: impl AsFd, name: &str) -> Result<Entry, Errno> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    let told = statx(dir, name, flags, wanted)?;
+    let tells_birth = told.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let born = told.stx_btime;
+    let nanos = || born.tv_sec.saturating_mul(1_000_000_000).saturating_add(born.tv_nsec.into());
+    let identity = FileIdentity {
+        device: u64::from(told.stx_dev_major) << 32 | u64::from(told.stx_dev_minor),
+        inode: told.stx_ino,
+        born: tells_birth.then(nanos),
+    };
+    Ok(Entry { identity, kind: FileType::from_raw_mode(told.stx_mode.into()) })
+}
+
+impl FileIdentity {
+    /// The identity of an open file.
+    pub fn of(file: impl AsFd) -> std::io::Result<Self> {
+        Ok(entry(file, "")?.identity)
+    }
+}
+
+fn beneath(dir: &OwnedFd, path: &str, flags: OFlags, how: ResolveFlags) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() { "." } else { path };
+    let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | how;
+    let mut opened = Err(Errno::AGAIN);
+    for _ in 0..TRIES {
+        opened = openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), how);
+        if !matches!(opened, Err(Errno::AGAIN | Errno::INTR)) {
+            break;
+        }
+    }
+    opened
+}
+
+fn is_absent(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR)
+}
+
+fn refused(errno: Errno) -> MoveRefused {
+    match errno {
+        Errno::LOOP => MoveRefused::Symlink,
+        Errno::EXIST => MoveRefused::TargetExists,
+        Errno::NOTEMPTY => MoveRefused::TargetNotEmpty,
+        Errno::ISDIR | Errno::NOTDIR => MoveRefused::OtherKind,
+        Errno::XDEV => MoveRefused::OtherFileSystem,
+        Errno::NOENT => MoveRefused::NoSource,
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => MoveRefused::Denied,
+        Errno::NAMETOOLONG => MoveRefused::TooLong,
+        errno => MoveRefused::Failed(errno.raw_os_error()),
+    }
+}
+
+impl Parent<'_> {
+    fn entry(&self) -> Result<Option<Entry>, MoveRefused> {
+        match entry(&self.dir, self.name) {
+            Ok(entry) => Ok(Some(entry)),
+            Err(errno) if is_absent(errno) => Ok(None),
+            Err(errno) => Err(refused(errno)),
+        }
+    }
+
+    fn is_at(&self, file: &FileIdentity) -> Result<bool, MoveRefused> {
+        Ok(self.entry()?.is_some_and(|entry| entry.identity.is(file)))
+    }
+}
+
+impl SharedDirs {
+    /// These.
+    pub fn new(dirs: impl IntoIterator<Item = SharedDir>) -> Self {
+        SharedDirs(Arc::new(dirs.into_iter().map(|dir| (dir.name.clone(), dir)).collect()))
+    }
+
+    /// What each is called.
+    pub fn names(&self) -> impl Iterator<Item = &RootName> {
+        self.0.keys()
+    }
+
+    /// What is at a path, as a link finds it: symlinks are followed as long as they stay within.
+    pub fn look(&self, root: &RootName, path: &SharePath) -> Looked {
+        let Some(dir) = self.0.get(root) else { return Looked::Unclear };
+        match beneath(&dir.handle, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
+            Ok(_) => Looked::There,
+            Err(errno) if is_absent(errno) => Looked::Missing,
+            Err(_) => Looked::Unclear,
+        }
+    }
+
+    /// Why what is missing below a root may be missing because all of it cannot be reached; none if
+    /// it is as it was. One that is empty is taken for one of which something was unmounted only where
+    /// there `was_something` in it.
+    pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
+        let dir = self.0.get(root)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = openat(CWD, &dir.path, flags, Mode::empty()).and_then(|now| entry(now, ""));
+        let (now, then) = match (opened, entry(&dir.handle, "")) {
+            (Ok(now), Ok(then)) => (now.identity, then.identity),
+            (Err(error), _) | (_, Err(error)) => {
+                return Some(format!("it cannot be read: {error}"));
+            }
+        };
+        if (now.device, now.inode) != (then.device, then.inode) {
+            return Some("it is no longer the directory that was opened".to_owned());
+        }
+        match self.is_empty(dir) {
+            Ok(is_empty) => (is_empty && was_something).then(|| "it is empty".to_owned()),
+            Err(error) => Some(format!("it cannot be read: {error}")),
+        }
+    }
+
+    fn is_empty(&self, dir: &SharedDir) -> Result<bool, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let mut entries = Dir::new(beneath(&dir.handle, ".", flags, ResolveFlags::empty())?)?;
+        // The directory itself and its parent are always there.
+        let other = entries.find(|entry| match entry {
+            Ok(entry) => !matches!(entry.file_name().to_bytes(), b"." | b".."),
+            Err(_) => true,
+        });
+        Ok(other.transpose()?.is_none())
+    }
+
+    /// Whether something can be moved, as the disk has it now, and what it is.
+    pub fn prepare(
+        &self,
+        from: &SharePlace,
+        to: &SharePlace,
+        overwrite: bool,
+    ) -> Result<FileIdentity, MoveRefused> {
+        let source = self.parent(from)?.ok_or(MoveRefused::NoSource)?;
+        let file = source.entry()?.ok_or(MoveRefused::NoSource)?;
+        match file.kind {
+            FileType::RegularFile | FileType::Directory => {}
+            FileType::Symlink => return Err(MoveRefused::Symlink),
+            _ => return Err(MoveRefused::Special),
+        }
+        let target = self.parent(to)?.ok_or(MoveRefused::NoDirectory)?;
+        if let Some(there) = target.entry()? {
+            if there.identity.is(&file.identity) {
+                return Err(MoveRefused::Same);
+            }
+            if !overwrite {
+                return Err(MoveRefused::TargetExists);
+            }
+            if (there.kind == FileType::Directory) != (file.kind == FileType::Directory) {
+                return Err(MoveRefused::OtherKind);
+            }
+        }
+        let device = |dir: &OwnedFd| entry(dir, "").map(|entry| entry.identity.device);
+        if device(&source.dir).map_err(refused)? != device(&target.dir).map_err(refused)? {
+            return Err(MoveRefused::OtherFileSystem);
+        }
+        Ok(file.identity)
+    }
+
+    /// Moves what is on record to be moved. Once it says so, that is durable.
+    pub fn carry_out(&self, new: &NewMove, overwrite: bool) -> Result<(), MoveRefused> {
+        let source = self.parent(&new.from)?.ok_or(MoveRefused::NoSource)?;
+        let target = self.parent(&new.to)?.ok_or(MoveRefused::NoDirectory)?;
+        let flags = if overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let renamed = renameat_with(&source.dir, source.name, &target.dir, target.name, flags);
+        if let Err(errno) = renamed {
+            // A server that was asked twice may say no although it was done.
+            let is_done = target.is_at(&new.file)? && !source.is_at(&new.file)?;
+            if !is_done {
+                return Err(refused(errno));
+            }
+        }
+        for synced in [fsync(&target.dir), fsync(&source.dir)] {
+            if let Err(error) = synced {
+                tracing::error!(%error, from = %new.from, "what was moved may be back after a power loss");
+            }
+        }
+        Ok(())
+    }
+
+    /// What became of what was on record to be moved.
+    ///
+    /// # Errors
+    /// Why that cannot be said.
+    pub fn standing(&self, new: &NewMove) -> Result<MoveEnd, String> {
+        let said = |why: MoveRefused| why.to_string();
+        let is_at = |place: &SharePlace| match self.parent(place) {
+            Ok(Some(parent)) => {
+                // What is seen is to be so after a power loss, too.
+                fsync(&parent.dir).map_err(|error| error.to_string())?;
+                parent.is_at(&new.file).map_err(said)
+            }
+            // Nothing can be at a place that is not there.
+            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(false),
+            Err(why) => Err(said(why)),
+        };
+        if is_at(&new.to)? {
+            return Ok(MoveEnd::Moved);
+        }
+        if is_at(&new.from)? {
+            return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
+        }
+        for SharePlace { root, .. } in [&new.from, &new.to] {
+            if let Some(why) = self.unreachable(root, true) {
+                return Err(format!("{root}: {why}"));
+            }
+        }
+        Ok(MoveEnd::Lost)
+    }
+
+    /// The directory that something is in; none if that is not there.
+    fn parent<'a>(&self, place: &'a SharePlace) -> Result<Option<Parent<'a>>, MoveRefused> {
+        let root = self.0.get(&place.root).ok_or(MoveRefused::NoRoot)?;
+        let path = place.path.as_str();
+        if path.is_empty() {
+            return Err(MoveRefused::Root);
+        }
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        match beneath(&root.handle, dir, flags, ResolveFlags::NO_SYMLINKS) {
+            Ok(dir) => Ok(Some(Parent { dir, name })),
+            Err(errno) if is_absent(errno) => Ok(None),
+            Err(errno) => Err(refused(errno)),
+        }
+    }
+}

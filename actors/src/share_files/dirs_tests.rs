@@ -1,0 +1,130 @@
+//! What can be moved and looked at, on a real disk.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use super::dirs::*;
+use crate::event::RequestId;
+use crate::share_expiry::{FileIdentity, MoveEnd, MoveRefused, NewMove, SharePlace};
+
+fn opened(name: &str, path: &Path) -> SharedDir {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let handle = openat(CWD, path, flags, Mode::empty()).unwrap();
+    SharedDir { name: name.parse().unwrap(), path: path.to_owned(), handle }
+}
+
+fn place(at: &str) -> SharePlace {
+    let (root, path) = at.split_once('/').unwrap();
+    SharePlace { root: root.parse().unwrap(), path: path.parse().unwrap() }
+}
+
+fn new_move(from: &str, to: &str, file: FileIdentity) -> NewMove {
+    let (by, request) = ("me".to_owned(), RequestId(1));
+    NewMove { from: place(from), to: place(to), file, by, request }
+}
+
+struct Yard {
+    _place: tempfile::TempDir,
+    films: PathBuf,
+    dirs: SharedDirs,
+}
+
+fn yard() -> Yard {
+    let place = tempfile::tempdir().unwrap();
+    let (films, more) = (place.path().join("films"), place.path().join("more"));
+    std::fs::create_dir_all(films.join("dir/deep")).unwrap();
+    std::fs::create_dir_all(films.join("empty")).unwrap();
+    std::fs::create_dir_all(&more).unwrap();
+    std::fs::write(films.join("a"), b"a").unwrap();
+    std::fs::write(films.join("b"), b"b").unwrap();
+    std::fs::hard_link(films.join("a"), films.join("a2")).unwrap();
+    symlink("a", films.join("link")).unwrap();
+    symlink("dir", films.join("way")).unwrap();
+    symlink("..", films.join("out")).unwrap();
+    let dirs = SharedDirs::new([opened("films", &films), opened("more", &more)]);
+    Yard { _place: place, films, dirs }
+}
+
+#[test]
+fn what_cannot_be_moved_is_refused_with_its_reason() {
+    let yard = yard();
+    let _socket = std::os::unix::net::UnixListener::bind(yard.films.join("socket")).unwrap();
+    for (from, to, overwrite, why) in [
+        ("films/none", "films/x", false, MoveRefused::NoSource),
+        ("films/none/a", "films/x", false, MoveRefused::NoSource),
+        ("films/a/x", "films/x", false, MoveRefused::NoSource),
+        ("films/link", "films/x", false, MoveRefused::Symlink),
+        ("films/way/deep", "films/x", false, MoveRefused::Symlink),
+        ("films/out/films", "films/x", false, MoveRefused::Symlink),
+        ("films/a", "films/way/a", false, MoveRefused::Symlink),
+        ("films/socket", "films/x", false, MoveRefused::Special),
+        ("films/a", "films/none/a", false, MoveRefused::NoDirectory),
+        ("films/a", "films/b", false, MoveRefused::TargetExists),
+        ("films/a", "films/a2", true, MoveRefused::Same),
+        ("films/a", "films/dir", true, MoveRefused::OtherKind),
+        ("films/dir", "films/a", true, MoveRefused::OtherKind),
+        ("books/a", "films/x", false, MoveRefused::NoRoot),
+        ("films/a", "films/", false, MoveRefused::Root),
+    ] {
+        let told = yard.dirs.prepare(&place(from), &place(to), overwrite);
+        assert_eq!(told, Err(why), "{from} {to}");
+    }
+    let file = yard.dirs.prepare(&place("films/empty"), &place("films/dir"), true).unwrap();
+    let told = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), true);
+    assert_eq!(told, Err(MoveRefused::TargetNotEmpty));
+    let told = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), false);
+    assert_eq!(told, Err(MoveRefused::TargetExists));
+}
+
+#[test]
+fn another_file_system_is_told_as_such() {
+    let (yard, shm) = (yard(), Path::new("/dev/shm"));
+    let other = tempfile::tempdir_in(shm).unwrap();
+    let dirs = [opened("films", &yard.films), opened("other", other.path())];
+    let [one, another] = dirs.each_ref().map(|dir| FileIdentity::of(&dir.handle).unwrap().device);
+    let is_other = one != another;
+    assert!(is_other, "/dev/shm is a file system of its own");
+    let told = SharedDirs::new(dirs).prepare(&place("films/a"), &place("other/a"), false);
+    assert_eq!(told, Err(MoveRefused::OtherFileSystem));
+}
+
+#[test]
+fn what_is_moved_is_there_and_known_again() {
+    let yard = yard();
+    let (from, to) = ("films/dir", "more/moved");
+    let file = yard.dirs.prepare(&place(from), &place(to), false).unwrap();
+    let new = new_move(from, to, file);
+    let at_old = MoveEnd::NotMoved(MoveRefused::Interrupted);
+    assert_eq!(yard.dirs.standing(&new), Ok(at_old));
+    yard.dirs.carry_out(&new, false).unwrap();
+    assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Moved));
+    assert!(yard.films.join("../more/moved/deep").is_dir());
+    std::fs::rename(yard.films.join("../more/moved"), yard.films.join("away")).unwrap();
+    // It may be on what is no longer mounted there.
+    assert!(yard.dirs.standing(&new).unwrap_err().contains("more: it is empty"));
+    std::fs::write(yard.films.join("../more/other"), b"x").unwrap();
+    assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Lost));
+}
+
+#[test]
+fn a_root_that_is_not_as_it_was_is_told() {
+    let yard = yard();
+    let (films, root) = (&yard.films, "films".parse().unwrap());
+    assert_eq!(yard.dirs.unreachable(&root, true), None);
+    assert_eq!(yard.dirs.look(&root, &"link".parse().unwrap()), Looked::There);
+    assert_eq!(yard.dirs.look(&root, &"none/a".parse().unwrap()), Looked::Missing);
+    assert_eq!(yard.dirs.look(&root, &"out/x".parse().unwrap()), Looked::Unclear);
+    let aside = films.with_extension("aside");
+    std::fs::rename(films, &aside).unwrap();
+    assert!(yard.dirs.unreachable(&root, true).unwrap().contains("cannot be read"));
+    std::fs::create_dir(films).unwrap();
+    assert!(yard.dirs.unreachable(&root, true).unwrap().contains("no longer the directory"));
+    std::fs::remove_dir(films).unwrap();
+    std::fs::rename(&aside, films).unwrap();
+    assert_eq!(yard.dirs.unreachable(&root, true), None);
+    let empty = "more".parse().unwrap();
+    assert_eq!(yard.dirs.unreachable(&empty, true).unwrap(), "it is empty");
+    assert_eq!(yard.dirs.unreachable(&empty, false), None, "it may always have been");
+}

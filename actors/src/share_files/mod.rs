@@ -1,0 +1,304 @@
+#![doc = include_str!("README.md")]
+
+mod dirs;
+#[cfg(test)]
+mod dirs_tests;
+mod messages;
+mod missing;
+mod moves;
+mod sweep;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use actix::{
+    Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, SpawnHandle, WrapFuture,
+};
+use tokio::task::spawn_blocking;
+
+pub use dirs::{Looked, SharedDir, SharedDirs};
+pub use messages::*;
+
+use crate::clock::Clock;
+use crate::event::RequestId;
+use crate::share_expiry::{
+    BeginMove, EndRemoved, RecallMove, RootName, SettleMove, ShareBoard, ShareId,
+};
+use crate::supervision::Route;
+use missing::Missing;
+use moves::Waiters;
+use sweep::Gone;
+
+/// The name under which shares of missing files end.
+const MYSELF: &str = "share-files";
+
+/// How long is waited between two goes of a pass: a hundred shares each make a thousand a second.
+const BETWEEN_GOES: Duration = Duration::from_millis(100);
+
+/// How many missing ones are looked at again in one go.
+const AGAIN_IN_ONE_GO: usize = 1000;
+
+/// How long is waited where something could not be put on record, or looked at.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Whom the actor asks.
+#[derive(Clone)]
+pub struct Collaborators {
+    /// The shares.
+    pub shares: ShareBoard,
+    /// The ShareExpiryActor: what came of a request.
+    pub recall: Route<RecallMove>,
+    /// It puts on record that something is about to be moved,
+    pub begin: Route<BeginMove>,
+    /// and what became of it.
+    pub settle: Route<SettleMove>,
+    /// It ends the shares of what is gone.
+    pub end: Route<EndRemoved>,
+}
+
+/// The actor. Every node runs one; it acts where the ShareExpiryActor decides.
+pub struct ShareFiles {
+    settings: ShareFilesSettings,
+    dirs: SharedDirs,
+    others: Collaborators,
+    clock: Clock,
+    board: ShareFilesBoard,
+    /// Requests that are to be answered, with those who asked once more.
+    moving: HashMap<RequestId, Waiters>,
+    /// Those of them that are being carried out.
+    making: HashSet<RequestId>,
+    /// Whether moves that were found begun are being settled.
+    settling: bool,
+    /// Those of them of which it cannot be said what became of them.
+    unclear: BTreeSet<u64>,
+    missing: Missing,
+    /// Whether missing ones are being looked at again.
+    looking: bool,
+    look_at: Option<SpawnHandle>,
+    /// Whether a pass is under way.
+    sweeping: bool,
+    sweep_at: Option<SpawnHandle>,
+    /// The roots that there are shares of, as far as is known; and of this pass alone.
+    shared: BTreeSet<RootName>,
+    met: BTreeSet<RootName>,
+    view: ShareFilesView,
+}
+
+/// A link found nothing.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct FoundMissing;
+
+impl ShareFiles {
+    /// A ShareFiles over these directories.
+    pub fn new(
+        settings: ShareFilesSettings,
+        dirs: SharedDirs,
+        others: Collaborators,
+        clock: Clock,
+        board: ShareFilesBoard,
+    ) -> Self {
+        ShareFiles {
+            settings,
+            dirs,
+            others,
+            clock,
+            board,
+            moving: HashMap::new(),
+            making: HashSet::new(),
+            settling: false,
+            unclear: BTreeSet::new(),
+            missing: Missing::default(),
+            looking: false,
+            look_at: None,
+            sweeping: false,
+            sweep_at: None,
+            shared: BTreeSet::new(),
+            met: BTreeSet::new(),
+            view: ShareFilesView::default(),
+        }
+    }
+
+    fn leads(&self) -> bool {
+        self.others.shares.view().epoch.is_some()
+    }
+
+    /// Looks at the missing ones when the first of them is due.
+    fn plan_look(&mut self, ctx: &mut Context<Self>) {
+        if let Some(planned) = self.look_at.take() {
+            ctx.cancel_future(planned);
+        }
+        if self.looking {
+            return;
+        }
+        if let Some(at) = self.missing.next(self.settings.removed_after) {
+            let wait = at.saturating_duration_since(Instant::now());
+            self.look_at = Some(ctx.run_later(wait, |files, ctx| {
+                files.look_at = None;
+                files.look_again(ctx);
+            }));
+        }
+    }
+
+    fn look_again(&mut self, ctx: &mut Context<Self>) {
+        if self.looking {
+            return;
+        }
+        let after = self.settings.removed_after;
+        let ids = self.missing.due(Instant::now(), after, AGAIN_IN_ONE_GO);
+        if ids.is_empty() {
+            return self.plan_look(ctx);
+        }
+        self.looking = true;
+        let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
+        let (end, shared) = (self.others.end.clone(), self.shared.clone());
+        let looking = async move {
+            let looked = spawn_blocking(move || sweep::again(&dirs, &shares, &shared, &ids)).await;
+            let gone = looked.unwrap_or_default();
+            let ids = gone.missing.clone();
+            let ended = if ids.is_empty() {
+                true
+            } else {
+                let asked = EndRemoved { ids, asked_by: MYSELF.to_owned() };
+                matches!(end.recipient().send(asked).await, Ok(Ok(_)))
+            };
+            (gone, ended)
+        };
+        ctx.spawn(looking.into_actor(self).map(|(gone, ended), files, ctx| {
+            files.looking = false;
+            files.show(&gone);
+            if !ended {
+                // They are still there: asked for again when it is time.
+                files.note(&gone.missing);
+            }
+            files.plan_look(ctx);
+        }));
+    }
+
+    fn note(&mut self, ids: &[ShareId]) {
+        let now = Instant::now();
+        for id in ids {
+            self.missing.note(*id, now);
+        }
+    }
+
+    fn plan_sweep(&mut self, wait: Duration, ctx: &mut Context<Self>) {
+        if let Some(planned) = self.sweep_at.take() {
+            ctx.cancel_future(planned);
+        }
+        self.sweep_at = Some(ctx.run_later(wait, |files, ctx| {
+            files.sweep_at = None;
+            files.sweep(None, ctx);
+        }));
+    }
+
+    /// Looks at all shares from `from` on, so many at a time.
+    fn sweep(&mut self, from: Option<ShareId>, ctx: &mut Context<Self>) {
+        self.sweeping = self.leads() && self.others.shares.is_up();
+        if !self.sweeping {
+            // It is looked again soon whether this node decides by now.
+            return self.plan_sweep(self.settings.sweep_every.min(RETRY * 10), ctx);
+        }
+        let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
+        let (now, shared) = (self.clock.now(), self.shared.clone());
+        let looking = spawn_blocking(move || sweep::go(&dirs, &shares, &shared, from, now));
+        ctx.spawn(looking.into_actor(self).map(|looked, files, ctx| {
+            let gone = looked.unwrap_or_default();
+            files.view.looked += gone.looked;
+            files.view.sweeps += u64::from(gone.next.is_none());
+            files.note(&gone.missing);
+            files.met.extend(gone.roots.iter().cloned());
+            files.show(&gone);
+            files.plan_look(ctx);
+            match gone.next {
+                Some(next) => {
+                    ctx.run_later(BETWEEN_GOES, move |files, ctx| files.sweep(Some(next), ctx));
+                }
+                None => {
+                    files.sweeping = false;
+                    files.shared = std::mem::take(&mut files.met);
+                    files.plan_sweep(files.settings.sweep_every, ctx);
+                }
+            }
+        }));
+    }
+
+    /// Tells what there is to see, and in the log what is new of roots.
+    fn show(&mut self, gone: &Gone) {
+        self.shared.extend(gone.roots.iter().cloned());
+        for (root, why) in &gone.unreachable {
+            if !self.view.unreachable.contains_key(root) {
+                tracing::warn!(%root, why, "a root cannot be reached: none of its shares end as removed");
+            }
+        }
+        for root in self.view.unreachable.keys() {
+            if !gone.unreachable.contains_key(root) {
+                tracing::info!(%root, "a root can be reached again");
+            }
+        }
+        self.view.unreachable.clone_from(&gone.unreachable);
+        self.view.missing = self.missing.len() as u64;
+        self.board.show(self.view.clone());
+    }
+}
+
+impl Actor for ShareFiles {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let (to, mut unsettled) = (ctx.address(), self.others.shares.unsettled());
+        // What was found begun before this actor was there is news to it.
+        unsettled.mark_changed();
+        let watching = async move {
+            while unsettled.changed().await.is_ok() {
+                to.do_send(moves::Unsettled);
+            }
+        };
+        ctx.spawn(watching.into_actor(self));
+        let (to, shares) = (ctx.address(), self.others.shares.clone());
+        let hearing = async move {
+            loop {
+                shares.missing_noted().await;
+                to.do_send(FoundMissing);
+            }
+        };
+        ctx.spawn(hearing.into_actor(self));
+        self.plan_sweep(RETRY, ctx);
+    }
+}
+
+impl Handler<FoundMissing> for ShareFiles {
+    type Result = ();
+
+    fn handle(&mut self, _: FoundMissing, ctx: &mut Context<Self>) {
+        let ids = self.others.shares.take_missing();
+        if self.leads() {
+            self.note(&ids);
+            self.plan_look(ctx);
+        } else {
+            self.missing.clear();
+        }
+    }
+}
+
+impl Handler<SweepNow> for ShareFiles {
+    type Result = ();
+
+    fn handle(&mut self, _: SweepNow, ctx: &mut Context<Self>) {
+        if !self.sweeping {
+            self.plan_sweep(Duration::ZERO, ctx);
+        }
+    }
+}
+
+impl Handler<ChangeSettings> for ShareFiles {
+    type Result = ();
+
+    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+        self.settings = settings;
+        self.plan_look(ctx);
+        if !self.sweeping {
+            self.plan_sweep(self.settings.sweep_every, ctx);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Moving what is shared, and settling what was found begun.
+
+use std::collections::BTreeMap;
+
+use actix::fut::{ready, wrap_future};
+use actix::{
+    ActorFutureExt, AsyncContext, Context, Handler, MailboxError, Message, ResponseActFuture,
+    WrapFuture,
+};
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use super::{Collaborators, MoveError, MoveFile, RETRY, ShareFiles, SharedDirs};
+use crate::event::RequestId;
+use crate::journal::CommitError;
+use crate::share_expiry::{
+    BeginMove, MoveEnd, Moved, Moving, NewMove, RecallMove, SettleMove, ShareError, ShareRefusal,
+};
+
+type Made = Result<Moved, MoveError>;
+
+/// Those who wait for what comes of a request.
+pub(super) type Waiters = Vec<oneshot::Sender<Made>>;
+
+/// There are moves that were found begun.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Unsettled;
+
+/// What another actor answered, or that nobody knows.
+fn answered<T>(
+    answer: Result<Result<T, ShareError>, MailboxError>,
+    request: RequestId,
+) -> Result<T, ShareError> {
+    answer.unwrap_or(Err(CommitError::Unknown { request }.into()))
+}
+
+/// Does on a thread that may wait what blocks on the disk.
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ShareError> {
+    // It ends only with the process.
+    spawn_blocking(work).await.map_err(|_| CommitError::Stopped.into())
+}
+
+/// What came of a request, if it was made before.
+async fn recall(others: Collaborators, request: RequestId) -> Result<Option<Moved>, MoveError> {
+    let recalled = others.recall.recipient().send(RecallMove { request }).await;
+    Ok(answered(recalled, request)?.transpose()?)
+}
+
+/// Moves what is wanted: on record, on the disk, and on record again.
+async fn make(dirs: SharedDirs, others: Collaborators, wanted: MoveFile) -> Made {
+    let MoveFile { from, to, overwrite, asked_by: by, request } = wanted;
+    let (at, place, other) = (dirs.clone(), from.clone(), to.clone());
+    let file = on_disk(move || at.prepare(&place, &other, overwrite)).await??;
+    let new = NewMove { from, to, file, by, request };
+    let begun = others.begin.recipient().send(BeginMove(new.clone())).await;
+    let number = answered(begun, request)?;
+    let end = match on_disk(move || dirs.carry_out(&new, overwrite)).await? {
+        Ok(()) => MoveEnd::Moved,
+        Err(why) => MoveEnd::NotMoved(why),
+    };
+    let settled = others.settle.recipient().send(SettleMove { number, end }).await;
+    Ok(answered(settled, request)??)
+}
+
+impl Handler<MoveFile> for ShareFiles {
+    type Result = ResponseActFuture<Self, Made>;
+
+    fn handle(&mut self, wanted: MoveFile, _: &mut Context<Self>) -> Self::Result {
+        let request = wanted.request;
+        if let Some(waiters) = self.moving.get_mut(&request) {
+            let (waiter, waiting) = oneshot::channel();
+            waiters.push(waiter);
+            let unknown = ShareError::Journal(CommitError::Unknown { request });
+            return Box::pin(wrap_future(
+                async move { waiting.await.unwrap_or(Err(unknown.into())) },
+            ));
+        }
+        if self.moving.keys().any(|other| *other != request && other.name() == request.name()) {
+            let reused = ShareError::from(ShareRefusal::OtherRequest);
+            return Box::pin(ready(Err(reused.into())));
+        }
+        self.moving.insert(request, Waiters::new());
+        let recalling = recall(self.others.clone(), request).into_actor(self);
+        let making = recalling.then(move |before, files, _| -> ResponseActFuture<Self, Made> {
+            if let Some(before) = before.transpose() {
+                return Box::pin(ready(before));
+            }
+            // From here on nobody else settles it.
+            files.making.insert(request);
+            let (dirs, others) = (files.dirs.clone(), files.others.clone());
+            Box::pin(make(dirs, others, wanted).into_actor(files))
+        });
+        Box::pin(making.map(move |made: Made, files, ctx: &mut Context<Self>| {
+            files.making.remove(&request);
+            for waiter in files.moving.remove(&request).unwrap_or_default() {
+                // Whoever waited may have gone.
+                let _ = waiter.send(made.clone());
+            }
+            // What could not be settled is settled by a look at the disk.
+            ctx.notify(Unsettled);
+            made
+        }))
+    }
+}
+
+impl Handler<Unsettled> for ShareFiles {
+    type Result = ();
+
+    fn handle(&mut self, _: Unsettled, ctx: &mut Context<Self>) {
+        let found = self.others.shares.unsettled().borrow().clone();
+        let is_strange = |new: &NewMove| !self.making.contains(&new.request);
+        let strange: Vec<_> = found.into_iter().filter(|moving| is_strange(&moving.new)).collect();
+        if strange.is_empty() || self.settling {
+            return;
+        }
+        self.settling = true;
+        let (dirs, others) = (self.dirs.clone(), self.others.clone());
+        let settling = async move {
+            let mut unclear = BTreeMap::new();
+            for moving in strange {
+                if let Err(why) = settle(dirs.clone(), &others, &moving).await {
+                    unclear.insert(moving.number, why);
+                }
+            }
+            unclear
+        };
+        ctx.spawn(settling.into_actor(self).map(|unclear, files, ctx| {
+            files.settling = false;
+            for (number, why) in &unclear {
+                if !files.unclear.contains(number) {
+                    tracing::warn!(number, why, "what became of a move cannot be said now");
+                }
+            }
+            files.unclear = unclear.into_keys().collect();
+            if files.unclear.is_empty() {
+                ctx.notify(Unsettled);
+            } else {
+                ctx.notify_later(Unsettled, RETRY);
+            }
+        }));
+    }
+}
+
+/// Looks at the disk what became of a move that was found begun, and puts that on record.
+async fn settle(dirs: SharedDirs, others: &Collaborators, moving: &Moving) -> Result<(), String> {
+    let (number, new) = (moving.number, moving.new.clone());
+    let NewMove { from, to, request, .. } = new.clone();
+    let looked = on_disk(move || dirs.standing(&new)).await;
+    let end = looked.map_err(|error| error.to_string())??;
+    tracing::info!(%from, %to, ?end, "a move that was found begun is settled");
+    let settled = others.settle.recipient().send(SettleMove { number, end }).await;
+    match answered(settled, request) {
+        // It was settled meanwhile.
+        Ok(_) | Err(ShareError::Refused(ShareRefusal::ChangedMeanwhile)) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}

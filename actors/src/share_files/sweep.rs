@@ -1,0 +1,84 @@
+//! Looking whether what shares stand for is there. Blocks on the disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::dirs::{Looked, SharedDirs};
+use crate::clock::Millis;
+use crate::share_expiry::{Found, RootName, Share, ShareBoard, ShareFilter, ShareId, Whereabouts};
+
+/// How many shares are looked at in one go.
+pub(super) const IN_ONE_GO: usize = 100;
+
+/// What one go came to.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// Shares that stand for nothing.
+    pub(super) missing: Vec<ShareId>,
+    /// How many were looked at.
+    pub(super) looked: u64,
+    /// The roots that they are of.
+    pub(super) roots: BTreeSet<RootName>,
+    /// Where the next go begins; none after the last one.
+    pub(super) next: Option<ShareId>,
+    /// Which roots cannot be reached: of these nothing is missing.
+    pub(super) unreachable: BTreeMap<RootName, String>,
+}
+
+fn is_missing(dirs: &SharedDirs, board: &ShareBoard, share: &Share) -> bool {
+    // What is being moved is where it is looked for by whoever moves it.
+    board.whereabouts(share) == Whereabouts::AsSaid
+        && dirs.look(share.root(), share.path()) == Looked::Missing
+}
+
+impl Gone {
+    /// Leaves out what may be missing only because its root cannot be reached: that is looked at
+    /// last, so that nothing was unmounted in between.
+    fn sure(mut self, dirs: &SharedDirs, board: &ShareBoard, shared: &BTreeSet<RootName>) -> Self {
+        let why = |name: &RootName| {
+            let was_something = shared.contains(name) || self.roots.contains(name);
+            dirs.unreachable(name, was_something).map(|why| (name.clone(), why))
+        };
+        self.unreachable = dirs.names().filter_map(why).collect();
+        self.missing.retain(|id| match board.find(*id) {
+            Found::Live(share) => !self.unreachable.contains_key(share.root()),
+            _ => false,
+        });
+        self
+    }
+}
+
+/// Looks at the next shares from `from` on. There are shares of the roots in `shared`.
+pub(super) fn go(
+    dirs: &SharedDirs,
+    board: &ShareBoard,
+    shared: &BTreeSet<RootName>,
+    from: Option<ShareId>,
+    now: Millis,
+) -> Gone {
+    let page = board.list(&ShareFilter::default(), from, IN_ONE_GO, now);
+    let missing = page.shares.iter().filter(|share| is_missing(dirs, board, share));
+    let missing = missing.map(|share| share.id()).collect();
+    let roots = page.shares.iter().map(|share| share.root().clone()).collect();
+    let looked = page.shares.len() as u64;
+    let gone = Gone { missing, looked, roots, next: page.next, ..Gone::default() };
+    gone.sure(dirs, board, shared)
+}
+
+/// Looks at these once more.
+pub(super) fn again(
+    dirs: &SharedDirs,
+    board: &ShareBoard,
+    shared: &BTreeSet<RootName>,
+    ids: &[ShareId],
+) -> Gone {
+    let mut gone = Gone::default();
+    for id in ids {
+        if let Found::Live(share) = board.find(*id)
+            && is_missing(dirs, board, &share)
+        {
+            gone.missing.push(*id);
+            gone.roots.insert(share.root().clone());
+        }
+    }
+    gone.sure(dirs, board, shared)
+}

@@ -1,0 +1,85 @@
+//! `POST /api/v1/files/move`: what is shared has another path, and its shares follow.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::journal::CommitError;
+use reelyard_actors::share_expiry::{MoveRefused, Moved, SharePlace};
+use reelyard_actors::share_files::{MoveError, MoveFile};
+use reelyard_actors::wire::api::{WantedMove, place};
+
+use super::NoQuery;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// When asking again makes sense where too many moves are under way.
+const SOON: Duration = Duration::from_secs(1);
+
+/// `POST /files/move`.
+#[utoipa::path(
+    post,
+    path = "/files/move",
+    tag = "shares",
+    operation_id = "moveFile",
+    summary = "Moves or renames a file or directory of a root of shares; every link to it and to what is in it goes on",
+    request_body(content = WantedMove, description = "What is moved, and where to"),
+    responses((status = 200, description = "It is there, and so many shares have followed", body = Moved))
+)]
+pub async fn make(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedMove>,
+) -> Result<web::Json<Moved>, Refusal> {
+    let WantedMove { from, to, overwrite, request_id } = wanted.into_inner();
+    let read = |what: &str, text: &str| match place(text) {
+        Ok((root, path)) => Ok(SharePlace { root, path }),
+        Err(bad) => Err(Refusal::bad_request(format!("{what}: {bad}"))),
+    };
+    let (from, to) = (read("from", &from)?, read("to", &to)?);
+    let named = |name: &str| {
+        RequestId::of(name, format!("move {from} to {to} overwrite {overwrite}").as_bytes())
+    };
+    let request = request_id.as_deref().map_or_else(RequestId::random, named);
+    let asked = MoveFile { from, to, overwrite, asked_by: super::shares::API.to_owned(), request };
+    Ok(web::Json(state.actors.share_files.ask(asked).await??))
+}
+
+impl From<MoveRefused> for Refusal {
+    fn from(refused: MoveRefused) -> Self {
+        let detail = refused.to_string();
+        let conflict = |kind| Refusal::new(StatusCode::CONFLICT, kind, detail.clone());
+        match refused {
+            MoveRefused::NoRoot | MoveRefused::NoSource | MoveRefused::NoDirectory => {
+                Refusal::not_found(detail)
+            }
+            MoveRefused::TargetExists | MoveRefused::TargetNotEmpty => conflict("target-exists"),
+            MoveRefused::OtherFileSystem => conflict("other-file-system"),
+            MoveRefused::BeingMoved => conflict("being-moved"),
+            MoveRefused::Interrupted => conflict("changed-meanwhile"),
+            MoveRefused::TooMany => CommitError::Busy { retry_after: SOON }.into(),
+            MoveRefused::Failed(_) => {
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+            }
+            MoveRefused::Root
+            | MoveRefused::Same
+            | MoveRefused::IntoItself
+            | MoveRefused::OntoItsHolder
+            | MoveRefused::OtherKind
+            | MoveRefused::Special
+            | MoveRefused::Symlink
+            | MoveRefused::Denied
+            | MoveRefused::TooLong => conflict("not-allowed"),
+        }
+    }
+}
+
+impl From<MoveError> for Refusal {
+    fn from(error: MoveError) -> Self {
+        match error {
+            MoveError::Refused(why) => why.into(),
+            MoveError::Share(error) => error.into(),
+        }
+    }
+}
