@@ -17,16 +17,19 @@ use super::path::{RootName, SharePath};
 use super::share::Share;
 
 /// How many shares a chunk has at most.
-const MOST: usize = 512;
+const MOST: usize = 256;
 
 /// How many it has when it is made of shares that are already in order.
-const WELL_FILLED: usize = 384;
+const WELL_FILLED: usize = 192;
 
 /// With fewer it is joined with the next, if that makes no more than a well filled one.
-const LEAST: usize = 64;
+const LEAST: usize = 32;
 
 /// For how many more a full chunk gets memory at a time.
-const GROWS_BY: usize = 64;
+const GROWS_BY: usize = 32;
+
+/// How many bytes of its first key a chunk keeps: mostly enough to tell it from other chunks'.
+const HEAD: usize = 32;
 
 /// The shares of each root.
 #[derive(Default)]
@@ -35,6 +38,8 @@ pub(super) struct PathOrder(BTreeMap<RootName, Vec<Chunk>>);
 struct Chunk {
     shares: Vec<Arc<Share>>,
     steps: Vec<Step>,
+    /// What the key of the first begins with.
+    head: [u8; HEAD],
 }
 
 /// How the key of a share differs from that of the share before: with so many bytes both begin, and
@@ -138,6 +143,20 @@ impl Key {
         (same < self.0.len()).then_some(same)
     }
 
+    /// What it begins with.
+    fn head(&self) -> [u8; HEAD] {
+        let mut head = [0; HEAD];
+        for (byte, of_key) in head.iter_mut().zip(&self.0) {
+            *byte = *of_key;
+        }
+        head
+    }
+
+    /// Whether it is that of `share`, or comes behind it.
+    fn is_from(&self, share: &Share) -> bool {
+        self.same_as(share).is_none_or(|same| self.byte(same) > Key::of(share).byte(same))
+    }
+
     /// The byte there. Of two keys that begin with the same bytes up to there, each has one.
     fn byte(&self, at: usize) -> u8 {
         self.0.get(at).copied().unwrap_or_default()
@@ -168,7 +187,13 @@ impl Chunk {
     fn of(shares: Vec<Arc<Share>>) -> Self {
         let steps = shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
         let steps = std::iter::once(Step::default()).chain(steps).collect();
-        Chunk { shares, steps }
+        Chunk::with(shares, steps)
+    }
+
+    fn with(shares: Vec<Arc<Share>>, steps: Vec<Step>) -> Self {
+        let mut chunk = Chunk { shares, steps, head: [0; HEAD] };
+        chunk.head = Key::of(chunk.first()).head();
+        chunk
     }
 
     fn first(&self) -> &Share {
@@ -212,9 +237,8 @@ impl Chunk {
         Err(Gap { at: nearest - ahead, before: false, same, byte })
     }
 
-    fn put(&mut self, share: Arc<Share>) {
-        let key = Key::of(&share);
-        let gap = match self.find(&key) {
+    fn put(&mut self, key: &Key, share: Arc<Share>) {
+        let gap = match self.find(key) {
             Ok(at) => {
                 self.shares[at] = share;
                 return;
@@ -227,6 +251,9 @@ impl Chunk {
         }
         let Gap { at, before, same, byte } = gap;
         self.shares.insert(at, share);
+        if at == 0 {
+            self.head = key.head();
+        }
         if before {
             // The next one differs from it as it did from the one before.
             self.steps.insert(at, Step::at(same, key.byte(same)));
@@ -245,13 +272,17 @@ impl Chunk {
         if let Some(next) = self.steps.get_mut(at).filter(|next| gone.same < next.same) {
             *next = gone;
         }
+        if at == 0
+            && let Some(first) = self.shares.first()
+        {
+            self.head = Key::of(first).head();
+        }
     }
 
     /// Its second half, which leaves it.
     fn split(&mut self) -> Chunk {
         let half = self.shares.len() / 2;
-        let behind =
-            Chunk { shares: self.shares.split_off(half), steps: self.steps.split_off(half) };
+        let behind = Chunk::with(self.shares.split_off(half), self.steps.split_off(half));
         self.shares.shrink_to(half + GROWS_BY);
         self.steps.shrink_to(half + GROWS_BY);
         behind
@@ -276,9 +307,15 @@ struct Gap {
     byte: u8,
 }
 
-/// The chunk that has a place, or would have it.
-fn chunk_of(chunks: &[Chunk], place: &Place<'_>) -> usize {
-    chunks.partition_point(|chunk| place_of(chunk.first()) <= *place).saturating_sub(1)
+/// The chunk that has a share of this key, or would have it.
+fn chunk_of(chunks: &[Chunk], key: &Key) -> usize {
+    let head = key.head();
+    let begins_before = |chunk: &Chunk| match chunk.head.cmp(&head) {
+        Ordering::Less => true,
+        Ordering::Equal => key.is_from(chunk.first()),
+        Ordering::Greater => false,
+    };
+    chunks.partition_point(begins_before).saturating_sub(1)
 }
 
 impl PathOrder {
@@ -288,9 +325,10 @@ impl PathOrder {
             self.0.insert(share.root().clone(), vec![Chunk::of(vec![share])]);
             return;
         };
-        let at = chunk_of(chunks, &place_of(&share));
+        let key = Key::of(&share);
+        let at = chunk_of(chunks, &key);
         let chunk = &mut chunks[at];
-        chunk.put(share);
+        chunk.put(&key, share);
         if chunk.shares.len() > MOST {
             let behind = chunk.split();
             chunks.insert(at + 1, behind);
@@ -299,10 +337,10 @@ impl PathOrder {
 
     pub(super) fn remove(&mut self, share: &Share) {
         let Some(chunks) = self.0.get_mut(share.root()) else { return };
-        let place = place_of(share);
-        let at = chunk_of(chunks, &place);
+        let key = Key::of(share);
+        let at = chunk_of(chunks, &key);
         let chunk = &mut chunks[at];
-        let Ok(found) = chunk.find(&Key::of(share)) else { return };
+        let Ok(found) = chunk.find(&key) else { return };
         chunk.remove(found);
         let left = chunk.shares.len();
         if left == 0 {
@@ -416,6 +454,7 @@ mod tests {
                 assert_eq!(chunk.shares.len(), chunk.steps.len());
                 let steps = chunk.shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
                 assert!(steps.eq(chunk.steps[1..].iter().copied()));
+                assert_eq!(chunk.head, Key::of(chunk.first()).head());
             }
             let all = chunks.iter().flat_map(|chunk| &chunk.shares);
             let all: Vec<&Arc<Share>> = all.collect();
