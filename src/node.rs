@@ -83,7 +83,7 @@ impl Node {
         let actors = Wiring::start(&live, &journal, &names, &clock);
         settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
-        let share_links = ShareLinks::start(&config, &journal, &actors, &clock)?;
+        let share_links = ShareLinks::start(&live, &journal, &actors, &clock)?;
         let reloader = Reloader::new(layers, effective, live.clone(), Arc::clone(&actors));
         let reloader = Arc::new(reloader);
         let state = NodeState {

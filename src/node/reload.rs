@@ -48,6 +48,7 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "share.keep_ended_most",
     "share.hooks",
     "share.keep_untold",
+    "share.tls.",
     "history.",
     "log.level",
 ]);
@@ -127,6 +128,7 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
             keep_ended_most: new.share.keep_ended_most,
             hooks: new.share.hooks,
             keep_untold: new.share.keep_untold,
+            tls: new.share.tls,
             ..old.share
         },
         log: LogSettings { format: old.log.format, ..new.log },

@@ -224,12 +224,6 @@ pub fn hooks(config: &NodeConfig) -> BTreeMap<HookName, HookSettings> {
     hooks.collect()
 }
 
-/// What links begin with.
-pub fn public_url(config: &NodeConfig) -> String {
-    let set = config.share.public_url.as_ref().map(|url| url.as_str().to_owned());
-    set.unwrap_or_else(|| format!("http://{}", config.share.listen))
-}
-
 /// How links are served.
 pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
     let share = &config.share;

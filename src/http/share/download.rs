@@ -73,7 +73,7 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Br
     };
     let range = range.filter(|range| !asked.is_head() && !range.is_empty());
     let watch = range.is_some().then(|| shared.watch(begun.share.id()));
-    let mut sending = Sending::new(asked.stream, shared.patience(), watch);
+    let mut sending = Sending::new(asked.line, shared.patience(), watch);
     sending.bytes(&head.finish(length), range.is_some()).await?;
     let Some(range) = range else { return Ok(()) };
     let of_head = sending.sent();
