@@ -11,4 +11,5 @@ pub mod node;
 pub mod reloading;
 pub mod role;
 pub mod simulate;
+pub mod tls;
 pub mod worker;

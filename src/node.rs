@@ -88,7 +88,7 @@ impl Node {
         let actors = Wiring::start(&live, &journal, &names, &clock, &shared);
         settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
-        let share_links = ShareLinks::start(&config, roots, &journal, &actors, &clock)?;
+        let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock)?;
         let reloader = Reloader::new(layers, effective, live.clone(), Arc::clone(&actors));
         let reloader = Arc::new(reloader);
         let state = NodeState {

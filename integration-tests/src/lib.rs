@@ -7,6 +7,7 @@ pub mod browser;
 pub mod catalog_input;
 pub mod catalog_probe;
 pub mod catalog_yard;
+pub mod certificate;
 pub mod event_reader;
 pub mod exposition;
 pub mod external_program;

@@ -5,11 +5,13 @@ use std::net::{SocketAddr, TcpListener};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::certificate::Pem;
 use actix::prelude::*;
 use reelyard::http::share::{Collaborators, Roots, ShareServer, ShareServerSettings};
+use reelyard::tls::Certificate;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::journal::Piece;
 use reelyard_actors::share_expiry::{
@@ -69,7 +71,7 @@ impl Handler<TakeDownload> for Counter {
 
 impl Table {
     fn lock<T>(&self, f: impl FnOnce(&mut ShareTable) -> T) -> T {
-        f(&mut self.table.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut lock(&self.table))
     }
 
     fn apply(
@@ -81,9 +83,15 @@ impl Table {
     }
 }
 
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Public links and the files behind them, whoever fills the table.
 pub struct Site {
     place: TempDir,
+    /// What they show under TLS.
+    shown: Arc<Mutex<Option<(Pem, Certificate)>>>,
     /// What time it is for the links.
     pub clock: Clock,
     /// Where they look.
@@ -211,16 +219,22 @@ impl Site {
         let mut settings = ShareServerSettings::default();
         change(&mut settings);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| must(&error));
+        let shown = Arc::<Mutex<Option<(Pem, Certificate)>>>::default();
+        let certificate = {
+            let shown = Arc::clone(&shown);
+            move || lock(&shown).as_ref().map(|(_, certificate)| certificate.clone())
+        };
         let collaborators = Collaborators {
             roots,
             board: board.clone(),
             take,
             clock: clock.clone(),
             not_ready: Arc::new(|| None),
+            certificate: Arc::new(certificate),
         };
         let server = ShareServer::start_on(listener, settings, collaborators);
         let server = server.unwrap_or_else(|error| must(&error));
-        Site { place, clock, board, server }
+        Site { place, shown, clock, board, server }
     }
 
     /// Where they listen.
@@ -260,14 +274,34 @@ impl Site {
         }
     }
 
+    /// They speak TLS to whoever connects from now on, and show a new certificate.
+    ///
+    /// # Panics
+    /// When it cannot be made or read.
+    pub fn speak_tls(&self, name: &str) -> Pem {
+        let pem = Pem::make(self.outside(), name);
+        let read = Certificate::read(&pem.certificate, &pem.key);
+        let read = read.unwrap_or_else(|bad| panic!("{name}: {bad}"));
+        *lock(&self.shown) = Some((pem.clone(), read));
+        pem
+    }
+
+    /// The URL of a path.
+    fn at(&self, path: &str) -> String {
+        let scheme = if lock(&self.shown).is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.addr())
+    }
+
     /// The URL of a part of a link: `""`, `"/file"` or `"/zip"`.
     pub fn url(&self, id: ShareId, part: &str) -> String {
-        format!("http://{}/s/{id}{part}", self.addr())
+        self.at(&format!("/s/{id}{part}"))
     }
 
     /// Asks for a path with curl.
     pub async fn ask(&self, path: &str, arguments: &[&str]) -> Answer {
-        curl(&[arguments, &[&format!("http://{}{path}", self.addr())]].concat()).await
+        let pem = lock(&self.shown).as_ref().map(|(pem, _)| pem.certificate.display().to_string());
+        let trusting: Vec<&str> = pem.iter().flat_map(|pem| ["--cacert", pem]).collect();
+        curl(&[&trusting[..], arguments, &[&self.at(path)]].concat()).await
     }
 
     /// Asks for a part of a link with curl.

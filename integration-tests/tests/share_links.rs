@@ -217,11 +217,15 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     })));
     assert_eq!(read(id).await, film);
     assert_eq!(read(other).await, (200, "another film".to_owned()));
+    let begun = links.get(id, "/file", &["-r", "0-1"]).await;
+    let resume = format!("If-Range: {}", begun.header("etag").unwrap());
     std::fs::rename(links.below("old/a.mp4"), links.below("new/a.mp4")).unwrap();
     // Something else may take the old path before it is on record that the file has left it.
     links.write("old/a.mp4", b"not shared");
     assert_eq!(read(id).await, film);
     assert_eq!(read(other).await.0, 404, "what it stood for was overwritten");
+    let rest = links.get(id, "/file", &["-r", "2-", "-H", &resume]).await;
+    assert_eq!((rest.status, rest.text().as_str()), (206, "lm"), "a download goes on");
     assert_eq!(links.get(id, "", &[]).await.status, 200);
     links.apply(&ShareEvent::MoveSettled { number: 0, end: MoveEnd::Moved, most: 1 });
     assert_eq!((read(id).await, read(other).await.0), (film.clone(), 410));

@@ -22,6 +22,7 @@ mod pattern;
 pub(crate) mod reader;
 mod secret;
 mod share;
+mod tls;
 mod units;
 pub(crate) mod value;
 mod watch;
@@ -44,6 +45,7 @@ pub use node::{
 pub use pattern::Pattern;
 pub use reader::Effective;
 pub use share::{PublicUrl, RootDirs, ShareSettings};
+pub use tls::{CertificateFile, ShareTlsSettings};
 pub use units::{Fraction, NamePrefix, Percent};
 pub use worker::{DiskSettings, ExternalDownloaderSettings, NetworkSettings, WorkerConfig};
 pub use zone::Zone;

@@ -387,7 +387,11 @@ impl Role for NodeConfig {
     }
 
     fn differs_unseen(&self, after: &Self) -> Vec<&'static str> {
-        if self.share.hooks == after.share.hooks { Vec::new() } else { vec!["share.hooks"] }
+        let (share, then) = (&self.share, &after.share);
+        let certificate = share.tls.certificate() != then.tls.certificate();
+        let differ =
+            [(share.hooks != then.hooks, "share.hooks"), (certificate, "share.tls.certificate")];
+        differ.into_iter().filter(|(differs, _)| *differs).map(|(_, key)| key).collect()
     }
 
     fn settle(&mut self, reader: &mut Reader) {

@@ -12,6 +12,7 @@ use toml::Value;
 use super::declare::settings;
 use super::hooks::Hooks;
 use super::reader::Reader;
+use super::tls::ShareTlsSettings;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
 settings! {
@@ -23,7 +24,8 @@ settings! {
         roots: RootDirs = Default "{}",
         /// Where links are served. Nothing of the API or the console is reachable there.
         listen: SocketAddr = Default "127.0.0.1:8081",
-        /// What people reach that by; links begin with it. Without one, `http://` and `share.listen`.
+        /// What people reach that by; links begin with it. Without one, `http://`, or `https://`
+        /// with `share.tls`, and `share.listen`.
         public_url: Option<PublicUrl> = Optional "https://share.example.net",
         /// Proxies in front of `share.listen`: whoever they say a request is from, it is from.
         trusted_proxies: Vec<IpAddr> = Default "[]",
@@ -65,6 +67,8 @@ settings! {
         /// How long what happened is kept for a webhook that cannot be told. What is older is
         /// dropped.
         keep_untold: Duration = Default "7d",
+        /// How much of it at most. The oldest is dropped first.
+        keep_untold_most: NonZeroU64 = Default "1000000",
         /// How long what a share stands for has to be missing before the share ends: a file that is
         /// replaced by another one keeps its links.
         removed_after: Duration = Default "30s",
@@ -89,12 +93,17 @@ settings! {
         /// after how long one more may be tried.
         password_every: Duration = Default "6s",
     }
+    groups {
+        /// TLS.
+        tls: ShareTlsSettings,
+    }
 }
 
 impl ShareSettings {
-    /// Reads the secrets that are in files, and finds what contradicts itself.
+    /// Reads the secrets and certificates that are in files, and finds what contradicts itself.
     pub(super) fn settle(&mut self, reader: &mut Reader) {
         self.hooks.settle(reader);
+        self.tls.settle(reader);
         let shown = humantime::format_duration;
         let mut ordered = |key: &str, value: Duration, above: &str, limit: Duration| {
             if value > limit {

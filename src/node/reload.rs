@@ -50,8 +50,10 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "share.keep_ended_most",
     "share.hooks",
     "share.keep_untold",
+    "share.keep_untold_most",
     "share.removed_after",
     "share.sweep_every",
+    "share.tls.",
     "history.",
     "log.level",
 ]);
@@ -131,8 +133,10 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
             keep_ended_most: new.share.keep_ended_most,
             hooks: new.share.hooks,
             keep_untold: new.share.keep_untold,
+            keep_untold_most: new.share.keep_untold_most,
             removed_after: new.share.removed_after,
             sweep_every: new.share.sweep_every,
+            tls: new.share.tls,
             ..old.share
         },
         log: LogSettings { format: old.log.format, ..new.log },

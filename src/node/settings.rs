@@ -209,6 +209,7 @@ pub fn shares(config: &NodeConfig) -> ShareSettings {
         keep_tombstones_for: share.keep_ended,
         keep_tombstones: share.keep_ended_most.get(),
         keep_happenings_for: share.keep_untold,
+        keep_happenings_most: share.keep_untold_most.get(),
         hooks: share.hooks.0.keys().map(ToString::to_string).collect(),
         ..ShareSettings::default()
     }
@@ -229,12 +230,6 @@ pub fn hooks(config: &NodeConfig) -> BTreeMap<HookName, HookSettings> {
         Some((name.clone(), settings))
     });
     hooks.collect()
-}
-
-/// What links begin with.
-pub fn public_url(config: &NodeConfig) -> String {
-    let set = config.share.public_url.as_ref().map(|url| url.as_str().to_owned());
-    set.unwrap_or_else(|| format!("http://{}", config.share.listen))
 }
 
 /// How links are served.

@@ -1,5 +1,6 @@
 //! The public links of a node: served as soon as there is anything that may be shared.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use reelyard_actors::clock::Clock;
@@ -7,9 +8,10 @@ use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::share_expiry::ShareBoard;
 use reelyard_actors::share_files::SharedDirs;
 
-use super::{NodeError, Wiring, settings};
+use super::{Live, NodeError, Wiring, settings};
 use crate::config::NodeConfig;
 use crate::http::share::{Collaborators, Roots, ShareServer, ShareServerMeter};
+use crate::tls::Certificate;
 
 /// The public links, if they are served.
 pub(super) struct ShareLinks {
@@ -21,8 +23,9 @@ pub(super) struct ShareLinks {
 pub struct ShareLinksView {
     /// What may be shared.
     pub roots: Roots,
-    /// What links begin with.
-    pub public_url: String,
+    /// Where they are served.
+    addr: Option<SocketAddr>,
+    live: Live,
     /// What was served; none where nothing is.
     pub meter: Option<ShareServerMeter>,
 }
@@ -38,12 +41,13 @@ pub(super) fn open_roots(config: &NodeConfig) -> Result<(Roots, SharedDirs), Nod
 impl ShareLinks {
     /// Serves the links of what may be shared.
     pub(super) fn start(
-        config: &NodeConfig,
+        live: &Live,
         roots: Roots,
         journal: &Journal,
         actors: &Wiring,
         clock: &Clock,
     ) -> Result<Self, NodeError> {
+        let config = &live.now().config;
         let named = &config.share.roots.0;
         let server = if named.is_empty() {
             None
@@ -54,19 +58,18 @@ impl ShareLinks {
                 take: actors.share_expiry.route(),
                 clock: clock.clone(),
                 not_ready: not_ready(journal, &actors.share_board),
+                certificate: certificate(live),
             };
             let listen = config.share.listen;
             let server = ShareServer::start(settings::share_server(config), collaborators)
                 .map_err(|error| NodeError::Listen(listen, error))?;
-            tracing::info!(listen = %server.addr(), roots = named.len(), "links of shares are served");
+            let tls = config.share.tls.certificate().is_some();
+            tracing::info!(listen = %server.addr(), roots = named.len(), tls, "links of shares are served");
             Some(server)
         };
-        let public_url = match (&config.share.public_url, &server) {
-            (None, Some(server)) => format!("http://{}", server.addr()),
-            _ => settings::public_url(config),
-        };
         let meter = server.as_ref().map(ShareServer::meter);
-        let view = Arc::new(ShareLinksView { roots, public_url, meter });
+        let addr = server.as_ref().map(ShareServer::addr);
+        let view = Arc::new(ShareLinksView { roots, meter, addr, live: live.clone() });
         Ok(ShareLinks { server, view })
     }
 
@@ -79,6 +82,27 @@ impl ShareLinks {
             server.stop().await;
         }
     }
+}
+
+impl ShareLinksView {
+    /// What links begin with.
+    pub fn public_url(&self) -> String {
+        let in_force = self.live.now();
+        let share = &in_force.config.share;
+        match &share.public_url {
+            Some(url) => url.as_str().to_owned(),
+            None => {
+                let scheme = if share.tls.certificate().is_some() { "https" } else { "http" };
+                format!("{scheme}://{}", self.addr.unwrap_or(share.listen))
+            }
+        }
+    }
+}
+
+/// What is shown to whoever connects now: a reload may change it.
+fn certificate(live: &Live) -> Arc<dyn Fn() -> Option<Certificate> + Send + Sync> {
+    let live = live.clone();
+    Arc::new(move || live.now().config.share.tls.certificate().cloned())
 }
 
 /// Without a leader nobody knows whether a share was taken back a moment ago, and before the journal

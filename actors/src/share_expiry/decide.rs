@@ -73,7 +73,7 @@ impl Desk {
         if !self.settings.roots.contains(&asked.root) {
             return Err(ShareRefusal::NoRoot { root: asked.root.clone() });
         }
-        if at.table.is_moving(&asked.root, &asked.path) {
+        if at.is_moving(&asked.root, &asked.path) {
             return Err(ShareRefusal::BeingMoved);
         }
         let NewDeadline { deadline, noticed } = self.deadline(asked.term, at.now)?;

@@ -4,6 +4,7 @@ use super::decide::{Desk, Standpoint};
 use super::event::ShareEvent;
 use super::moves::{MOST_MOVES, MoveRefused, MoveStage, NewMove, SharePlace};
 use super::moving::FOLLOW_AT_ONCE;
+use super::path::{RootName, SharePath};
 
 impl Standpoint<'_> {
     /// The moves under way, also those that are about to be on record.
@@ -14,6 +15,13 @@ impl Standpoint<'_> {
         });
         let recorded = self.table.moves();
         recorded.iter().map(|moving| moving.new.clone()).chain(begun).collect()
+    }
+
+    /// Whether what is at this path is being moved, or is about to be.
+    pub(super) fn is_moving(self, root: &RootName, path: &SharePath) -> bool {
+        let place = || SharePlace { root: root.clone(), path: path.clone() };
+        let touches = |event: &ShareEvent| matches!(event, ShareEvent::MoveBegun(new) if new.touches(&place()));
+        self.table.is_moving(root, path) || self.in_flight.events().any(touches)
     }
 }
 

@@ -96,6 +96,8 @@ pub struct ShareSettings {
     pub keep_tombstones: u64,
     /// How long a happening is kept for a hook that was not told it.
     pub keep_happenings_for: Duration,
+    /// How many happenings are kept at most for hooks that were not told them.
+    pub keep_happenings_most: u64,
     /// How many happenings are kept although every hook was told them.
     pub keep_happenings: u64,
     /// The hooks that are to be told of happenings. One that is new is told what happens from then
@@ -117,6 +119,7 @@ impl Default for ShareSettings {
             keep_tombstones_for: Duration::from_secs(7 * 24 * 60 * 60),
             keep_tombstones: 100_000,
             keep_happenings_for: Duration::from_secs(7 * 24 * 60 * 60),
+            keep_happenings_most: 1_000_000,
             keep_happenings: 10_000,
             hooks: BTreeSet::new(),
         }

@@ -73,13 +73,14 @@ impl Desk {
     }
 
     /// The number of the first happening that stays: every hook was told those before it and they
-    /// are not among the last, or they are too old.
+    /// are not among the last, or they are too old or too many.
     fn happenings(&self, at: Standpoint<'_>) -> u64 {
         let (table, settings) = (at.table, &self.settings);
         let next = table.next_happening();
         let cursors = table.cursors().iter().filter(|(hook, _)| settings.hooks.contains(*hook));
         let told = cursors.map(|(_, cursor)| *cursor).min().unwrap_or(next);
         let told = told.min(next.saturating_sub(settings.keep_happenings));
+        let told = told.max(next.saturating_sub(settings.keep_happenings_most));
         let is_old = |number: u64| {
             let at_then = table.happened_at(number);
             at_then.is_some_and(|then| at.now >= then.after(settings.keep_happenings_for))

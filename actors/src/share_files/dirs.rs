@@ -219,6 +219,10 @@ impl SharedDirs {
     pub fn carry_out(&self, new: &NewMove, overwrite: bool) -> Result<(), MoveRefused> {
         let source = self.parent(&new.from)?.ok_or(MoveRefused::NoSource)?;
         let target = self.parent(&new.to)?.ok_or(MoveRefused::NoDirectory)?;
+        // Whatever took its place meanwhile is not what is on record.
+        if !source.is_at(&new.file)? && !target.is_at(&new.file)? {
+            return Err(MoveRefused::NoSource);
+        }
         let flags = if overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let renamed = renameat_with(&source.dir, source.name, &target.dir, target.name, flags);
         if let Err(errno) = renamed {
@@ -252,10 +256,16 @@ impl SharedDirs {
             Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(false),
             Err(why) => Err(said(why)),
         };
+        let is_empty = |place: &SharePlace| match self.parent(place) {
+            Ok(Some(parent)) => Ok(parent.entry().map_err(said)?.is_none()),
+            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(true),
+            Err(why) => Err(said(why)),
+        };
         if is_at(&new.to)? {
             return Ok(MoveEnd::Moved);
         }
-        if is_at(&new.from)? {
+        // Another file in its place has its links, as one that was replaced without any move.
+        if is_at(&new.from)? || (!is_empty(&new.from)? && is_empty(&new.to)?) {
             return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
         }
         for SharePlace { root, .. } in [&new.from, &new.to] {

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use reelyard_integration_tests::certificate::Pem;
+
 use crate::usage::cpu_of;
 
 /// How long a program may take to listen.
@@ -47,12 +49,33 @@ impl Drop for Running {
 /// nginx with one process, serving a directory by sendfile.
 pub struct Nginx {
     at: SocketAddr,
+    scheme: &'static str,
     running: Running,
 }
 
 impl Nginx {
     /// Serves `masters`; keeps its own files in `dir`.
     pub fn start(masters: &Path, dir: &Path) -> Result<Self> {
+        Nginx::serve(masters, dir, None)
+    }
+
+    /// The same under TLS.
+    pub fn start_tls(masters: &Path, dir: &Path, pem: &Pem) -> Result<Self> {
+        Nginx::serve(masters, dir, Some(pem))
+    }
+
+    fn serve(masters: &Path, dir: &Path, pem: Option<&Pem>) -> Result<Self> {
+        let (scheme, ssl, tls) = match pem {
+            None => ("http", "", String::new()),
+            Some(Pem { certificate, key }) => {
+                let (certificate, key) = (certificate.display(), key.display());
+                let tls = format!(
+                    "ssl_protocols TLSv1.2 TLSv1.3; \
+                     ssl_certificate {certificate}; ssl_certificate_key {key};"
+                );
+                ("https", " ssl", tls)
+            }
+        };
         let at = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let config = dir.join("nginx.conf");
         let (dir_shown, masters) = (dir.display(), masters.display());
@@ -64,7 +87,7 @@ impl Nginx {
                  events {{ worker_connections 256; }}\n\
                  http {{ access_log off; sendfile on; tcp_nopush on; open_file_cache max=1000;\n\
                  keepalive_requests 1000000;\n\
-                 server {{ listen {at}; root {masters}; }} }}\n"
+                 server {{ listen {at}{ssl}; {tls} root {masters}; }} }}\n"
             ),
         )?;
         let child = Command::new("nginx")
@@ -75,12 +98,12 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .context("nginx")?;
-        Ok(Nginx { at, running: Running::listening(child, at)? })
+        Ok(Nginx { at, scheme, running: Running::listening(child, at)? })
     }
 
     /// Where it listens.
     pub fn url(&self) -> String {
-        format!("http://{}", self.at)
+        format!("{}://{}", self.scheme, self.at)
     }
 
     /// The processor time it has used.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::certificate::Pem;
 use reelyard_integration_tests::yard::{Role, free_addr, wait_for};
 use serde_json::{Value, json};
 
@@ -40,28 +41,31 @@ pub fn measure() -> Result<Vec<Figure>> {
         fastrand::Rng::with_seed(number as u64).fill(&mut contents);
         std::fs::write(films.join(format!("{number}.mpg")), &contents)?;
     }
-    let node = Node::start(dir.path(), &films)?;
-    let links: Vec<String> = (0..FILES).map(|number| node.share(number)).collect::<Result<_>>()?;
+    let node = Node::start(dir.path(), "node", &films, None)?;
     let nginx = Nginx::start(&films, dir.path())?;
-    let names: Vec<String> = (0..FILES).map(|number| format!("/{number}.mpg")).collect();
-    let (mut ours, mut theirs): (f64, f64) = (0.0, 0.0);
-    for _ in 0..TIMES {
-        let script = ranges(dir.path(), &links)?;
-        ours = ours.max(answers_per_second(&node.links_url(), &script, READERS)?);
-        let script = ranges(dir.path(), &names)?;
-        theirs = theirs.max(answers_per_second(&nginx.url(), &script, READERS)?);
-    }
+    let (ours, theirs) = sent(dir.path(), &node, &nginx)?;
     drop(nginx);
+    let pem = Pem::make(dir.path(), "links");
+    let node_tls = Node::start(dir.path(), "node-tls", &films, Some(&pem))?;
+    let nginx = Nginx::start_tls(&films, dir.path(), &pem)?;
+    let (ours_tls, theirs_tls) = sent(dir.path(), &node_tls, &nginx)?;
+    drop((nginx, node_tls));
     let made = answers_per_second(&node.api_url(), &makes(dir.path())?, MAKERS)?;
-    let rate = |answers: f64| answers * RANGE as f64 / 1e6;
     Ok(vec![
         Figure::new(
             format!("ranges of 1 MiB of shared files, {READERS} connections"),
-            rate(ours),
+            ours,
             "MB/s",
             Wanted::TimesPeer(0.6),
         )
-        .beside("nginx, sendfile", rate(theirs)),
+        .beside("nginx, sendfile", theirs),
+        Figure::new(
+            format!("ranges of 1 MiB of shared files under TLS, {READERS} connections"),
+            ours_tls,
+            "MB/s",
+            Wanted::TimesPeer(1.0),
+        )
+        .beside("nginx, TLS", theirs_tls),
         Figure::new(
             format!("shares created over HTTP, durable, {MAKERS} connections"),
             made,
@@ -71,25 +75,48 @@ pub fn measure() -> Result<Vec<Figure>> {
     ])
 }
 
+/// How many megabytes a second a node sends of its links, and nginx of the same files.
+fn sent(dir: &Path, node: &Node, nginx: &Nginx) -> Result<(f64, f64)> {
+    let links: Vec<String> = (0..FILES).map(|number| node.share(number)).collect::<Result<_>>()?;
+    let names: Vec<String> = (0..FILES).map(|number| format!("/{number}.mpg")).collect();
+    let (mut ours, mut theirs): (f64, f64) = (0.0, 0.0);
+    for _ in 0..TIMES {
+        let script = ranges(dir, &links)?;
+        ours = ours.max(answers_per_second(&node.links_url(), &script, READERS)?);
+        let script = ranges(dir, &names)?;
+        theirs = theirs.max(answers_per_second(&nginx.url(), &script, READERS)?);
+    }
+    let rate = |answers: f64| answers * RANGE as f64 / 1e6;
+    Ok((rate(ours), rate(theirs)))
+}
+
 /// A node that shares a directory.
 struct Node {
     role: Role,
     api: SocketAddr,
     links: SocketAddr,
+    scheme: &'static str,
 }
 
 impl Node {
-    fn start(dir: &Path, films: &Path) -> Result<Self> {
+    /// Keeps its own files in `dir` by its name; with a certificate its links are under TLS.
+    fn start(dir: &Path, name: &str, films: &Path, pem: Option<&Pem>) -> Result<Self> {
         let (api, links) = (free_addr(Ipv4Addr::LOCALHOST)?, free_addr(Ipv4Addr::LOCALHOST)?);
-        let settings = [
+        let mut settings = vec![
             ("listen", api.to_string()),
-            ("data_dir", dir.join("node").display().to_string()),
+            ("data_dir", dir.join(name).display().to_string()),
             ("share.roots", format!("{{ films = \"{}\" }}", films.display())),
             ("share.listen", links.to_string()),
         ];
-        let settings = settings.map(|(key, value)| (key.to_owned(), value));
-        let role = Role::start("node", &settings, dir.join("node.log"))?;
-        let node = Node { role, api, links };
+        if let Some(Pem { certificate, key }) = pem {
+            settings.push(("share.tls.certificate", certificate.display().to_string()));
+            settings.push(("share.tls.key", key.display().to_string()));
+        }
+        let settings: Vec<_> =
+            settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let role = Role::start("node", &settings, dir.join(format!("{name}.log")))?;
+        let scheme = if pem.is_some() { "https" } else { "http" };
+        let node = Node { role, api, links, scheme };
         wait_for("the node answers", &[&node.role], || node.ask("/shares/reclaim", None).ok())?;
         Ok(node)
     }
@@ -118,7 +145,7 @@ impl Node {
     }
 
     fn links_url(&self) -> String {
-        format!("http://{}", self.links)
+        format!("{}://{}", self.scheme, self.links)
     }
 }
 

@@ -351,7 +351,7 @@ async fn take_back(state: &NodeState, ids: Vec<ShareId>, hard: bool) -> Result<R
 }
 
 fn shown(state: &NodeState, share: &Share, now: Millis) -> ShareShown {
-    ShareShown::of(share, &state.share_links.public_url, now)
+    ShareShown::of(share, &state.share_links.public_url(), now)
 }
 
 fn share_id(text: &str) -> Result<ShareId, Refusal> {

@@ -59,6 +59,8 @@ fn write_lags(sheet: &mut Sheet<'_>, lags: &Lags) -> fmt::Result {
 
 fn write_links(sheet: &mut Sheet<'_>, links: &ShareServerCounters) -> fmt::Result {
     sheet.gauge("link_connections", "Connections to public links", links.connections)?;
+    let help = "Connections to public links that ended before they had spoken TLS";
+    sheet.counter("link_connections_without_tls", help, links.no_tls)?;
     sheet.counter("link_requests", "Requests for public links", links.requests)?;
     sheet.counter("link_bytes", "Bytes of files and archives sent", links.bytes)?;
     let begun = [("file", links.downloads), ("zip", links.archives)];

@@ -10,6 +10,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::answer::{Head, Length};
+use super::begin::begin;
+use super::line::Line;
 use super::link::{self, Part};
 use super::places::Place;
 use super::refusal::Refusal;
@@ -19,7 +21,7 @@ use super::{Shared, archive, download, farewell};
 /// A connection whose request is for the pages.
 pub(super) struct Handed {
     /// The connection.
-    pub(super) stream: TcpStream,
+    pub(super) line: Line,
     /// What was read of it already.
     pub(super) read: Vec<u8>,
     /// Its place, to be kept until it ends.
@@ -28,7 +30,7 @@ pub(super) struct Handed {
 
 /// One request for a file or an archive.
 pub(super) struct Asked<'c> {
-    pub(super) stream: &'c TcpStream,
+    pub(super) line: &'c Line,
     pub(super) head: &'c RequestHead<'c>,
     pub(super) place: &'c Place,
     pub(super) id: Option<ShareId>,
@@ -55,28 +57,28 @@ enum NoRequest {
 }
 
 /// Serves a client until it leaves, errs, or asks for a page: then it is handed back.
-pub(super) async fn serve(stream: TcpStream, place: Place, shared: &Shared) -> Option<Handed> {
+pub(super) async fn serve(line: Line, place: Place, shared: &Shared) -> Option<Handed> {
     let mut buffer = Vec::with_capacity(1024);
     loop {
         place.is_idle(true);
         let read = tokio::select! {
-            read = read_head(&stream, &mut buffer, shared.settings.request_timeout) => read,
+            read = read_head(&line, &mut buffer, shared.settings.request_timeout) => read,
             () = place.evicted() => Err(NoRequest::Gone),
         };
         place.is_idle(false);
         let next = match read {
-            Ok(()) => answer(&stream, &buffer, &place, shared).await,
+            Ok(()) => answer(&line, &buffer, &place, shared).await,
             Err(NoRequest::Gone) => Next::End,
             Err(NoRequest::Bad(bad)) => {
                 shared.counts.requests.one();
-                refuse_unread(&stream, bad, shared).await;
-                farewell::close(&stream).await;
+                refuse_unread(&line, bad, shared).await;
+                farewell::close(&line).await;
                 Next::End
             }
         };
         match next {
             Next::Request(length) => drop(buffer.drain(..length)),
-            Next::Pages => return Some(Handed { stream, read: buffer, place }),
+            Next::Pages => return Some(Handed { line, read: buffer, place }),
             Next::End => return None,
         }
     }
@@ -84,11 +86,7 @@ pub(super) async fn serve(stream: TcpStream, place: Place, shared: &Shared) -> O
 
 /// Reads until a whole head is in `buffer`. The client has `patience` for all of it, however
 /// slowly it drips.
-async fn read_head(
-    stream: &TcpStream,
-    buffer: &mut Vec<u8>,
-    patience: Duration,
-) -> Result<(), NoRequest> {
+async fn read_head(line: &Line, buffer: &mut Vec<u8>, patience: Duration) -> Result<(), NoRequest> {
     let reading = async {
         loop {
             match RequestHead::parse(buffer) {
@@ -96,21 +94,17 @@ async fn read_head(
                 Ok(None) => {}
                 Err(bad) => return Err(NoRequest::Bad(bad)),
             }
-            let gone = |_| NoRequest::Gone;
-            stream.readable().await.map_err(gone)?;
             let mut chunk = [0; 4096];
-            match stream.try_read(&mut chunk) {
-                Ok(0) => return Err(NoRequest::Gone),
+            match line.read(&mut chunk).await {
+                Ok(0) | Err(_) => return Err(NoRequest::Gone),
                 Ok(read) => buffer.extend_from_slice(&chunk[..read]),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(_) => return Err(NoRequest::Gone),
             }
         }
     };
     timeout(patience, reading).await.unwrap_or(Err(NoRequest::Gone))
 }
 
-async fn answer(stream: &TcpStream, buffer: &[u8], place: &Place, shared: &Shared) -> Next {
+async fn answer(line: &Line, buffer: &[u8], place: &Place, shared: &Shared) -> Next {
     let Ok(Some(head)) = RequestHead::parse(buffer) else { return Next::End };
     let (id, part) = match link::parse(head.path) {
         Some((id, part @ (Part::File | Part::Zip))) if matches!(head.method, "GET" | "HEAD") => {
@@ -123,7 +117,7 @@ async fn answer(stream: &TcpStream, buffer: &[u8], place: &Place, shared: &Share
     // chunks only the end of the connection says that an archive is whole.
     let ends_by_closing = part == Part::Zip && !head.is_1_1;
     let keep_alive = head.keep_alive && !head.has_body && !ends_by_closing;
-    let asked = Asked { stream, head: &head, place, id, keep_alive };
+    let asked = Asked { line, head: &head, place, id, keep_alive };
     let answered = match part {
         Part::Zip => archive::answer(&asked, shared).await,
         _ => download::answer(&asked, shared).await,
@@ -131,7 +125,7 @@ async fn answer(stream: &TcpStream, buffer: &[u8], place: &Place, shared: &Share
     match answered {
         Ok(()) if keep_alive => Next::Request(head.length),
         Ok(()) => {
-            farewell::close(stream).await;
+            farewell::close(line).await;
             Next::End
         }
         Err(broken) => {
@@ -183,11 +177,11 @@ impl Asked<'_> {
         if !self.is_head() {
             answer.extend_from_slice(text.as_bytes());
         }
-        Sending::new(self.stream, shared.patience(), None).bytes(&answer, false).await
+        Sending::new(self.line, shared.patience(), None).bytes(&answer, false).await
     }
 }
 
-async fn refuse_unread(stream: &TcpStream, bad: BadHead, shared: &Shared) {
+async fn refuse_unread(line: &Line, bad: BadHead, shared: &Shared) {
     let (status, text) = match bad {
         BadHead::TooLong => {
             ((431, "Request Header Fields Too Large"), "The request is too long.\n")
@@ -199,7 +193,7 @@ async fn refuse_unread(stream: &TcpStream, bad: BadHead, shared: &Shared) {
     let mut answer = head.finish(Length::Bytes(text.len() as u64));
     answer.extend_from_slice(text.as_bytes());
     // A client that does not take even this learns it from the closed connection.
-    let _ = Sending::new(stream, shared.patience(), None).bytes(&answer, false).await;
+    let _ = Sending::new(line, shared.patience(), None).bytes(&answer, false).await;
 }
 
 /// What runs a connection.
@@ -207,7 +201,8 @@ pub(super) async fn run(stream: TcpStream, place: Place, shared: Arc<Shared>) {
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    if let Some(handed) = serve(stream, place, &shared).await {
+    let Some(line) = begin(stream, &place, &shared).await else { return };
+    if let Some(handed) = serve(line, place, &shared).await {
         shared.pages.take(handed);
     }
 }

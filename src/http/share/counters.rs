@@ -28,6 +28,8 @@ macro_rules! counters {
 counters! {
     /// Connections open now.
     connections,
+    /// Connections that ended before they had spoken TLS, where it is spoken.
+    no_tls,
     /// Requests answered, refusals included.
     requests,
     /// Bytes of files and archives sent.

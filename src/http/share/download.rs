@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use reelyard_actors::downloader::file_identity::FileIdentity;
 use reelyard_actors::share_expiry::{Share, ShareKind};
 
 use super::answer::{Head, Length, disposition, media_type};
@@ -73,7 +72,7 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Br
     };
     let range = range.filter(|range| !asked.is_head() && !range.is_empty());
     let watch = range.is_some().then(|| shared.watch(begun.share.id()));
-    let mut sending = Sending::new(asked.stream, shared.patience(), watch);
+    let mut sending = Sending::new(asked.line, shared.patience(), watch);
     sending.bytes(&head.finish(length), range.is_some()).await?;
     let Some(range) = range else { return Ok(()) };
     let of_head = sending.sent();
@@ -107,10 +106,17 @@ fn describe(head: &mut Head, begun: &Begun) {
     head.line("Content-Security-Policy", "sandbox; default-src 'none'");
 }
 
-/// The identity of a file as an entity tag. Hashed: device and inode are nobody's business.
+/// The identity of a file as an entity tag, which a rename leaves as it is. Hashed: device and inode
+/// are nobody's business.
 fn validators(metadata: &Metadata) -> Validators {
-    let identity = FileIdentity::from(metadata).to_string();
-    let hash = blake3::hash(identity.as_bytes()).to_hex();
+    let mut hasher = blake3::Hasher::new();
+    for part in [metadata.dev(), metadata.ino(), metadata.size()] {
+        hasher.update(&part.to_le_bytes());
+    }
+    for part in [metadata.mtime(), metadata.mtime_nsec()] {
+        hasher.update(&part.to_le_bytes());
+    }
+    let hash = hasher.finalize().to_hex();
     let modified = u64::try_from(metadata.mtime()).unwrap_or(0);
     Validators { etag: format!("\"{}\"", &hash[..24]), modified }
 }

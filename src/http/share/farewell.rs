@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
-use rustix::net::{SendFlags, Shutdown, send, shutdown};
+use rustix::net::{SendFlags, send};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+
+use super::line::Line;
 
 /// How long a client may take to notice the end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -15,23 +17,14 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
     too many connections, retry shortly\n";
 
 /// Says that nothing more comes, and reads what does come until the client has closed, too.
-pub(super) async fn close(stream: &TcpStream) {
-    if shutdown(stream, Shutdown::Write).is_err() {
-        return;
-    }
-    let reading = async {
-        let mut scratch = [0; 4096];
-        while stream.readable().await.is_ok() {
-            match stream.try_read(&mut scratch) {
-                Ok(0) => return,
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(_) => return,
-            }
+pub(super) async fn close(line: &Line) {
+    let closing = async {
+        if line.say_end().await.is_ok() {
+            line.drain().await;
         }
     };
     // One that does not close is left.
-    let _ = timeout(PATIENCE, reading).await;
+    let _ = timeout(PATIENCE, closing).await;
 }
 
 /// Tells a client that there is no place for it. Its send buffer is empty: this does not wait.

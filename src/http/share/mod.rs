@@ -6,6 +6,7 @@
 
 mod answer;
 mod archive;
+mod begin;
 mod client_address;
 mod conditions;
 mod connection;
@@ -13,6 +14,7 @@ mod counters;
 mod download;
 mod farewell;
 mod gate;
+mod line;
 mod link;
 mod pages;
 mod passwords;
@@ -40,8 +42,10 @@ use reelyard_actors::supervision::Route;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch as watching};
 
+use crate::tls::Certificate;
 use archive::Turns;
 use counters::Counts;
+use line::Line;
 use pages::Pages;
 use passwords::Passwords;
 use places::Places;
@@ -65,6 +69,8 @@ pub struct Collaborators {
     pub clock: Clock,
     /// Why links cannot be answered now, in words; none when they can. Asked at each request.
     pub not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    /// What is shown to clients under TLS; none where it is not spoken. Asked at each connection.
+    pub certificate: Arc<dyn Fn() -> Option<Certificate> + Send + Sync>,
 }
 
 /// The public links, running.
@@ -96,6 +102,7 @@ struct Shared {
     take: Route<TakeDownload>,
     clock: Clock,
     not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    certificate: Arc<dyn Fn() -> Option<Certificate> + Send + Sync>,
     counts: Counts,
     guesses: Throttle<IpAddr>,
     passwords: Passwords,
@@ -141,7 +148,7 @@ impl ShareServer {
         let (stopping, _) = watching::channel(false);
         let (alive, ended) = mpsc::channel(1);
         let (pages, handed) = Pages::new();
-        let Collaborators { roots, board, take, clock, not_ready } = collaborators;
+        let Collaborators { roots, board, take, clock, not_ready, certificate } = collaborators;
         let key = match settings.cookie_key {
             Some(key) => key,
             None => random_key()?,
@@ -161,6 +168,7 @@ impl ShareServer {
             take,
             clock,
             not_ready,
+            certificate,
             pages,
         });
         pages::start(handed, &shared, stopping.subscribe(), alive.clone())?;
@@ -237,7 +245,7 @@ async fn accept_all(
         };
         let Some(place) = places.take(peer) else {
             shared.counts.refused_busy.one();
-            turn_away(stream, &farewells);
+            turn_away(stream, &shared, &farewells);
             continue;
         };
         let (shared, mut stopping, alive) = (Arc::clone(&shared), stopping.clone(), alive.clone());
@@ -253,11 +261,15 @@ async fn accept_all(
     }
 }
 
-fn turn_away(stream: tokio::net::TcpStream, farewells: &Arc<Semaphore>) {
+fn turn_away(stream: tokio::net::TcpStream, shared: &Shared, farewells: &Arc<Semaphore>) {
+    if (shared.certificate)().is_some() {
+        // Coming to terms about keys takes longer than there is place for.
+        return;
+    }
     farewell::tell_busy(&stream);
     if let Ok(turn) = Arc::clone(farewells).try_acquire_owned() {
         tokio::spawn(async move {
-            farewell::close(&stream).await;
+            farewell::close(&Line::plain(stream)).await;
             drop(turn);
         });
     }

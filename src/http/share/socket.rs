@@ -1,24 +1,19 @@
-//! Sending on a connection: heads and other bytes from memory, files by the kernel's `sendfile`.
+//! Sending on a connection: heads and other bytes from memory, files by the kernel's `sendfile`, or
+//! encrypted in large pieces.
 //!
 //! Our own because moving bytes is what Reelyard is for: the general servers copy file bodies
-//! through user space.
+//! through user space, and under TLS record by record.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use reelyard_actors::http_files::pace::LeastPace;
-use rustix::fs::sendfile;
-use rustix::net::{SendFlags, send};
-use tokio::io::Interest;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::line::{Hitch, Line};
 use super::watch::{LOOK_EVERY, Watch};
-
-/// The most that one `sendfile` is asked for.
-const CHUNK: u64 = 1 << 20;
 
 /// Bytes after which others on this thread get their turn.
 const TURN: u64 = 8 << 20;
@@ -51,7 +46,7 @@ pub(super) struct Patience {
 
 /// One answer on its way.
 pub(super) struct Sending<'s> {
-    stream: &'s TcpStream,
+    line: &'s Line,
     watch: Option<Watch>,
     patience: Patience,
     pace: LeastPace,
@@ -61,11 +56,11 @@ pub(super) struct Sending<'s> {
 }
 
 impl<'s> Sending<'s> {
-    /// Sends on `stream`, as long as `watch` has nothing against it.
-    pub(super) fn new(stream: &'s TcpStream, patience: Patience, watch: Option<Watch>) -> Self {
+    /// Sends on `line`, as long as `watch` has nothing against it.
+    pub(super) fn new(line: &'s Line, patience: Patience, watch: Option<Watch>) -> Self {
         let since = Instant::now();
         let pace = LeastPace::new(patience.send_timeout, patience.least_pace, since, 0);
-        Sending { stream, watch, patience, pace, sent: 0, since }
+        Sending { line, watch, patience, pace, sent: 0, since }
     }
 
     /// How many bytes were sent.
@@ -75,27 +70,21 @@ impl<'s> Sending<'s> {
 
     /// Sends `bytes`; with `more`, they leave in one packet with what follows.
     pub(super) async fn bytes(&mut self, mut bytes: &[u8], more: bool) -> Result<(), Broken> {
-        let flags = SendFlags::NOSIGNAL | if more { SendFlags::MORE } else { SendFlags::empty() };
-        let stream = self.stream;
         while !bytes.is_empty() {
             self.check()?;
-            let trying = || send(stream, bytes, flags).map_err(io::Error::from);
-            match stream.try_io(Interest::WRITABLE, trying) {
+            match self.line.try_send(bytes, more) {
                 Ok(count) => {
                     bytes = &bytes[count..];
                     self.took(count as u64)?;
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable().await?,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Broken::Left),
+                Err(hitch) => self.get_over(hitch).await?,
             }
         }
-        Ok(())
+        if more { Ok(()) } else { self.rest().await }
     }
 
-    /// Sends `range` of `file` from the page cache to the socket, without passing through here.
+    /// Sends `range` of `file`.
     pub(super) async fn file(&mut self, file: &File, range: Range<u64>) -> Result<(), Broken> {
-        let stream = self.stream;
         let (mut position, mut turn) = (range.start, range.start);
         while position < range.end {
             self.check()?;
@@ -103,22 +92,35 @@ impl<'s> Sending<'s> {
                 turn = position;
                 tokio::task::yield_now().await;
             }
-            let before = position;
-            let count = usize::try_from((range.end - position).min(CHUNK)).unwrap_or(usize::MAX);
-            let trying =
-                || sendfile(stream, file, Some(&mut position), count).map_err(io::Error::from);
-            match stream.try_io(Interest::WRITABLE, trying) {
-                // The file was cut short: the connection is closed before the promised length,
-                // which the client notices.
-                Ok(0) => return Err(Broken::Unreadable(ErrorKind::UnexpectedEof.into())),
-                Ok(_) => self.took(position - before)?,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.writable().await?,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if is_of_the_client(&error) => return Err(Broken::Left),
-                Err(error) => return Err(Broken::Unreadable(error)),
+            match self.line.try_send_file(file, position, range.end - position) {
+                Ok(count) => {
+                    position += count;
+                    self.took(count)?;
+                }
+                Err(hitch) => self.get_over(hitch).await?,
             }
         }
-        Ok(())
+        self.rest().await
+    }
+
+    /// Sends what the line has taken and kept back.
+    async fn rest(&mut self) -> Result<(), Broken> {
+        loop {
+            self.check()?;
+            match self.line.try_flush() {
+                Ok(true) => return Ok(()),
+                Ok(false) => self.took(0)?,
+                Err(hitch) => self.get_over(hitch).await?,
+            }
+        }
+    }
+
+    async fn get_over(&mut self, hitch: Hitch) -> Result<(), Broken> {
+        match hitch {
+            Hitch::Full => self.writable().await,
+            Hitch::Left => Err(Broken::Left),
+            Hitch::Unreadable(error) => Err(Broken::Unreadable(error)),
+        }
     }
 
     /// The client had nothing to take, for want of bytes: that does not count against it.
@@ -137,13 +139,14 @@ impl<'s> Sending<'s> {
     fn took(&mut self, count: u64) -> Result<(), Broken> {
         self.sent += count;
         self.since = Instant::now();
-        if self.pace.is_kept(self.since, self.sent) { Ok(()) } else { Err(Broken::TooSlow) }
+        let arrived = self.sent.saturating_sub(self.line.kept_back());
+        if self.pace.is_kept(self.since, arrived) { Ok(()) } else { Err(Broken::TooSlow) }
     }
 
     /// Waits until the client takes more.
     async fn writable(&mut self) -> Result<(), Broken> {
         loop {
-            match timeout(LOOK_EVERY, self.stream.writable()).await {
+            match timeout(LOOK_EVERY, self.line.writable()).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(_)) => return Err(Broken::Left),
                 Err(_) => {
@@ -153,31 +156,6 @@ impl<'s> Sending<'s> {
                     }
                 }
             }
-        }
-    }
-}
-
-/// Whether sending a file broke off because of the client, and not for want of the file.
-fn is_of_the_client(error: &io::Error) -> bool {
-    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
-    matches!(
-        error.kind(),
-        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failing_disk_is_told_apart_from_a_client_that_left() {
-        use rustix::io::Errno;
-        for errno in [Errno::PIPE, Errno::CONNRESET, Errno::TIMEDOUT] {
-            assert!(is_of_the_client(&errno.into()), "{errno}");
-        }
-        for errno in [Errno::IO, Errno::STALE] {
-            assert!(!is_of_the_client(&errno.into()), "{errno}");
         }
     }
 }

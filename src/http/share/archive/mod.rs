@@ -74,7 +74,7 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Br
     head.line("Accept-Ranges", "none");
     head.line("Cache-Control", "private, no-store");
     let watch = pieces.is_some().then(|| shared.watch(share.id()));
-    let mut sending = Sending::new(asked.stream, shared.patience(), watch);
+    let mut sending = Sending::new(asked.line, shared.patience(), watch);
     let length = if chunked { Length::Chunked } else { Length::UntilClosed };
     sending.bytes(&head.finish(length), pieces.is_some()).await?;
     let Some(mut pieces) = pieces else { return Ok(()) };

@@ -11,7 +11,7 @@ use reelyard_actors::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
 use super::listing::{Contents, contents};
-use super::{LONGEST_FORM, look};
+use super::{LONGEST_FORM, UnderTls, look};
 use crate::http::share::answer::ALWAYS;
 use crate::http::share::passwords::COOKIE;
 use crate::http::share::refusal::Refusal;
@@ -165,10 +165,13 @@ fn peer(request: &HttpRequest) -> IpAddr {
     request.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip().to_canonical())
 }
 
-/// Whether the browser speaks TLS, to a proxy in front of here.
+/// Whether the browser speaks TLS, to here or to a proxy in front.
 fn is_https(request: &HttpRequest, shared: &Shared) -> bool {
     if let Some(url) = &shared.settings.public_url {
         return url.starts_with("https:");
+    }
+    if request.conn_data().is_some_and(|UnderTls(is)| *is) {
+        return true;
     }
     let proto = request.headers().get("x-forwarded-proto");
     shared.settings.trusted_proxies.contains(&peer(request))

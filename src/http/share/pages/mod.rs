@@ -16,13 +16,13 @@ use actix_http::{HttpService, KeepAlive};
 use actix_service::{Service, ServiceFactory, map_config};
 use actix_web::dev::AppConfig;
 use actix_web::{App, web};
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
 use super::Shared;
 use super::connection::Handed;
+use super::line::Detached;
 use super::places::Place;
 use rewound::Rewound;
 
@@ -40,10 +40,13 @@ pub(super) struct Pages(mpsc::Sender<Coming>);
 
 /// A connection between two runtimes.
 pub(super) struct Coming {
-    stream: std::net::TcpStream,
+    line: Detached,
     read: Vec<u8>,
     place: Place,
 }
+
+/// Whether a connection is under TLS, as its requests find it.
+pub(super) struct UnderTls(bool);
 
 impl Pages {
     /// The pages, and where what is handed to them comes out.
@@ -54,9 +57,9 @@ impl Pages {
 
     /// Takes a connection. With too many waiting it is dropped, and so closed.
     pub(super) fn take(&self, handed: Handed) {
-        let Handed { stream, read, place } = handed;
-        if let Ok(stream) = stream.into_std() {
-            let taken = self.0.try_send(Coming { stream, read, place });
+        let Handed { line, read, place } = handed;
+        if let Ok(line) = line.detach() {
+            let taken = self.0.try_send(Coming { line, read, place });
             if taken.is_err() {
                 tracing::warn!("too many connections wait for a page of a share");
             }
@@ -92,15 +95,18 @@ async fn serve(mut handed: mpsc::Receiver<Coming>, shared: Arc<Shared>) {
         .keep_alive(KeepAlive::Disabled)
         .client_request_timeout(patience)
         .h1_allow_half_closed(false)
+        .on_connect_ext(|connection: &Rewound, of_it| {
+            of_it.insert(UnderTls(connection.is_under_tls()));
+        })
         .h1(map_config(app, |()| AppConfig::default()));
     let service = ServiceFactory::<(Rewound, Option<SocketAddr>)>::new_service(&factory, ());
     let Ok(service) = service.await.map(Rc::new) else {
         return tracing::error!("the pages of shares cannot be made");
     };
-    while let Some(Coming { stream, read, place }) = handed.recv().await {
+    while let Some(Coming { line, read, place }) = handed.recv().await {
         let peer = place.peer();
-        let Ok(stream) = TcpStream::from_std(stream) else { continue };
-        let (service, connection) = (Rc::clone(&service), Rewound::new(read, stream, place));
+        let Ok(line) = line.attach() else { continue };
+        let (service, connection) = (Rc::clone(&service), Rewound::new(read, line, place));
         tokio::task::spawn_local(async move {
             // One request, a small answer: whoever needs longer is up to something.
             let served = service.call((connection, Some(peer)));

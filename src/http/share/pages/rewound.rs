@@ -5,22 +5,27 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
+use crate::http::share::line::Line;
 use crate::http::share::places::Place;
 
 /// The connection. It keeps its place until it is dropped.
 pub(super) struct Rewound {
     read: Vec<u8>,
     given: usize,
-    stream: TcpStream,
+    line: Line,
     _place: Place,
 }
 
 impl Rewound {
-    /// `stream`, of which `read` was read.
-    pub(super) fn new(read: Vec<u8>, stream: TcpStream, place: Place) -> Self {
-        Rewound { read, given: 0, stream, _place: place }
+    /// `line`, of which `read` was read.
+    pub(super) fn new(read: Vec<u8>, line: Line, place: Place) -> Self {
+        Rewound { read, given: 0, line, _place: place }
+    }
+
+    /// Whether it is under TLS.
+    pub(super) fn is_under_tls(&self) -> bool {
+        self.line.is_under_tls()
     }
 }
 
@@ -32,7 +37,7 @@ impl AsyncRead for Rewound {
     ) -> Poll<io::Result<()>> {
         let rest = &self.read[self.given..];
         if rest.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(cx, buffer);
+            return Pin::new(&mut self.line).poll_read(cx, buffer);
         }
         let count = rest.len().min(buffer.remaining());
         buffer.put_slice(&rest[..count]);
@@ -47,14 +52,14 @@ impl AsyncWrite for Rewound {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        Pin::new(&mut self.line).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        Pin::new(&mut self.line).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        Pin::new(&mut self.line).poll_shutdown(cx)
     }
 }

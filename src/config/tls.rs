@@ -1,0 +1,66 @@
+//! Settings of TLS.
+
+use std::path::PathBuf;
+
+use toml::Value;
+
+use super::declare::settings;
+use super::reader::Reader;
+use super::value::{Read, SettingValue};
+use crate::tls::{BadCertificate, Certificate};
+
+settings! {
+    /// TLS for the links of shares. Both files are read again on a reload, and whoever connects
+    /// from then on is shown the new certificate. Without them links are served in the clear.
+    pub struct ShareTlsSettings {
+        /// The certificate in PEM, and behind it what leads up to the one that clients know.
+        certificate: Option<CertificateFile> = Optional "/etc/reelyard/share.crt",
+        /// Its private key in PEM, without a password.
+        key: Option<PathBuf> = Optional "/etc/reelyard/share.key",
+    }
+}
+
+/// The file of a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFile {
+    path: PathBuf,
+    /// What was read of it and of the file of its key; none only where that cannot be.
+    read: Option<Certificate>,
+}
+
+impl SettingValue for CertificateFile {
+    fn from_toml(value: &Value) -> Read<Self> {
+        Ok(CertificateFile { path: PathBuf::from_toml(value)?, read: None })
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        self.path.to_toml()
+    }
+}
+
+impl ShareTlsSettings {
+    /// What is shown to clients, if TLS is spoken to them.
+    pub fn certificate(&self) -> Option<&Certificate> {
+        self.certificate.as_ref()?.read.as_ref()
+    }
+
+    /// Reads the files.
+    pub(super) fn settle(&mut self, reader: &mut Reader) {
+        const KEYS: [&str; 2] = ["share.tls.certificate", "share.tls.key"];
+        let (file, key) = match (&mut self.certificate, &self.key) {
+            (Some(file), Some(key)) => (file, key),
+            (None, None) => return,
+            (given, _) => {
+                let [missing, other] = if given.is_none() { KEYS } else { [KEYS[1], KEYS[0]] };
+                return reader.fault(missing, format!("is missing: {other} is set"));
+            }
+        };
+        match Certificate::read(&file.path, key) {
+            Ok(certificate) => file.read = Some(certificate),
+            Err(BadCertificate::Key(why)) => {
+                reader.fault(KEYS[1], format!("{}: {why}", key.display()));
+            }
+            Err(why) => reader.fault(KEYS[0], format!("{}: {why}", file.path.display())),
+        }
+    }
+}

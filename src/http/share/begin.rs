@@ -1,0 +1,83 @@
+//! The beginning of a connection: under TLS, coming to terms about keys.
+
+use std::io;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::line::Line;
+use super::places::Place;
+use super::{Shared, farewell};
+
+/// What a client is told that does not speak TLS where it is spoken.
+const IN_THE_CLEAR: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    Content-Type: text/plain\r\nContent-Length: 41\r\nConnection: close\r\n\r\n\
+    TLS is spoken here: ask by https instead\n";
+
+/// Why there is no line under TLS.
+enum NoTls {
+    /// The client left without a word, as those do who look whether somebody listens.
+    Silent,
+    /// It speaks HTTP in the clear.
+    Clear(Line),
+    /// It is understood by nobody, or left.
+    Failed(io::Error),
+}
+
+/// The line to a client that has just connected. It has as long for TLS as for a request, and its
+/// place may become another's just as well.
+pub(super) async fn begin(stream: TcpStream, place: &Place, shared: &Shared) -> Option<Line> {
+    let Some(certificate) = (shared.certificate)() else { return Some(Line::plain(stream)) };
+    place.is_idle(true);
+    let beginning = async {
+        if speaks_in_the_clear(&stream).await? {
+            return Err(NoTls::Clear(Line::plain(stream)));
+        }
+        let session = certificate.session().map_err(io::Error::other)?;
+        let line = Line::under_tls(stream, session);
+        line.shake_hands().await?;
+        Ok(line)
+    };
+    let began = tokio::select! {
+        began = timeout(shared.settings.request_timeout, beginning) => began,
+        () = place.evicted() => return None,
+    };
+    place.is_idle(false);
+    let why = match began {
+        Ok(Ok(line)) => return Some(line),
+        Ok(Err(why)) => why,
+        Err(_) => NoTls::Failed(io::ErrorKind::TimedOut.into()),
+    };
+    give_up(why, place, shared).await;
+    None
+}
+
+async fn give_up(why: NoTls, place: &Place, shared: &Shared) {
+    let peer = place.peer();
+    match why {
+        NoTls::Silent => return,
+        NoTls::Clear(line) => {
+            tracing::debug!(%peer, "TLS is spoken to whoever speaks in the clear");
+            // Its send buffer is empty. One that does not get even this learns it from the end.
+            let _ = line.try_send(IN_THE_CLEAR, false);
+            farewell::close(&line).await;
+        }
+        NoTls::Failed(error) => tracing::debug!(%peer, %error, "no terms were come to about TLS"),
+    }
+    shared.counts.no_tls.one();
+}
+
+/// Whether the client begins as HTTP does, with a method.
+async fn speaks_in_the_clear(stream: &TcpStream) -> Result<bool, NoTls> {
+    let mut first = [0];
+    match stream.peek(&mut first).await? {
+        0 => Err(NoTls::Silent),
+        _ => Ok(first[0].is_ascii_uppercase()),
+    }
+}
+
+impl From<io::Error> for NoTls {
+    fn from(error: io::Error) -> Self {
+        NoTls::Failed(error)
+    }
+}

@@ -1,0 +1,138 @@
+//! TLS: the certificate that Reelyard shows, with its key, as they are read from PEM files.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{InconsistentKeys, ServerConfig, ServerConnection};
+
+/// What is spoken over TLS, by its names there. curl asks for the older one by `--http1.0`.
+const PROTOCOLS: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
+
+/// A certificate with what leads up to it and with its key. Cheap to clone; equal when both were
+/// read the same.
+#[derive(Clone)]
+pub struct Certificate {
+    server: Arc<ServerConfig>,
+    fingerprint: blake3::Hash,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub enum BadCertificate {
+    /// The file of the certificate cannot be read.
+    #[error("cannot be read: {0}")]
+    Unreadable(std::io::Error),
+    /// There is nothing in it that it could be.
+    #[error("there is no certificate in it, in PEM")]
+    NoCertificate,
+    /// There is something in it that is none.
+    #[error("it is no certificate: {0}")]
+    Garbled(String),
+    /// About the file of the key.
+    #[error(transparent)]
+    Key(BadKey),
+}
+
+/// What is wrong with a key.
+#[derive(Debug, thiserror::Error)]
+pub enum BadKey {
+    /// Its file cannot be read.
+    #[error("cannot be read: {0}")]
+    Unreadable(std::io::Error),
+    /// There is none in it.
+    #[error("there is no private key in it, in PEM; one with a password is not read")]
+    NoKey,
+    /// It is of a kind that is not known, or broken.
+    #[error("it cannot be used: {0}")]
+    Unusable(String),
+    /// It is another's.
+    #[error("it is not the key of the certificate")]
+    OfAnother,
+}
+
+impl Certificate {
+    /// Reads it and its key from PEM files.
+    ///
+    /// # Errors
+    /// When one of the files cannot be read, or what is in them is no certificate and its key.
+    pub fn read(certificate: &Path, key: &Path) -> Result<Self, BadCertificate> {
+        let chain = std::fs::read(certificate).map_err(BadCertificate::Unreadable)?;
+        let key = std::fs::read(key).map_err(|error| BadKey::Unreadable(error).into_bad())?;
+        Certificate::from_pem(&chain, &key)
+    }
+
+    /// The same, of what is in the files.
+    fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, BadCertificate> {
+        let mut hasher = blake3::Hasher::new();
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
+            .collect::<Result<_, pem::Error>>()
+            .map_err(|error| BadCertificate::Garbled(error.to_string()))?;
+        for one in &chain {
+            hasher.update(one);
+        }
+        if chain.is_empty() {
+            return Err(BadCertificate::NoCertificate);
+        }
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| match error {
+            pem::Error::NoItemsFound => BadKey::NoKey.into_bad(),
+            other => BadKey::Unusable(other.to_string()).into_bad(),
+        })?;
+        hasher.update(key.secret_der());
+        let mut server = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| BadCertificate::Garbled(error.to_string()))?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(unfit)?;
+        server.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        Ok(Certificate { server: Arc::new(server), fingerprint: hasher.finalize() })
+    }
+
+    /// A session with a client that has just connected.
+    ///
+    /// # Errors
+    /// When none can be begun.
+    pub fn session(&self) -> Result<ServerConnection, rustls::Error> {
+        ServerConnection::new(Arc::clone(&self.server))
+    }
+}
+
+impl BadKey {
+    fn into_bad(self) -> BadCertificate {
+        BadCertificate::Key(self)
+    }
+}
+
+/// The arithmetic below TLS.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn unfit(error: rustls::Error) -> BadCertificate {
+    match error {
+        rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+            BadKey::OfAnother.into_bad()
+        }
+        rustls::Error::InvalidCertificate(why) => BadCertificate::Garbled(format!("{why:?}")),
+        other => BadKey::Unusable(other.to_string()).into_bad(),
+    }
+}
+
+impl PartialEq for Certificate {
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+}
+
+impl Eq for Certificate {}
+
+impl fmt::Debug for Certificate {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certificate")
+    }
+}
