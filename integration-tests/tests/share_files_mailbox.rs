@@ -350,7 +350,6 @@ async fn ends_nothing(ground: &Ground, yard: &Yard, id: ShareId, why: &str, hide
     hide(&ground.path("films"));
     let before = yard.board.view().sweeps;
     yard.shares.note_missing(id);
-    eventually("it is noticed", || yard.board.view().missing == 1).await;
     yard.sweep().await;
     let told = || yard.board.view().unreachable.get(&root("films")).cloned();
     eventually("it is told", || told().is_some_and(|told| told.contains(why))).await;
