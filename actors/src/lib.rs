@@ -27,6 +27,7 @@ pub mod journal;
 pub mod manager;
 pub mod mounts;
 pub mod names;
+pub mod outbound;
 pub mod remover;
 pub mod share_expiry;
 pub mod share_files;

@@ -9,7 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
+use reelyard::tls::Certificate;
+use rustls::StreamOwned;
 use serde_json::Value;
+
+use crate::certificate::Pem;
 
 /// What requests are signed with.
 pub const SECRET: &str = "whsec-0123456789abcdef";
@@ -54,6 +58,7 @@ struct State {
 /// A receiver. It stops when it is dropped.
 pub struct HookReceiver {
     addr: SocketAddr,
+    scheme: &'static str,
     state: Arc<Mutex<State>>,
     stopping: Arc<AtomicBool>,
 }
@@ -66,6 +71,17 @@ impl HookReceiver {
 
     /// The same, at an address that is free.
     pub fn start_at(addr: SocketAddr) -> Result<Self> {
+        Self::listen(addr, None)
+    }
+
+    /// A receiver that takes everything over TLS.
+    pub fn start_tls(pem: &Pem) -> Result<Self> {
+        let certificate = Certificate::read(&pem.certificate, &pem.key)?;
+        Self::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Some(certificate))
+    }
+
+    fn listen(addr: SocketAddr, certificate: Option<Certificate>) -> Result<Self> {
+        let scheme = if certificate.is_some() { "https" } else { "http" };
         let listener = TcpListener::bind(addr)?;
         let addr = listener.local_addr()?;
         let (state, stopping) = (Arc::<Mutex<State>>::default(), Arc::<AtomicBool>::default());
@@ -77,13 +93,18 @@ impl HookReceiver {
                 }
                 let Ok(stream) = stream else { continue };
                 let (shared, stop) = (Arc::clone(&shared), Arc::clone(&stop));
+                let session = certificate.as_ref().map(Certificate::session);
                 std::thread::spawn(move || {
                     // A connection that breaks off is the node's to notice.
-                    let _ = serve(&stream, &shared, &stop);
+                    let _ = match session {
+                        None => serve(stream, &shared, &stop),
+                        Some(Ok(tls)) => serve(StreamOwned::new(tls, stream), &shared, &stop),
+                        Some(Err(_)) => return,
+                    };
                 });
             }
         });
-        Ok(HookReceiver { addr, state, stopping })
+        Ok(HookReceiver { addr, scheme, state, stopping })
     }
 
     /// Where it is.
@@ -93,7 +114,8 @@ impl HookReceiver {
 
     /// What a node is configured with to tell it.
     pub fn hook(&self, more: &str) -> String {
-        format!("{{ url = \"http://{}/shares\", secret = \"{SECRET}\"{more} }}", self.addr)
+        let (scheme, addr) = (self.scheme, self.addr);
+        format!("{{ url = \"{scheme}://{addr}/shares\", secret = \"{SECRET}\"{more} }}")
     }
 
     /// Treats requests so from now on.
@@ -129,8 +151,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(stream: &TcpStream, state: &Mutex<State>, stopping: &AtomicBool) -> Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
+fn serve(stream: impl Read + Write, state: &Mutex<State>, stopping: &AtomicBool) -> Result<()> {
+    let mut reader = BufReader::new(stream);
     loop {
         let (head, body) = read_request(&mut reader)?;
         if stopping.load(Ordering::SeqCst) {
@@ -146,7 +168,7 @@ fn serve(stream: &TcpStream, state: &Mutex<State>, stopping: &AtomicBool) -> Res
             }
             manner
         };
-        let mut stream = stream;
+        let stream = reader.get_mut();
         match manner {
             Manner::Takes => stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")?,
             Manner::Refuses(status, retry_after) => {

@@ -24,6 +24,8 @@ const WATCHED: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
 /// A running role of the binary, killed when dropped.
 pub struct Role {
     arguments: Vec<String>,
+    /// What it finds in its environment beside ours.
+    environment: Vec<(String, PathBuf)>,
     log: PathBuf,
     child: Option<Child>,
 }
@@ -35,15 +37,27 @@ impl Role {
         for (key, value) in settings {
             arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
         }
-        let mut role = Role { arguments, log, child: None };
+        let mut role = Role { arguments, environment: Vec::new(), log, child: None };
         role.start_again()?;
         Ok(role)
     }
 
     /// Starts `reelyard <role> --config <file>`.
     pub fn start_by_file(role: &str, file: &Path, log: PathBuf) -> Result<Self> {
+        Role::start_trusting(role, file, log, None)
+    }
+
+    /// The same where the system trusts nobody but the certificate in that file, if there is one.
+    pub fn start_trusting(
+        role: &str,
+        file: &Path,
+        log: PathBuf,
+        trusted: Option<&Path>,
+    ) -> Result<Self> {
         let arguments = vec![role.to_owned(), "--config".to_owned(), file.display().to_string()];
-        let mut role = Role { arguments, log, child: None };
+        let trusted = trusted.map(|file| ("SSL_CERT_FILE".to_owned(), file.to_owned()));
+        let environment = trusted.into_iter().collect();
+        let mut role = Role { arguments, environment, log, child: None };
         role.start_again()?;
         Ok(role)
     }
@@ -60,6 +74,7 @@ impl Role {
         let log = File::options().create(true).append(true).open(&self.log)?;
         let child = Command::new(binary::path())
             .args(&self.arguments)
+            .envs(self.environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)

@@ -5,10 +5,12 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 use reelyard_integration_tests::binary;
+use reelyard_integration_tests::certificate::Pem;
 use reelyard_integration_tests::event_reader::EventReader;
 use reelyard_integration_tests::hook_receiver::{HookReceiver, Manner, SECRET};
 use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
@@ -23,13 +25,16 @@ struct Place {
 
 impl Place {
     fn start(hooks: &str) -> Result<Self> {
-        let ground = Ground::new(1, 0)?;
+        Place::start_on(Ground::new(1, 0)?, hooks, None)
+    }
+
+    fn start_on(ground: Ground, hooks: &str, trusted: Option<&Path>) -> Result<Self> {
         std::fs::create_dir_all(ground.path("films"))?;
         std::fs::write(ground.path("films/a.mpg"), b"0123456789")?;
         let file = ground.path("node.toml");
         let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
         std::fs::write(&file, configuration(&ground, &links, hooks))?;
-        let node = Role::start_by_file("node", &file, ground.path("node.log"))?;
+        let node = Role::start_trusting("node", &file, ground.path("node.log"), trusted)?;
         let place = Place { ground, node, links };
         place.until_up()?;
         Ok(place)
@@ -210,6 +215,29 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
     assert_eq!(log.matches("a webhook works again").count(), 1, "{log}");
     assert!(!log.contains(SECRET));
     Ok(())
+}
+
+#[test]
+fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<()> {
+    let ground = Ground::new(1, 0)?;
+    let [trusted, other] = ["trusted", "other"].map(|name| Pem::make(&ground.path(""), name));
+    let (good, bad) = (HookReceiver::start_tls(&trusted)?, HookReceiver::start_tls(&other)?);
+    let both = format!("hooks = {{ good = {}, bad = {} }}", good.hook(""), bad.hook(""));
+    let place = Place::start_on(ground, &both, Some(&trusted.certificate))?;
+    let id = place.revoked();
+    assert_eq!(place.taken(&good, 1)?, [0]);
+    assert_eq!(good.taken()[0].body["share"]["id"], id.as_str());
+    wait_for("it is not trusted", &[&place.node], || {
+        let hook = place.hook("bad");
+        let reason = hook["failing"]["reason"].as_str()?.to_owned();
+        (reason.starts_with("it cannot be reached") && reason.contains("certificate")).then_some(())
+    })?;
+    assert!(bad.received().is_empty());
+    // Once the system trusts it, a reload does.
+    std::fs::copy(&other.certificate, &trusted.certificate)?;
+    let bad = format!("hooks = {{ bad = {} }}", bad.hook(", timeout = \"3s\""));
+    place.reload(&bad)?;
+    wait_for("it works", &[&place.node], || (place.hook("bad")["delivered"] == 1).then_some(()))
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> Yard {
     let (name, settings) = (HookName::new("billing").unwrap(), hook(receiver));
     let view = HookView::new(name.clone(), settings.url.to_string());
     let view = HookViewHandle::new(ArcSwap::from_pointee(view));
-    let http = hook_client().unwrap();
+    let http = hook_client(false).unwrap();
     let hook = Webhook::new(name, settings, http, clock.clone(), others, Arc::clone(&view)).start();
     Yard { journal, expiry, board, hook, view }
 }
@@ -142,7 +142,10 @@ async fn another_url_is_told_at_once_what_the_former_did_not_take() {
     dead.is_to(Manner::Hangs);
     yard.revoked().await;
     eventually("it is tried", || !dead.received().is_empty()).await;
-    yard.hook.send(ChangeSettings(hook(&alive))).await.unwrap();
+    yard.hook
+        .send(ChangeSettings { settings: hook(&alive), http: hook_client(false).unwrap() })
+        .await
+        .unwrap();
     yard.until("it is told", |hook| hook.counters.delivered == 1).await;
     assert_eq!(alive.taken()[0].number(), 0);
     yard.journal.stop().await;

@@ -10,11 +10,16 @@ use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::file_identity::FileIdentity;
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::downloader::ticket::{TICKET_HEADER, TicketKey};
+use reelyard_actors::outbound::in_the_clear;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::{ContentHash, FileHash, Said};
 use reelyard_integration_tests::waiting::eventually;
 use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
+
+async fn get(url: String) -> reqwest::Response {
+    in_the_clear().build().unwrap().get(url).send().await.unwrap()
+}
 
 fn masters(rig: &Rig, name: &str) -> String {
     let dir: String = rig.data().display().to_string().replace('/', "%2F");
@@ -28,7 +33,7 @@ async fn bytes_ranges_and_hashes_are_served() {
     let worker = started(rig.source()).await;
     let data = worker.view().data_listen;
     let url = format!("http://{data}{}", masters(&rig, "a%23b.mpg"));
-    let client = Client::new();
+    let client = in_the_clear().build().unwrap();
 
     let whole = client.get(&url).send().await.unwrap();
     let etag = whole.headers()["etag"].clone();
@@ -82,7 +87,7 @@ async fn copies_are_served_but_not_what_is_still_arriving() {
     std::fs::write(rig.copies().join("done.mpg"), b"copy").unwrap();
     std::fs::write(rig.copies().join("temp.downloaded/7"), b"part").unwrap();
     let data = worker.view().data_listen;
-    let get = async |path: &str| reqwest::get(format!("http://{data}{path}")).await.unwrap();
+    let get = async |path: &str| get(format!("http://{data}{path}")).await;
     assert_eq!(get("/copies/done.mpg").await.bytes().await.unwrap(), "copy");
     for hidden in ["/copies/temp.downloaded", "/copies/temp.downloaded%2F7", "/copies/%2E%2E"] {
         assert_eq!(get(hidden).await.status(), StatusCode::NOT_FOUND, "{hidden}");
@@ -108,7 +113,7 @@ async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
 
     let path = masters(&source, "E.mpg");
     let url = format!("http://{}{path}", serving.view().data_listen);
-    let client = Client::new();
+    let client = in_the_clear().build().unwrap();
     let now = Clock::system().now();
     let key = TicketKey::of(&token);
     let status = async |ticket: String| {
@@ -202,7 +207,7 @@ async fn a_restarted_source_knows_its_hashes_without_reading_again() {
     let contents = rig.master(b"E.mpg", 100_000);
     let hash = async |data: SocketAddr| {
         let url = format!("http://{data}/hashes{}", masters(&rig, "E.mpg"));
-        let answer = reqwest::get(url).await.unwrap().bytes().await.unwrap();
+        let answer = get(url).await.bytes().await.unwrap();
         serde_json::from_slice::<FileHash>(&answer).unwrap().blake3
     };
     // Long after the master was written.

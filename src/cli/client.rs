@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use reelyard_actors::names::FileName;
+use reelyard_actors::outbound;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Cursor, Page, Problem};
 use reqwest::{Method, RequestBuilder, Url, header};
@@ -96,7 +97,7 @@ impl Client {
                 SharedToken::new(text).map_err(|bad| Failure::Usage(format!("--token: {bad}")))?,
             ),
         };
-        let http = reqwest::Client::builder()
+        let http = outbound::in_the_clear()
             .no_proxy()
             .timeout(TIMEOUT)
             .connect_timeout(TIMEOUT / 6)

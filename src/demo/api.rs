@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reelyard_actors::names::FileName;
+use reelyard_actors::outbound;
 use reelyard_actors::wire::api::{ExplainView, Page, StatusView, TaskView};
 use serde::de::DeserializeOwned;
 
@@ -18,7 +19,7 @@ pub struct Api {
 impl Api {
     /// A client of the node at `url`.
     pub fn new(url: &str, token: &str) -> Result<Self> {
-        let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
+        let http = outbound::in_the_clear().no_proxy().timeout(Duration::from_secs(5)).build()?;
         Ok(Api { url: url.to_owned(), token: token.to_owned(), http })
     }
 

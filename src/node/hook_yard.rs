@@ -11,6 +11,7 @@ use reelyard_actors::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_actors::webhook::{
     ChangeSettings, Collaborators, HookName, HookSettings, HookView, HookViewHandle, Webhook,
 };
+use reqwest::Client;
 
 use super::live::InForce;
 use super::settings;
@@ -28,7 +29,7 @@ struct Hook {
     actor: Supervised<Webhook>,
     view: HookViewHandle,
     /// What it goes by, also after a restart.
-    settings: Arc<ArcSwap<HookSettings>>,
+    by: Arc<ArcSwap<ChangeSettings>>,
 }
 
 impl HookYard {
@@ -53,7 +54,7 @@ impl HookYard {
         });
         for (name, settings) in wanted {
             match hooks.entry(name) {
-                Entry::Occupied(hook) => hook.get().change(settings),
+                Entry::Occupied(hook) => hook.get().change(settings, &in_force.webhooks),
                 Entry::Vacant(place) => {
                     let hook = self.start(place.key().clone(), settings, in_force);
                     place.insert(hook);
@@ -65,17 +66,17 @@ impl HookYard {
     fn start(&self, name: HookName, settings: HookSettings, in_force: &InForce) -> Hook {
         let view = HookView::new(name.clone(), settings.url.to_string());
         let view = HookViewHandle::new(ArcSwap::from_pointee(view));
-        let settings = Arc::new(ArcSwap::from_pointee(settings));
-        let (shown, in_use) = (Arc::clone(&view), Arc::clone(&settings));
-        let (clock, others, http) =
-            (self.clock.clone(), self.others.clone(), in_force.webhooks.clone());
+        let http = in_force.webhooks.clone();
+        let by = Arc::new(ArcSwap::from_pointee(ChangeSettings { settings, http }));
+        let (shown, in_use) = (Arc::clone(&view), Arc::clone(&by));
+        let (clock, others) = (self.clock.clone(), self.others.clone());
         let supervision = Supervision::of(&format!("webhook {name}"));
         let actor = Supervised::start_on(&self.arbiter, supervision, move || {
-            let settings = HookSettings::clone(&in_use.load());
+            let ChangeSettings { settings, http } = ChangeSettings::clone(&in_use.load());
             let (clock, others) = (clock.clone(), others.clone());
-            Webhook::new(name.clone(), settings, http.clone(), clock, others, Arc::clone(&shown))
+            Webhook::new(name.clone(), settings, http, clock, others, Arc::clone(&shown))
         });
-        Hook { actor, view, settings }
+        Hook { actor, view, by }
     }
 
     /// How each stands, by name.
@@ -103,10 +104,12 @@ impl HookYard {
 }
 
 impl Hook {
-    fn change(&self, settings: HookSettings) {
-        if **self.settings.load() != settings {
-            self.settings.store(Arc::new(settings.clone()));
-            self.actor.addr().do_send(ChangeSettings(settings));
+    fn change(&self, settings: HookSettings, http: &Client) {
+        // Over https also whom the system trusts may have changed.
+        if self.by.load().settings != settings || settings.url.is_https() {
+            let change = ChangeSettings { settings, http: http.clone() };
+            self.by.store(Arc::new(change.clone()));
+            self.actor.addr().do_send(change);
         }
     }
 }

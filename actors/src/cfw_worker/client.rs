@@ -19,6 +19,7 @@ use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind};
 use crate::manager::{MANAGER_HEADER, ManagerBadge};
 use crate::names::{FileName, NameTable};
+use crate::outbound;
 use crate::traffic::Traffic;
 use crate::wire::cfw::parse_df;
 use crate::wire::worker::{
@@ -35,7 +36,7 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hosts of a process: it keeps their connections.
 pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Error> {
-    Client::builder()
+    outbound::in_the_clear()
         .connect_timeout(settings.connect_timeout)
         .pool_idle_timeout(IDLE_CONNECTION)
         .redirect(reqwest::redirect::Policy::none())

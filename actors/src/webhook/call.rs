@@ -9,6 +9,7 @@ use super::delivery::Failure;
 use super::settings::HookSettings;
 use super::signature::SIGNATURE_HEADER;
 use crate::clock::Millis;
+use crate::outbound;
 use crate::share_expiry::ShareHappening;
 use crate::wire::api::{Change, ChangeEvent, ShareChange};
 
@@ -19,9 +20,11 @@ const READ_OF_ANSWER: usize = 64 << 10;
 /// into one that is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
-/// The HTTP client for all hooks of a process: it keeps their connections.
-pub fn hook_client() -> Result<Client, reqwest::Error> {
-    Client::builder()
+/// The HTTP client for all hooks of a process: it keeps their connections. With `https`, for those
+/// too whose certificate the system trusts as it is now.
+pub fn hook_client(https: bool) -> Result<Client, reqwest::Error> {
+    let trusting = if https { outbound::trusting_the_system() } else { outbound::in_the_clear() };
+    trusting
         .pool_idle_timeout(IDLE_CONNECTION)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()

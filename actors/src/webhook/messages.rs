@@ -1,10 +1,16 @@
 //! The face of a hook's actor.
 
 use actix::Message;
+use reqwest::Client;
 
 use super::settings::HookSettings;
 
 /// Goes by these settings from now on, and tries at once what could not be told by the former.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct ChangeSettings(pub HookSettings);
+pub struct ChangeSettings {
+    /// The settings.
+    pub settings: HookSettings,
+    /// The client that it is told by.
+    pub http: Client,
+}

@@ -274,11 +274,12 @@ impl Handler<Look> for Webhook {
 impl Handler<ChangeSettings> for Webhook {
     type Result = ();
 
-    fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
+    fn handle(&mut self, change: ChangeSettings, ctx: &mut Context<Self>) {
         if let Some(sending) = self.sending.take() {
             ctx.cancel_future(sending);
         }
-        self.delivery.change_settings(settings);
+        self.http = change.http;
+        self.delivery.change_settings(change.settings);
         self.look(ctx);
     }
 }

@@ -52,12 +52,6 @@ pub enum BadHookUrl {
     /// It is none at all.
     #[error("the URL of a receiver is wanted, as in http://10.0.0.5:9000/shares")]
     NoUrl,
-    /// It wants TLS.
-    #[error(
-        "https is not spoken to receivers: give an http URL, that of a proxy which speaks https where \
-         the receiver is not on a network of yours"
-    )]
-    Https,
     /// It carries a name or a password.
     #[error("a user or a password has no place in the URL of a receiver, which is shown")]
     User,
@@ -69,18 +63,22 @@ impl FromStr for HookUrl {
     fn from_str(text: &str) -> Result<Self, BadHookUrl> {
         let url: Url = text.parse().map_err(|_| BadHookUrl::NoUrl)?;
         match url.scheme() {
-            "http" if url.fragment().is_some() => Err(BadHookUrl::NoUrl),
-            "http" if !url.username().is_empty() || url.password().is_some() => {
+            "http" | "https" if url.fragment().is_some() => Err(BadHookUrl::NoUrl),
+            "http" | "https" if !url.username().is_empty() || url.password().is_some() => {
                 Err(BadHookUrl::User)
             }
-            "http" => Ok(HookUrl(url)),
-            "https" => Err(BadHookUrl::Https),
+            "http" | "https" => Ok(HookUrl(url)),
             _ => Err(BadHookUrl::NoUrl),
         }
     }
 }
 
 impl HookUrl {
+    /// Whether TLS is spoken there.
+    pub fn is_https(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
     /// The URL.
     pub(super) fn url(&self) -> Url {
         self.0.clone()
@@ -124,11 +122,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receiver_is_reached_by_plain_http_and_that_is_said() {
-        let url = "http://10.0.0.5:9000/shares?of=yard";
-        assert_eq!(url.parse::<HookUrl>().unwrap().to_string(), url);
+    fn a_receiver_is_reached_by_http_or_https() {
+        for url in ["http://10.0.0.5:9000/shares?of=yard", "https://a.example/shares"] {
+            let read: HookUrl = url.parse().unwrap();
+            assert_eq!((read.to_string(), read.is_https()), (url.into(), url.contains("s:")));
+        }
         let read = |text: &str| text.parse::<HookUrl>().unwrap_err();
-        assert_eq!(read("https://a.example/x"), BadHookUrl::Https);
         assert_eq!(read("http://me:secret@a.example/x"), BadHookUrl::User);
         for bad in ["", "a.example", "ftp://a.example", "http://a.example/#x"] {
             assert_eq!(read(bad), BadHookUrl::NoUrl, "{bad}");

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::web::Bytes;
 use anyhow::{Context, Result, ensure};
+use reelyard_actors::outbound::in_the_clear;
 use reelyard_integration_tests::catalog_input::media_name;
 use reelyard_integration_tests::yard::{Role, free_addr};
 use serde_json::Value;
@@ -94,7 +95,7 @@ async fn watch(dir: &Path) -> Result<Vec<Figure>> {
 
 /// How many graded files some host holds, as the node sees it.
 async fn placed(plan: &str) -> Option<u64> {
-    let body = reqwest::get(plan).await.ok()?.text().await.ok()?;
+    let body = in_the_clear().build().ok()?.get(plan).send().await.ok()?.text().await.ok()?;
     let plan: Value = serde_json::from_str(&body).ok()?;
     let skipped = plan["skipped"].as_array()?;
     skipped.iter().find(|one| one["reason"] == "placed").and_then(|one| one["files"].as_u64())

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use reelyard_actors::outbound::in_the_clear;
+
 use super::metas::{self, Metas};
 use super::{CfmSettings, Shared};
 
@@ -16,7 +18,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Heartbeats, a round, a pause, again.
 pub(super) async fn for_ever(settings: &CfmSettings, shared: &Shared) {
     // A new connection for every call.
-    let client = reqwest::Client::builder().timeout(CALL_TIMEOUT).pool_max_idle_per_host(0);
+    let client = in_the_clear().timeout(CALL_TIMEOUT).pool_max_idle_per_host(0);
     let Ok(http) = client.no_proxy().build() else { return };
     loop {
         let well = heartbeats(&http, settings).await;

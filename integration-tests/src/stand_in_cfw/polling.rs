@@ -8,6 +8,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::outbound::in_the_clear;
 use reelyard_actors::task_manager::OldState;
 use reelyard_actors::wire::cfm::CfmTask;
 use tokio::sync::watch;
@@ -74,7 +75,7 @@ impl Drop for Polling {
 async fn run(own: HostAddr, dir: PathBuf, node: SocketAddr, every: Duration, how: Downloader) {
     let temp = dir.join("temp.downloaded");
     let _ = fs::remove_dir_all(&temp);
-    let Ok(http) = reqwest::Client::builder().timeout(CALL_TIMEOUT).no_proxy().build() else {
+    let Ok(http) = in_the_clear().timeout(CALL_TIMEOUT).no_proxy().build() else {
         return;
     };
     loop {

@@ -28,6 +28,7 @@ use crate::downloader::{Downloads, LinkWork, ReportsDelivered, TakeOrders};
 use crate::event::Epoch;
 use crate::host::HostAddr;
 use crate::manager::ManagerId;
+use crate::outbound;
 use crate::token::SharedToken;
 use crate::wire::worker::{Deed, Report, TaskId};
 
@@ -139,7 +140,7 @@ impl NodeLink {
         clock: Clock,
         downloads: Downloads,
     ) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder()
+        let http = outbound::in_the_clear()
             .no_proxy()
             .connect_timeout(Duration::from_secs(5))
             .redirect(reqwest::redirect::Policy::none())
