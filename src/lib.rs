@@ -2,6 +2,7 @@
 //!
 //! What it *is* lives in the crate `reelyard-actors`.
 
+pub mod box_client;
 pub mod cli;
 pub mod config;
 pub mod demo;

@@ -1,5 +1,7 @@
 //! The role of a node: builds the actors, wires them, stops them in order.
 
+mod boxes;
+mod configured_pools;
 mod hook_yard;
 mod host_yard;
 mod leadership;
@@ -27,6 +29,7 @@ use tokio::time::timeout;
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
 use crate::http::share::BadRoot;
+pub use boxes::Boxes;
 pub use hook_yard::HookYard;
 pub use host_yard::{Host, HostYard};
 pub use live::{InForce, Live};
@@ -82,10 +85,10 @@ impl Node {
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let live = Live::new(config.clone())?;
         let (roots, shared) = share_links::open_roots(&config)?;
-        let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares];
+        let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
-        let actors = Wiring::start(&live, &journal, &names, &clock, &shared);
+        let actors = Wiring::start(&live, &journal, &names, &clock, &shared)?;
         settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
         let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock)?;

@@ -5,7 +5,11 @@ use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// More open files than this help nobody.
+const MOST_OPEN_FILES: u64 = 65_536;
 
 /// Runs a role on an actix system over one multi-threaded tokio runtime: actors on this thread's
 /// arbiter, the journal on the pool, HTTP on its own workers.
@@ -16,11 +20,26 @@ pub fn run<F>(until_stdin_closes: bool, role: impl FnOnce(StopSign) -> F) -> Res
 where
     F: Future<Output = Result<()>>,
 {
+    allow_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = Arc::new(runtime.context("cannot start the runtime's threads")?);
     let shared = Arc::clone(&runtime);
     let system = actix_rt::System::with_tokio_rt(move || shared);
     system.block_on(async { role(StopSign::new(until_stdin_closes)?).await })
+}
+
+/// Lets this process have as many files open as the system allows it to ask for, up to
+/// [`MOST_OPEN_FILES`]: shells often set no more than 1024, for programs of long ago.
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(MOST_OPEN_FILES).min(MOST_OPEN_FILES);
+    if limit.current.is_none_or(|current| current >= most) {
+        return;
+    }
+    let raised = Rlimit { current: Some(most), ..limit };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, limit = ?limit.current, "no more open files are allowed");
+    }
 }
 
 /// Each SIGHUP from now on: the configuration is to be read again.

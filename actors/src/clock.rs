@@ -187,6 +187,14 @@ impl Clock {
     }
 }
 
+/// How long the calling thread has been at work: what it waited is not in it.
+pub fn time_of_thread() -> Duration {
+    let rustix::time::Timespec { tv_sec, tv_nsec } =
+        rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    // Neither is ever negative.
+    Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
+}
+
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let face = if matches!(self.0, Face::System(_)) { "system" } else { "manual" };

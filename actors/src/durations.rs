@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The upper bounds of the buckets, in seconds; what took longer than the last is in none.
 pub const BOUNDS: [f64; 16] = [
@@ -11,7 +11,7 @@ pub const BOUNDS: [f64; 16] = [
 ];
 
 /// How long things took since the process started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Durations {
     /// How many there were.
     pub count: u64,

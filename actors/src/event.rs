@@ -18,6 +18,8 @@ pub enum PieceId {
     Removals = 2,
     /// Owned by the ShareExpiryActor.
     Shares = 3,
+    /// Owned by the BoxLeaseActor.
+    Boxes = 4,
     /// A counter and a list of texts, for tests of the journal itself.
     Probe = 255,
 }
@@ -41,6 +43,7 @@ impl TryFrom<u8> for PieceId {
             1 => Ok(PieceId::Tasks),
             2 => Ok(PieceId::Removals),
             3 => Ok(PieceId::Shares),
+            4 => Ok(PieceId::Boxes),
             255 => Ok(PieceId::Probe),
             other => Err(UnknownPiece(other)),
         }
@@ -127,6 +130,7 @@ pub struct EncodedEvent {
     /// Version of the encoding of `body`; the piece still reads every version it ever wrote.
     pub version: u8,
     /// The event, in postcard.
+    #[serde(with = "serde_bytes")]
     pub body: Vec<u8>,
 }
 

@@ -12,6 +12,8 @@
 
 pub mod back_off;
 pub mod bandwidth;
+pub mod box_host;
+pub mod box_lease;
 pub mod catalog;
 pub mod cfw_worker;
 pub mod change_feed;
@@ -28,7 +30,9 @@ pub mod manager;
 pub mod mounts;
 pub mod names;
 pub mod outbound;
+pub mod processes;
 pub mod remover;
+pub mod secret_id;
 pub mod share_expiry;
 pub mod share_files;
 pub mod supervision;

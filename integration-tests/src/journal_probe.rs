@@ -142,7 +142,7 @@ struct FrozenProbe(Arc<Books>);
 const ROW_IDS: usize = 1000;
 
 impl FrozenPiece for FrozenProbe {
-    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+    fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
         let books = &self.0;
         let balances = Books { balances: books.balances.clone(), ..Books::default() };
         let ids = |ids: &[u64]| ids.to_vec();

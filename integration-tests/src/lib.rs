@@ -3,6 +3,9 @@
 
 pub mod api_document;
 pub mod binary;
+pub mod box_host_rig;
+pub mod box_node;
+pub mod box_yard;
 pub mod browser;
 pub mod catalog_input;
 pub mod catalog_probe;

@@ -33,6 +33,11 @@ impl MemoryHub {
         self.state().isolated.insert(node);
     }
 
+    /// Mends the links of `node` to those that are not cut off themselves.
+    pub fn rejoin(&self, node: u64) {
+        self.state().isolated.remove(&node);
+    }
+
     /// Mends every link.
     pub fn heal(&self) {
         self.state().isolated.clear();

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::api_document::ApiDocument;
@@ -132,10 +133,33 @@ impl Yard {
             let share = self.curl("POST", "/api/v1/shares", &body_of("/api/v1/shares", "POST"));
             return template.replace("{id}", share.json().unwrap()["id"].as_str().unwrap());
         }
+        if template.contains("{pool}") || template.starts_with("/api/v1/leases/") {
+            return self.filled_of_boxes(template);
+        }
         template
             .replace("{host}", &host)
             .replace("{name}", "%FF%20a%26b%2541.mpg")
             .replace("{id}", tasks["items"][0]["id"].as_str().unwrap())
+    }
+}
+
+impl Yard {
+    /// The same of a call about boxes: each has a pool of its own, so that its first lease has token 1.
+    fn filled_of_boxes(&self, template: &str) -> String {
+        static POOLS: AtomicU32 = AtomicU32::new(0);
+        let pool = format!("pool-{}", POOLS.fetch_add(1, Ordering::Relaxed));
+        let json = ["-H", "content-type: application/json", "-d"];
+        let of_pool = format!("/api/v1/pools/{pool}");
+        let put = self.curl("PUT", &of_pool, &[&json[..], &[r#"{"size":2}"#]].concat());
+        assert_eq!(put.status, 201, "{}", put.body);
+        if template.ends_with("/unquarantine") {
+            let out = format!("{of_pool}/boxes/1/quarantine");
+            self.curl("POST", &out, &[&json[..], &[r#"{"reason":"a test"}"#]].concat());
+        }
+        let leases = format!("{of_pool}/leases");
+        let lease = self.curl("POST", &leases, &[&json[..], &[r#"{"holder":"a"}"#]].concat());
+        let lease = lease.json().unwrap()["lease_id"].as_str().unwrap().to_owned();
+        template.replace("{pool}", &pool).replace("{number}", "1").replace("{id}", &lease)
     }
 }
 
@@ -150,6 +174,12 @@ fn body_of(template: &str, method: &str) -> Vec<&'static str> {
         ("/api/v1/shares/{id}", "PATCH") => r#"{"note":"a note","ttl":"2h","if":"greater"}"#,
         ("/api/v1/shares/revoke", _) => r#"{"ids":["AAAAAAAAAAAAAAAAAAAAAA"]}"#,
         ("/api/v1/files/move", "POST") => r#"{"from":"input/film","to":"input/moved"}"#,
+        ("/api/v1/pools/{pool}", "PUT") => r#"{"size":3,"labels":{"site":"a"}}"#,
+        ("/api/v1/pools/{pool}/leases", "POST") => r#"{"holder":"a","ttl":"10s","count":1}"#,
+        ("/api/v1/pools/{pool}/boxes/{number}/quarantine", _) => r#"{"reason":"a test"}"#,
+        ("/api/v1/leases/{id}/renew", _) => r#"{"token":1,"ttl":"20s"}"#,
+        ("/api/v1/leases/{id}/release" | "/api/v1/leases/{id}/verify", _) => r#"{"token":1}"#,
+        ("/api/v1/leases/{id}/revoke", _) => r#"{"reason":"a test"}"#,
         ("/api/v1/shares/reclaim", "PUT") => r#"{"paused":false}"#,
         _ => return Vec::new(),
     };

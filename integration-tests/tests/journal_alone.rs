@@ -293,6 +293,29 @@ fn commits_that_come_together_share_entries_and_flushes() {
 }
 
 #[test]
+fn a_snapshot_is_taken_early_once_nothing_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let settings = JournalSettings {
+            snapshot_log_bytes: 80_000,
+            snapshot_when_quiet: Duration::from_millis(20),
+            ..JournalSettings::alone(dir.path(), 1)
+        };
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        for id in 0..12 {
+            let mut events = transfer(id, 1);
+            events.push(ProbeEvent::Ballast(vec![0; 1000]));
+            probe.send(CommitEvents { request: request_of(id), events }).await.unwrap().unwrap();
+        }
+        eventually_some("a snapshot", || async { journal.status().snapshot }).await;
+        assert!(journal.status().log_bytes < 80_000, "{:?}", journal.status());
+        journal.stop().await;
+    });
+}
+
+#[test]
 fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {

@@ -7,8 +7,10 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::exposition::{Form, Page, read};
 use reelyard_integration_tests::yard::{Ground, Role, holds, wait_for, wait_until_up};
+use serde_json::json;
 
 const FILES: usize = 5;
 const SIZE: usize = 10_000;
@@ -178,5 +180,52 @@ fn failures_are_counted_by_who_is_to_blame() -> Result<()> {
     })?;
     assert!(page.value("reelyard_copies_ended_total{outcome=\"failed\"}").unwrap() >= 1.0);
     assert_eq!(page.value("reelyard_copied_bytes_total"), Some(0.0));
+    Ok(())
+}
+
+#[test]
+fn pools_of_boxes_are_on_the_page() -> Result<()> {
+    let boxes = BoxNode::start(&[])?;
+    boxes.put("p", json!({ "size": 4, "grace": "0s" }));
+    boxes.put("idle", json!({ "size": 1 }));
+    let lease = boxes.take("p", json!({ "holder": "a person" }));
+    boxes.with(&lease, "renew");
+    boxes.with(&lease, "release");
+    boxes.take("p", json!({ "holder": "a person", "count": 2 }));
+    boxes.post("/pools/p/leases", json!({ "holder": "b", "count": 3 }));
+    boxes.post("/pools/p/leases", json!({ "holder": "b", "count": 9 }));
+    boxes.post("/pools/p/boxes/3/quarantine", json!({ "reason": "smells" }));
+    let expected = [
+        ("box_pools", 2.0),
+        ("boxes{pool=\"p\",state=\"leased\"}", 2.0),
+        ("boxes{pool=\"p\",state=\"quarantined\"}", 1.0),
+        ("boxes{pool=\"idle\",state=\"free\"}", 1.0),
+        ("box_leases_granted_total{pool=\"p\"}", 3.0),
+        ("box_leases_ended_total{pool=\"p\",how=\"released\"}", 1.0),
+        ("box_leases_ended_total{pool=\"p\",how=\"expired\"}", 0.0),
+        ("box_renewals_total{pool=\"p\"}", 1.0),
+        ("boxes_quarantined_total{pool=\"p\"}", 1.0),
+        ("box_requests_total{pool=\"p\",outcome=\"served\"}", 2.0),
+        ("box_requests_total{pool=\"p\",outcome=\"timed_out\"}", 1.0),
+        ("box_requests_total{pool=\"p\",outcome=\"refused\"}", 1.0),
+        ("box_queue_length{pool=\"p\"}", 0.0),
+        ("box_wait_seconds_count{pool=\"p\"}", 2.0),
+        ("box_wait_seconds_bucket{le=\"+Inf\",pool=\"p\"}", 2.0),
+        ("box_hold_seconds_count{pool=\"p\"}", 1.0),
+        ("box_cleanup_seconds_count{pool=\"p\"}", 0.0),
+    ];
+    let page = wait_for("the view is a new one", &[&boxes.node], || {
+        let page = scrape(boxes.ground.node).ok()?;
+        let served = "reelyard_box_requests_total{pool=\"p\",outcome=\"refused\"}";
+        (page.value(served) == Some(1.0)).then_some(page)
+    })?;
+    for (name, value) in expected {
+        assert_eq!(page.value(&format!("reelyard_{name}")), Some(value), "{name}");
+    }
+    let used = page.value("reelyard_box_utilisation{pool=\"p\"}").unwrap();
+    assert!((used - 2.0 / 3.0).abs() < 1e-6, "{used}");
+    let (_, text) = get(boxes.ground.node, OPEN_METRICS)?;
+    read(&text, Form::OpenMetrics).with_context(|| text.clone())?;
+    assert!(!text.contains("person"), "holders have no place on the page");
     Ok(())
 }

@@ -1,10 +1,11 @@
-//! The README's walk through a yard of one's own, done as it is written there.
+//! The README's walks through a yard of one's own and through boxes, done as they are written there.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::binary;
+use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::yard::{free_addr, wait_for};
 
 /// The shell commands below the comment `<!-- walk: name -->`.
@@ -69,5 +70,33 @@ fn the_walk_through_a_yard_works_as_written() -> Result<()> {
     for shown in ["127.0.0.21", "first.mpg", "placed", "ready"] {
         assert!(out.contains(shown), "{shown} is missing in:\n{out}");
     }
+    Ok(())
+}
+
+#[test]
+fn boxes_are_leased_as_written() -> Result<()> {
+    let readme = include_str!("../../README.md");
+    let (boxes, dir) = (BoxNode::start(&[])?, tempfile::tempdir()?);
+    let node = boxes.ground.node.to_string();
+    let beside = binary::path().parent().context("the binary's directory")?.to_owned();
+    let path = format!("{}:{}", beside.display(), std::env::var("PATH")?);
+    for name in ["boxes", "boxes by curl"] {
+        let commands = commands(readme, name)?.replace("127.0.0.1:8080", &node);
+        let mut shell = Command::new("bash");
+        shell.args(["-euo", "pipefail", "-c", &commands]).current_dir(dir.path());
+        shell.env("PATH", &path).env("REELYARD_URL", format!("http://{node}"));
+        let told = shell.output()?;
+        let (out, err) = (String::from_utf8_lossy(&told.stdout), told.stderr);
+        assert!(told.status.success(), "{name}: {out}\n{}", String::from_utf8_lossy(&err));
+        assert!(out.contains("released"), "{out}");
+    }
+    let run = commands(readme, "box run")?;
+    let mut shell = Command::new("bash");
+    let told = shell.args(["-euc", &run]).env("PATH", &path);
+    let told = told.env("REELYARD_URL", format!("http://{node}")).output()?;
+    let out = String::from_utf8(told.stdout)?;
+    assert!(told.status.success() && out.starts_with("box "), "{out}");
+    let totals = boxes.get("/pools/judges").body["totals"].clone();
+    assert_eq!((&totals["released"], &totals["renewed"]), (&3.into(), &2.into()), "{totals}");
     Ok(())
 }

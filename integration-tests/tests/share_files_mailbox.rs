@@ -2,175 +2,23 @@
 //! the node is stopped between any two steps.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+mod share_files_yard;
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix::prelude::*;
 use futures::StreamExt;
-use reelyard::http::share::Roots;
-use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{
-    BeginMove, CreateShare, Ending, FileIdentity, Found, MoveEnd, MoveRefused, Moved, NewMove,
-    RootName, SettleMove, Share, ShareBoard, ShareError, ShareExpiry, ShareId, ShareKind,
-    SharePlace, ShareRefusal, ShareSettings, Term,
+    BeginMove, Ending, FileIdentity, MoveEnd, MoveRefused, Moved, NewMove, SettleMove, ShareError,
+    ShareId, ShareRefusal,
 };
-use reelyard_actors::share_files::{
-    Collaborators, MoveError, MoveFile, ShareFiles, ShareFilesBoard, ShareFilesSettings, SweepNow,
-};
-use reelyard_actors::supervision::Route;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
-use tempfile::TempDir;
-
-const START: Millis = Millis(1_700_000_000_000);
-
-/// Where everything is: a journal, and two roots on one file system.
-struct Ground {
-    dir: TempDir,
-}
-
-impl Ground {
-    fn new() -> Self {
-        let ground = Ground { dir: tempfile::tempdir().unwrap() };
-        std::fs::create_dir_all(ground.path("films/d/deep")).unwrap();
-        std::fs::create_dir_all(ground.path("more/kept")).unwrap();
-        for file in ["films/d/a", "films/d/deep/b", "films/other"] {
-            std::fs::write(ground.path(file), file).unwrap();
-        }
-        ground
-    }
-
-    fn path(&self, at: &str) -> PathBuf {
-        self.dir.path().join(at)
-    }
-}
-
-struct Yard {
-    journal: Journal,
-    expiry: Addr<ShareExpiry>,
-    files: Option<Addr<ShareFiles>>,
-    shares: ShareBoard,
-    board: ShareFilesBoard,
-}
-
-fn root(name: &str) -> RootName {
-    name.parse().unwrap()
-}
-
-fn place(at: &str) -> SharePlace {
-    let (name, path) = at.split_once('/').unwrap();
-    SharePlace { root: root(name), path: path.parse().unwrap() }
-}
-
-/// Without anybody who looks at the disk.
-async fn table_alone(ground: &Ground) -> Yard {
-    let settings = JournalSettings::alone(ground.path("journal"), 1);
-    let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
-    let shares = ShareBoard::default();
-    let settings = ShareSettings {
-        roots: BTreeSet::from([root("films"), root("more")]),
-        notice_before: None,
-        ..ShareSettings::default()
-    };
-    let expiry = ShareExpiry::new(settings, Clock::manual(START), journal.clone(), shares.clone());
-    let expiry = expiry.start();
-    eventually("this node leads", || shares.view().epoch.is_some()).await;
-    Yard { journal, expiry, files: None, shares, board: ShareFilesBoard::default() }
-}
-
-async fn opened(ground: &Ground) -> Yard {
-    let mut yard = table_alone(ground).await;
-    let named = ["films", "more"].map(|name| (root(name), ground.path(name)));
-    let dirs = Roots::open(named).unwrap().shared_dirs().unwrap();
-    let others = Collaborators {
-        shares: yard.shares.clone(),
-        recall: Route::fixed(yard.expiry.clone().recipient()),
-        begin: Route::fixed(yard.expiry.clone().recipient()),
-        settle: Route::fixed(yard.expiry.clone().recipient()),
-        end: Route::fixed(yard.expiry.clone().recipient()),
-    };
-    let settings = ShareFilesSettings {
-        removed_after: Duration::from_millis(50),
-        sweep_every: Duration::from_secs(3600),
-    };
-    let (clock, board) = (Clock::manual(START), yard.board.clone());
-    yard.files = Some(ShareFiles::new(settings, dirs, others, clock, board).start());
-    yard
-}
-
-fn wanted(from: &str, to: &str) -> MoveFile {
-    let (asked_by, request) = ("a test".to_owned(), RequestId::random());
-    MoveFile { from: place(from), to: place(to), overwrite: false, asked_by, request }
-}
-
-impl Yard {
-    async fn create(&self, at: &str) -> ShareId {
-        self.try_to_create(at).await.unwrap().id()
-    }
-
-    async fn try_to_create(&self, at: &str) -> Result<Arc<Share>, ShareError> {
-        let SharePlace { root, path } = place(at);
-        let asked = CreateShare {
-            root,
-            path,
-            kind: ShareKind::File,
-            term: Term::Ttl(Duration::from_secs(600)),
-            password: None,
-            max_downloads: None,
-            owner: None,
-            note: None,
-            asked_by: "a test".to_owned(),
-            request: None,
-        };
-        self.expiry.send(asked).await.unwrap()
-    }
-
-    async fn make(&self, wanted: MoveFile) -> Result<Moved, MoveError> {
-        self.files.as_ref().unwrap().send(wanted).await.unwrap()
-    }
-
-    async fn sweep(&self) {
-        self.files.as_ref().unwrap().send(SweepNow).await.unwrap();
-    }
-
-    /// Where a share says that it is; none once it has ended.
-    fn said(&self, id: ShareId) -> Option<String> {
-        match self.shares.find(id) {
-            Found::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
-            _ => None,
-        }
-    }
-
-    async fn ended(&self, id: ShareId) -> Ending {
-        eventually_some("the share ends", || {
-            let found = self.shares.find(id);
-            async move {
-                match found {
-                    Found::Ended(tombstone) => Some(tombstone.why),
-                    _ => None,
-                }
-            }
-        })
-        .await
-    }
-
-    async fn closed(self) {
-        self.journal.stop().await;
-    }
-}
-
-fn refused(made: Result<Moved, MoveError>) -> MoveRefused {
-    match made {
-        Err(
-            MoveError::Refused(why)
-            | MoveError::Share(ShareError::Refused(ShareRefusal::Move(why))),
-        ) => why,
-        other => panic!("{other:?}"),
-    }
-}
+use reelyard_actors::share_files::{Disk, MoveError, MoveFile, Slot, SystemDisk};
+use reelyard_integration_tests::waiting::eventually;
+use rustix::io::Errno;
+use share_files_yard::*;
 
 #[actix::test]
 async fn a_move_takes_the_file_and_every_share_along_and_is_made_once() {
@@ -327,6 +175,81 @@ async fn what_is_at_neither_path_after_a_stop_ends() {
     yard.closed().await;
 }
 
+/// A disk that confirms nothing until it is mended.
+#[derive(Debug, Default)]
+struct Failing {
+    mended: AtomicBool,
+}
+
+impl Disk for Failing {
+    fn rename(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
+        SystemDisk.rename(from, to)
+    }
+
+    fn rename_to_free(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
+        SystemDisk.rename_to_free(from, to)
+    }
+
+    fn link(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
+        SystemDisk.link(from, to)
+    }
+
+    fn unlink(&self, at: Slot<'_>) -> rustix::io::Result<()> {
+        SystemDisk.unlink(at)
+    }
+
+    fn sync(&self, dir: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        if self.mended.load(Ordering::SeqCst) { SystemDisk.sync(dir) } else { Err(Errno::IO) }
+    }
+}
+
+#[actix::test]
+async fn a_move_that_the_disk_does_not_confirm_is_told_as_done_only_once_it_does() {
+    let ground = Ground::new();
+    let disk = Arc::<Failing>::default();
+    let yard = opened_on(&ground, disk.clone()).await;
+    let id = yard.create("films/d/a").await;
+    let wanted = wanted("films/d", "more/e");
+    let told = yard.make(wanted.clone()).await;
+    let Err(MoveError::Unsettled { why, request }) = told else { panic!("{told:?}") };
+    assert!(why.contains("does not confirm") && request == wanted.request, "{why}");
+    eventually("it is seen", || {
+        let view = yard.board.view();
+        let seen = view.unsettled.get(&0).filter(|seen| seen.since == START);
+        seen.is_some_and(|seen| seen.why.is_some() && seen.moving.new.to == wanted.to)
+    })
+    .await;
+    assert_eq!(yard.said(id).unwrap(), "films/d/a", "nobody says that it was moved");
+    disk.mended.store(true, Ordering::SeqCst);
+    assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 1, ended: 0 }), "repeated");
+    assert_eq!(yard.said(id).unwrap(), "more/e/a");
+    eventually("nothing is unsettled", || yard.board.view().unsettled.is_empty()).await;
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn a_move_is_seen_as_long_as_its_root_is_away() {
+    let ground = Ground::new();
+    let (id, _, new) = begun(&ground, "films/d", "films/e").await;
+    std::fs::rename(ground.path("films"), ground.path("aside")).unwrap();
+    std::fs::create_dir(ground.path("films")).unwrap();
+    let yard = opened(&ground).await;
+    eventually("why it is not settled is seen", || {
+        let view = yard.board.view();
+        let why = view.unsettled.get(&0).and_then(|seen| seen.why.clone());
+        why.is_some_and(|why| why.contains("films: it is empty"))
+    })
+    .await;
+    assert!(yard.said(id).is_some());
+    yard.closed().await;
+    std::fs::remove_dir(ground.path("films")).unwrap();
+    std::fs::rename(ground.path("aside"), ground.path("films")).unwrap();
+    let yard = opened(&ground).await;
+    assert_eq!(refused(yard.make(again(&new)).await), MoveRefused::Interrupted);
+    eventually("nothing is unsettled", || yard.board.view().unsettled.is_empty()).await;
+    yard.closed().await;
+}
+
 #[actix::test]
 async fn what_is_missing_for_long_enough_ends_and_what_comes_back_does_not() {
     let ground = Ground::new();
@@ -348,14 +271,15 @@ async fn what_is_missing_for_long_enough_ends_and_what_comes_back_does_not() {
 
 async fn ends_nothing(ground: &Ground, yard: &Yard, id: ShareId, why: &str, hide: impl Fn(&Path)) {
     hide(&ground.path("films"));
-    let before = yard.board.view().sweeps;
+    let before = yard.board.view();
     yard.shares.note_missing(id);
     yard.sweep().await;
     let told = || yard.board.view().unreachable.get(&root("films")).cloned();
     eventually("it is told", || told().is_some_and(|told| told.contains(why))).await;
-    eventually("it was looked twice", || {
+    // Whatever was found is told only after what is to end has ended.
+    eventually("it was looked at by a pass, and once more after its time", || {
         let view = yard.board.view();
-        view.sweeps > before && view.missing == 0
+        view.sweeps > before.sweeps && view.looked_again > before.looked_again
     })
     .await;
     assert!(yard.said(id).is_some(), "{why}");

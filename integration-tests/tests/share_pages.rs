@@ -211,7 +211,13 @@ async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resu
     let held = page(&taker).await;
     assert_eq!(held.status, 200);
     let html = held.text();
-    assert!(html.contains("0 of 1") && html.contains(&button), "{html}");
+    // A button that begins anew would only be refused.
+    assert!(html.contains("0 of 1") && !html.contains(&button), "{html}");
     assert!(html.contains("can be resumed"), "{html}");
+    let anew = links.get(id, "/file", &["-H", &taker]).await;
+    assert!(anew.status == 410 && anew.text().contains("can be resumed"), "{}", anew.text());
+    assert_eq!(links.get(id, "/file", &["-H", &taker, "-r", "4-"]).await.status, 206);
+    let late = links.get(id, "/file", &["-H", &newcomer]).await;
+    assert!(late.status == 410 && !late.text().contains("can be resumed"), "{}", late.text());
     links.stop().await;
 }

@@ -189,3 +189,35 @@ async fn what_is_withdrawn_from_a_run_holds_none_of_it_up() {
     serving.stop().await;
     node.stop().await;
 }
+
+#[actix::test]
+async fn a_master_that_is_large_by_now_holds_no_other_of_its_run_up() {
+    let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let settings = source.source();
+    let state =
+        State { first_lets_through: 1_000_000, is_shut: Mutex::new(true), ..State::default() };
+    let between = Between::start(settings.data_listen, state);
+    let serving = started(settings).await;
+    for id in 1..=5 {
+        let name = format!("{id}.mpg");
+        source.master(name.as_bytes(), 10_000);
+        let order = source.order(id, name.as_bytes());
+        node.order(TaskOrder { source_data: Some(between.addr), ..order });
+    }
+    // The second has grown since.
+    source.master(b"2.mpg", 3_000_000);
+    let mut settings = destination.destination(&node.url);
+    settings.copies_at_once = 1;
+    let fetching = started(settings).await;
+    let passed = || between.state.passed.load(Ordering::SeqCst) >= 1_000_000;
+    eventually("a part of the second", passed).await;
+    for id in [1, 3, 4, 5] {
+        assert!(matches!(node.end_of(id).await, Said::Done { .. }), "{id}");
+    }
+    assert!(!destination.copies().join("2.mpg").exists(), "the others waited for it");
+    between.open();
+    assert!(matches!(node.end_of(2).await, Said::Done { size: 3_000_000, .. }));
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+}

@@ -1,5 +1,7 @@
 //! Calls of a node's API.
 
+mod follow;
+
 use std::time::Duration;
 
 use clap::Args;
@@ -11,8 +13,8 @@ use reqwest::{Method, RequestBuilder, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::event_stream::{Event, EventStream};
 use super::failure::Failure;
+use crate::box_client::{BoxClient, BoxClientError};
 
 /// Which node is asked, and how its answer is printed.
 #[derive(Clone, Args)]
@@ -26,6 +28,24 @@ pub struct NodeArgs {
     /// Print JSON instead of tables
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+impl NodeArgs {
+    /// The token, if one is given.
+    fn token(&self) -> Result<Option<SharedToken>, Failure> {
+        match self.token.as_deref().unwrap_or_default() {
+            "" => Ok(None),
+            text => SharedToken::new(text)
+                .map(Some)
+                .map_err(|bad| Failure::Usage(format!("--token: {bad}"))),
+        }
+    }
+
+    /// A client of the node's boxes. Connects to nothing yet.
+    pub fn box_client(&self) -> Result<BoxClient, Failure> {
+        let usage = |error: BoxClientError| Failure::Usage(format!("--url: {error}"));
+        BoxClient::new(&self.url, self.token()?).map_err(usage)
+    }
 }
 
 impl std::fmt::Debug for NodeArgs {
@@ -68,12 +88,6 @@ const PAGE: u64 = 1000;
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long nothing may be heard of a stream: it says every 15 s that it is still there.
-const SILENCE: Duration = Duration::from_secs(45);
-
-/// A stream has no end.
-const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-
 /// A client of one node.
 pub struct Client {
     url: Url,
@@ -91,12 +105,7 @@ impl Client {
             .ok_or_else(|| {
                 Failure::Usage(format!("--url {}: http://host:port is wanted", args.url))
             })?;
-        let token = match args.token.as_deref().unwrap_or_default() {
-            "" => None,
-            text => Some(
-                SharedToken::new(text).map_err(|bad| Failure::Usage(format!("--token: {bad}")))?,
-            ),
-        };
+        let token = args.token()?;
         let http = outbound::in_the_clear()
             .no_proxy()
             .timeout(TIMEOUT)
@@ -252,46 +261,14 @@ impl Client {
         }
     }
 
-    /// `GET /api/v1/events`: hands each event to `each`, and none once when the node has answered. Ends
-    /// only by a failure. `last` is where it begins, if that is not now, and how far it came.
-    pub fn follow(
+    /// `DELETE /api/v1/<path>` with a query, of what answers what follows.
+    pub fn remove_with<T: DeserializeOwned>(
         &self,
+        path: &[&str],
         query: &[(&str, &str)],
-        last: &mut String,
-        mut each: impl FnMut(Option<Event>) -> Result<(), Failure>,
-    ) -> Result<std::convert::Infallible, Failure> {
-        let mut url = self.url_of(&["events"]);
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let mut request = self.http.get(url).timeout(FOR_EVER);
-        if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, token.bearer());
-        }
-        if !last.is_empty() {
-            request = request.header("Last-Event-ID", last.as_str());
-        }
-        self.runtime.block_on(async {
-            let sent = tokio::time::timeout(TIMEOUT, request.send()).await;
-            let sent = sent.map_err(|_| self.failed("it does not answer".to_owned()))?;
-            let mut response = sent.map_err(|error| self.unreachable(&error))?;
-            if !response.status().is_success() {
-                let status = response.status();
-                let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
-                return Err(self.problem(status, &body));
-            }
-            each(None)?;
-            let mut stream = EventStream::after(last.clone());
-            loop {
-                let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
-                let chunk = chunk.map_err(|_| self.failed("nothing is heard of it".to_owned()))?;
-                let chunk = chunk.map_err(|error| self.unreachable(&error))?;
-                let chunk = chunk.ok_or_else(|| self.failed("it has ended".to_owned()))?;
-                let events = stream.feed(&chunk).map_err(|bad| self.failed(bad.to_string()))?;
-                events.into_iter().try_for_each(|event| each(Some(event)))?;
-                *last = stream.last_id().to_owned();
-            }
-        })
+    ) -> Result<T, Failure> {
+        let body = self.call(Method::DELETE, path, query)?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
     fn call(
@@ -343,7 +320,12 @@ impl Client {
             status: status.as_u16(),
             detail: String::new(),
         });
-        if status.is_client_error() {
+        self.refused(problem)
+    }
+
+    /// The node refused, or has failed.
+    pub fn refused(&self, problem: Problem) -> Failure {
+        if (400..500).contains(&problem.status) {
             Failure::Refused(problem)
         } else {
             self.failed(problem.to_string())

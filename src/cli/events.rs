@@ -7,9 +7,9 @@ use clap::Args;
 use reelyard_actors::change_feed::ChangeId;
 use reelyard_actors::names::ShownName;
 use reelyard_actors::wire::api::{
-    BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent, InputChange,
-    Missed, PinChange, PlacementChange, RemovalChange, ShareChange, ShareTold, TaskChange,
-    TaskStep,
+    BackOffChange, BoxChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent,
+    InputChange, LeaseOf, Missed, PinChange, PlacementChange, RemovalChange, ShareChange,
+    ShareTold, TaskChange, TaskStep,
 };
 use serde_json::{Value, json};
 
@@ -105,6 +105,7 @@ fn words(change: &Change) -> String {
         }
         Change::BackOff(change) => of_back_off(change),
         Change::Share(change) => of_share(change),
+        Change::Box(change) => of_box(change),
         Change::Configuration(ConfigurationChange { applied, needs_restart }) => {
             let list = |what: &str, keys: &[String]| {
                 (!keys.is_empty()).then(|| format!("{what}: {}", keys.join(", ")))
@@ -263,6 +264,48 @@ fn of_share(change: &ShareChange) -> String {
         ShareChange::Reclaim { paused, asked_by } => {
             let what = if *paused { "paused" } else { "resumed" };
             format!("reclaim of shares is {what} by {}", plain(asked_by))
+        }
+    }
+}
+
+fn of_box(change: &BoxChange) -> String {
+    let named = |lease: &LeaseOf| {
+        let slot = lease.slot.map(|slot| format!(" as {slot}")).unwrap_or_default();
+        format!("box {}/{}{slot}, token {}", lease.pool, lease.number, lease.token)
+    };
+    let by = |by: Option<&str>| by.map(|by| format!(" by {}", plain(by))).unwrap_or_default();
+    match change {
+        BoxChange::PoolPut { pool, size, created: true } => {
+            format!("pool {pool} was created: {size} boxes")
+        }
+        BoxChange::PoolPut { pool, size, created: false } => {
+            format!("pool {pool} was changed: {size} boxes")
+        }
+        BoxChange::PoolRemoved { pool, gone: true } => format!("pool {pool} is gone"),
+        BoxChange::PoolRemoved { pool, gone: false } => {
+            format!("pool {pool} is being removed, and goes with its last box")
+        }
+        BoxChange::Granted { lease } => {
+            format!("{} is granted to {}", named(lease), plain(lease.holder.as_str()))
+        }
+        BoxChange::Ended { lease, how, by: who, reason } => {
+            let why = reason.as_ref().map(|why| format!(": {}", plain(why.as_str())));
+            let (holder, how) = (plain(lease.holder.as_str()), word::of(how));
+            let who = by(who.as_deref());
+            format!("{} of {holder}: {how}{who}{}", named(lease), why.unwrap_or_default())
+        }
+        BoxChange::CleanFailed { pool, number, attempt, said } => {
+            format!("box {pool}/{number} could not be cleaned, attempt {attempt}: {}", plain(said))
+        }
+        BoxChange::FoundDirty { pool, number, said } => {
+            format!("box {pool}/{number} is not clean: {}", plain(said))
+        }
+        BoxChange::Quarantined { pool, number, said, by: who } => {
+            let who = by(who.as_deref());
+            format!("box {pool}/{number} is out of use{who}: {}", plain(said))
+        }
+        BoxChange::Unquarantined { pool, number, by: who } => {
+            format!("box {pool}/{number} may be used again{}", by(Some(who)))
         }
     }
 }

@@ -63,6 +63,7 @@ impl Failure {
             | Failure::Failed(_) => 1,
             Failure::Configuration(_) | Failure::Usage(_) => 2,
             Failure::Unreachable { .. } => 3,
+            Failure::Refused(problem) if is_no_box(problem) => 7,
             Failure::Refused(_) => 4,
             Failure::StoreNotWhole(_) => super::store::NOT_WHOLE,
             Failure::StoreInUse(_) => 6,
@@ -73,4 +74,10 @@ impl Failure {
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
+}
+
+/// Whether nothing is wrong but that no box was free: asking again helps.
+fn is_no_box(problem: &Problem) -> bool {
+    let kind = problem.kind.rsplit(':').next().unwrap_or_default();
+    matches!(kind, "no-box-in-time" | "queue-full")
 }

@@ -1,5 +1,8 @@
 //! The command line: one file per subcommand.
 
+mod box_run;
+mod box_tables;
+mod boxes;
 mod client;
 mod config;
 mod demo;
@@ -15,8 +18,10 @@ mod node;
 mod openapi;
 mod output;
 mod plan;
+mod pools;
 mod removals;
 mod share;
+mod share_tables;
 mod simulate;
 mod store;
 mod tasks;
@@ -54,7 +59,8 @@ Exit codes:
   3  the node cannot be reached
   4  the node refused
   5  the store is damaged, or its end is missing
-  6  the store is in use by a running node";
+  6  the store is in use by a running node
+  7  no box was free in time, or too many wait: asking again later helps";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -72,6 +78,8 @@ enum Command {
     Removals(removals::RemovalsArgs),
     /// Make links to files and directories, list and end them
     Share(share::ShareArgs),
+    /// Lease numbered boxes, and look after their pools
+    Box(boxes::BoxArgs),
     /// List what became of copies and removals, newest first
     History(history::HistoryArgs),
     /// List the hosts and how they are
@@ -119,6 +127,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         Command::Tasks(args) => tasks::run(args, out),
         Command::Removals(args) => removals::run(args, out),
         Command::Share(args) => share::run(args, out),
+        Command::Box(args) => return boxes::run(args, out),
         Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),
         Command::Files(args) => files::run(args, out),

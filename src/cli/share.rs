@@ -8,14 +8,15 @@ use comfy_table::Cell;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::share_expiry::{Moved, Note, OnlyIf, Owner, Revoked, ShareId, ShareState};
 use reelyard_actors::wire::api::{
-    HookShown, Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove, WantedReclaim,
-    WantedRevocation, WantedShare, WantedTerms,
+    HookShown, MoveShown, Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove,
+    WantedReclaim, WantedRevocation, WantedShare, WantedTerms,
 };
 use serde::Serialize;
 
 use super::client::{Client, NodeArgs, PageArgs, filters};
 use super::failure::Failure;
 use super::output::{self, maybe, number, plain};
+use super::share_tables::{show_hooks, show_moves};
 use super::word;
 
 #[derive(Debug, Args)]
@@ -43,6 +44,8 @@ enum ShareCommand {
     Revoke(RevokeArgs),
     /// Move or rename a file or directory: every link to it, and to what is in it, goes on
     Move(MoveArgs),
+    /// List the moves in progress, and those of which only the disk knows what became of them
+    Moves,
     /// Reclaim nothing for a while: links are refused at their deadlines all the same
     PauseReclaim,
     /// Reclaim what is due again
@@ -212,6 +215,13 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
             };
             Ok(writeln!(out, "moved; {} shares have followed{ended}", moved.followed)?)
         }
+        ShareCommand::Moves => {
+            let moves: Page<MoveShown> = client.get(&["files", "moves"], &[])?;
+            if json {
+                return Ok(output::json(&moves.items, out)?);
+            }
+            show_moves(&moves.items, out)
+        }
         ShareCommand::PauseReclaim => {
             status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused: true })?, json, out)
         }
@@ -364,37 +374,4 @@ fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(), Fai
         totals.root_gone,
         totals.evicted,
     )?)
-}
-
-fn show_hooks(hooks: &[HookShown], out: &mut dyn Write) -> Result<(), Failure> {
-    if hooks.is_empty() {
-        return Ok(());
-    }
-    let now = Clock::system().now();
-    let header = ["HOOK", "DELIVERED", "FAILED TRIES", "DROPPED", "BACKLOG", "OLDEST", "STATE"];
-    let mut table = output::table(&header);
-    for hook in hooks {
-        table.add_row([
-            Cell::new(&hook.name),
-            number(hook.delivered),
-            number(hook.failed_tries),
-            number(hook.dropped),
-            number(hook.backlog),
-            maybe(hook.oldest, |at| Cell::new(output::age(at, now))),
-            Cell::new(hook_state(hook, now)),
-        ]);
-    }
-    Ok(output::print(&table, out)?)
-}
-
-fn hook_state(hook: &HookShown, now: Millis) -> String {
-    match &hook.failing {
-        Some(failing) => {
-            let (reason, again) = (plain(&failing.reason), failing.tried_again);
-            format!("fails: {reason}; tried again in {}", output::age(now, again))
-        }
-        None if !hook.tells => "told by the leader".to_owned(),
-        None if hook.told_up_to.is_none() => "begins".to_owned(),
-        None => "works".to_owned(),
-    }
 }

@@ -123,8 +123,10 @@ fn split(key: &str) -> (&str, &str) {
     key.rsplit_once('.').unwrap_or(("", key))
 }
 
-/// The key of `field` in the group called `prefix`.
+/// The key of `field` in the group called `prefix`. A field whose name is a word of the language is
+/// written as `r#box`, and its key as `box`.
 pub fn join(prefix: &str, field: &str) -> String {
+    let field = field.trim_start_matches("r#");
     if prefix.is_empty() { field.to_owned() } else { format!("{prefix}.{field}") }
 }
 

@@ -290,6 +290,6 @@ mod tests {
         let Faults(faults) = load_worker(&Layers::default()).unwrap_err();
         let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
         assert!(told[0].starts_with("listen: is required, as in listen = \""), "{told:?}");
-        assert!(told[1].contains("base_dir or source_dirs"), "{told:?}");
+        assert!(told[1].contains("base_dir, source_dirs or box.hooks"), "{told:?}");
     }
 }

@@ -8,6 +8,8 @@
 //! documentation, the commented file that `reelyard config default` prints, and the known keys.
 
 mod address;
+mod box_hooks;
+mod boxes;
 pub(crate) mod declare;
 mod difference;
 mod example;
@@ -30,6 +32,7 @@ mod worker;
 mod zone;
 
 pub use address::NodeAddr;
+pub use box_hooks::BoxHooks;
 pub use declare::{Described, Presence};
 pub use difference::{Difference, Values, differences};
 pub use example::example;
@@ -47,7 +50,9 @@ pub use reader::Effective;
 pub use share::{PublicUrl, RootDirs, ShareSettings};
 pub use tls::{CertificateFile, ShareTlsSettings};
 pub use units::{Fraction, NamePrefix, Percent};
-pub use worker::{DiskSettings, ExternalDownloaderSettings, NetworkSettings, WorkerConfig};
+pub use worker::{
+    BoxSettings, DiskSettings, ExternalDownloaderSettings, NetworkSettings, WorkerConfig,
+};
 pub use zone::Zone;
 
 use declare::Group;

@@ -17,6 +17,7 @@ use reelyard_actors::remover::{KeptBy, RemovalMode};
 use reelyard_actors::task_manager::{Spread, Weights};
 use reelyard_actors::token::SharedToken;
 
+use super::boxes::BoxSettings;
 use super::declare::settings;
 use super::reader::Reader;
 use super::share::ShareSettings;
@@ -69,6 +70,8 @@ settings! {
         remover: RemoverSettings,
         /// Links with deadlines.
         share: ShareSettings,
+        /// Numbered boxes.
+        r#box: BoxSettings,
         /// What is remembered of copies and removals.
         history: HistorySettings,
         /// The replicated log.
@@ -336,7 +339,8 @@ settings! {
         election_min: Duration = Default "500ms",
         /// The longest such time; each node draws its own between the two.
         election_max: Duration = Default "1s",
-        /// How long the log may grow before a snapshot is taken.
+        /// How long the log may grow before a snapshot is taken. In quiet times one is taken
+        /// earlier.
         snapshot_log_bytes: ByteSize = Default "64MiB",
         /// How much of the disk under `data_dir` is kept in reserve. Nothing more is changed once
         /// less than a quarter of that is free; what is under way is finished by the reserve.

@@ -11,6 +11,7 @@ use reelyard_actors::host::{BitsPerSecond, HostAddr};
 use reelyard_actors::token::SharedToken;
 
 use super::address::NodeAddr;
+use super::box_hooks::BoxHooks;
 use super::declare::settings;
 use super::links::InterfaceName;
 use super::node::{check_source_dirs, settle_token};
@@ -66,6 +67,8 @@ settings! {
         network: NetworkSettings,
         /// Sources that are old cfws.
         external_downloader: ExternalDownloaderSettings,
+        /// Boxes that this worker hosts.
+        r#box: BoxSettings,
         /// Logging.
         log: LogSettings,
     }
@@ -114,6 +117,39 @@ settings! {
     }
 }
 
+/// More programs at a time for boxes than this would leave no threads to the rest of a worker.
+const MOST_HOOKS_AT_ONCE: u32 = 256;
+
+settings! {
+    /// Boxes that this worker hosts for pools of the node: what makes one ready for a holder, what
+    /// cleans it afterwards, and what a clean one has not. Nothing of it comes from a node.
+    pub struct BoxSettings {
+        /// How many programs are run for boxes at a time, 256 at most. A pool of which none runs has its turn even
+        /// beyond that: one whose programs hang delays no other.
+        hooks_at_once: NonZeroU32 = Default "16",
+        /// Where others reach the worker a token is required beside them.
+        /// What is run, by the name that a pool's "hooks" gives (or else by the pool's own). As in
+        /// [box.hooks.NAME] with
+        ///   file             a file that has all of this; what stands beside it counts more
+        ///   init, cleanup    programs with their arguments, called without a shell; none: nothing
+        ///                    to do. {box}, {number}, {pool}, {token} and {holder} are filled in;
+        ///                    a holder calls itself as it likes: --holder={holder}, or behind --
+        ///   init_timeout, cleanup_timeout       1m each if not set, 10m at most; then they are
+        ///   stop_grace       ended with everything they started: SIGTERM, SIGKILL after 5s
+        ///   env              their environment beside PATH and LANG: { NAME = "value" }
+        ///   done             exit codes that mean that it was done: [0]
+        ///   cleanup_again_on exit codes after which a cleanup is run again at once, up to 3 times
+        ///   first_uid        the user id of box 0; each further box has the next one. A clean box
+        ///                    has no process of its user; it takes root to see that
+        ///   boxes            how many ids of boxes there are, from 0 on: 1000 with first_uid, else any
+        ///                    number. What a node asks for beyond is refused
+        ///   no_directory     paths that a clean box has not; {box}, {number} and {pool} are filled in
+        ///   no_cgroup        control groups that a clean box has not, also not an empty one
+        ///   kill_left        whether what runs on in a box that is cleaned is killed: false
+        hooks: BoxHooks = Default "{}",
+    }
+}
+
 impl WorkerConfig {
     /// The configuration of a worker at `listen` for which nothing else is set. It has nothing to
     /// do until it is given a `base_dir` or `source_dirs`.
@@ -139,11 +175,27 @@ impl Role for WorkerConfig {
         (self.token.as_ref(), key)
     }
 
+    fn differs_unseen(&self, after: &Self) -> Vec<&'static str> {
+        // What is in the files that it names.
+        let differs = self.r#box.hooks != after.r#box.hooks;
+        differs.then_some("box.hooks").into_iter().collect()
+    }
+
     fn settle(&mut self, reader: &mut Reader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
-        if self.base_dir.is_none() && self.source_dirs.is_empty() {
-            reader
-                .fault("base_dir", "base_dir or source_dirs is required: nothing would be served");
+        self.r#box.hooks.settle(reader);
+        if self.r#box.hooks_at_once.get() > MOST_HOOKS_AT_ONCE {
+            let what = format!("{MOST_HOOKS_AT_ONCE} at most: each takes a thread");
+            reader.fault("box.hooks_at_once", what);
+        }
+        if self.base_dir.is_none() && self.source_dirs.is_empty() && self.r#box.hooks.are_none() {
+            let what = "base_dir, source_dirs or box.hooks is required: nothing would be served";
+            reader.fault("base_dir", what);
+        }
+        if !self.r#box.hooks.are_none() && self.token.is_none() && !self.listen.ip().is_loopback() {
+            let what =
+                "a token is required beside them: else whoever reaches this worker runs them";
+            reader.fault("box.hooks", what);
         }
         if self.data_addr() == self.listen.socket() {
             // Also when `listen` has the last port there is.
@@ -220,6 +272,19 @@ mod tests {
         assert_eq!(load(&set).unwrap().data_addr().to_string(), "10.0.0.1:8889");
         let last = ["listen=10.0.0.1:65535".to_owned(), "source_dirs=/masters".to_owned()];
         assert!(load(&last).unwrap_err()[0].contains("data_listen"));
+    }
+
+    #[test]
+    fn hooks_that_strangers_could_reach_need_a_token() {
+        let told = |listen: &str, more: &str| {
+            let hooks = "box.hooks={ a = { cleanup = [\"/bin/true\"] } }".to_owned();
+            load(&[format!("listen={listen}"), hooks, more.to_owned()])
+        };
+        let node = "node=cfm:7888";
+        assert!(told("127.0.0.1:8888", node).is_ok());
+        assert!(told("10.0.0.1:8888", "token=0123456789abcdef0123456789abcdef").is_ok());
+        let faults = told("10.0.0.1:8888", node).unwrap_err();
+        assert!(faults[0].contains("a token is required"), "{faults:?}");
     }
 
     #[test]

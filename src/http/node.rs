@@ -61,7 +61,11 @@ impl NodeState {
             let how_sure = if stranger.sure { "manages" } else { "may manage" };
             format!("somebody else {how_sure} this yard too: {host}{}", stranger.what)
         });
-        told.collect()
+        let refused = self.actors.boxes.configured.refused();
+        let not_so = refused.iter().map(|(pool, why)| {
+            format!("pool {pool} is not as the configuration has it, which is tried again: {why}")
+        });
+        told.chain(not_so).collect()
     }
 
     /// What keeps the node from doing all it is there for, in words; empty when nothing does.

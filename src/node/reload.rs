@@ -54,6 +54,7 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "share.removed_after",
     "share.sweep_every",
     "share.tls.",
+    "box.",
     "history.",
     "log.level",
 ]);
@@ -192,6 +193,7 @@ impl Wiring {
         if old != new {
             self.share_files.addr().do_send(share_files::ChangeSettings(new));
         }
+        self.boxes.go_by(before, after);
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         let (old, new) = (of_tasks(before), of_tasks(after));
         if old != new {

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use reelyard_actors::back_off::CoolDown;
 use reelyard_actors::bandwidth::Bandwidth;
+use reelyard_actors::box_host::BoxLinkSettings;
+use reelyard_actors::box_lease::BoxSettings;
 use reelyard_actors::catalog::ranking::CopiesWanted;
 use reelyard_actors::catalog::{CatalogSettings, EventLogSettings};
 use reelyard_actors::cfw_worker::{BreakerSettings, CfwWorkerSettings};
@@ -73,6 +75,15 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
         },
         token: config.token.clone(),
         ..CfwWorkerSettings::default()
+    }
+}
+
+/// How workers are asked after their boxes.
+pub fn box_link(config: &NodeConfig) -> BoxLinkSettings {
+    BoxLinkSettings {
+        token: config.token.clone(),
+        connect_timeout: config.calls.connect_timeout,
+        ..BoxLinkSettings::default()
     }
 }
 
@@ -212,6 +223,17 @@ pub fn shares(config: &NodeConfig) -> ShareSettings {
         keep_happenings_most: share.keep_untold_most.get(),
         hooks: share.hooks.0.keys().map(ToString::to_string).collect(),
         ..ShareSettings::default()
+    }
+}
+
+/// How much is remembered of leases and boxes.
+pub fn boxes(config: &NodeConfig) -> BoxSettings {
+    let of = &config.r#box;
+    BoxSettings {
+        keep_ended_for: of.keep_ended,
+        keep_ended: of.keep_ended_most.get(),
+        keep_care_for: of.keep_care,
+        keep_care: of.keep_care_most.get(),
     }
 }
 

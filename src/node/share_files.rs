@@ -1,6 +1,7 @@
 //! The ShareFilesActor of a node: whom it asks, and by what it goes.
 
 use reelyard_actors::clock::Clock;
+use reelyard_actors::journal::Journal;
 use reelyard_actors::share_expiry::{ShareBoard, ShareExpiry};
 use reelyard_actors::share_files::{Collaborators, ShareFiles, ShareFilesBoard, SharedDirs};
 use reelyard_actors::supervision::{Supervised, Supervision};
@@ -10,8 +11,8 @@ use super::settings;
 
 /// Starts it over these directories.
 pub(super) fn start(
-    live: &Live,
-    clock: &Clock,
+    (live, clock): (&Live, &Clock),
+    journal: &Journal,
     expiry: &Supervised<ShareExpiry>,
     shares: &ShareBoard,
     dirs: &SharedDirs,
@@ -23,6 +24,7 @@ pub(super) fn start(
         begin: expiry.route(),
         settle: expiry.route(),
         end: expiry.route(),
+        leadership: journal.leadership(),
     };
     let (live, clock, shown, dirs) = (live.clone(), clock.clone(), board.clone(), dirs.clone());
     let actor = Supervised::start(Supervision::of("share_files"), move || {

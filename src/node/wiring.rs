@@ -9,6 +9,7 @@
 //! TaskManager ----------- Refresh, CopyArrived ---------------------------> CfwWorker
 //! Remover --------------- Refresh, DeleteCopy ----------------------------> CfwWorker
 //! Webhook (each) -------- ToldUpTo, HappeningsFrom, HappeningsDelivered --> ShareExpiry
+//! BoxLease -------------- RunHook, LookAtBoxes ---------------------------> the worker of a pool
 //! ShareFiles ------------ BeginMove, SettleMove, EndRemoved --------------> ShareExpiry
 //! ```
 //!
@@ -40,6 +41,7 @@ use reelyard_actors::task_manager::{Collaborators, TaskBoard, TaskManager};
 use reelyard_actors::webhook;
 use tokio::task::JoinHandle;
 
+use super::boxes::Boxes;
 use super::hook_yard::HookYard;
 use super::host_yard::{Host, HostYard};
 use super::live::Live;
@@ -69,6 +71,8 @@ pub struct Wiring {
     pub share_files: Supervised<ShareFiles>,
     /// What the ShareFilesActor shows of itself.
     pub share_files_board: ShareFilesBoard,
+    /// Leases boxes.
+    pub boxes: Boxes,
     /// Knows which hosts answer.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// What the HeartbeatSupervisor shows of itself.
@@ -115,13 +119,16 @@ pub(super) struct Parts {
 impl Wiring {
     /// Starts the actors on the present arbiter and joins them. Those of the hosts come as soon as
     /// it is known which hosts there are.
+    ///
+    /// # Errors
+    /// When the client for calls to workers cannot be made.
     pub fn start(
         live: &Live,
         journal: &Journal,
         names: &NameTable,
         clock: &Clock,
         shared: &SharedDirs,
-    ) -> Arc<Self> {
+    ) -> Result<Arc<Self>, reqwest::Error> {
         let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
         let badge = ManagerBadge::of_node(live.now().config.node_id.get());
         let changes = ChangeFeed::new(&clock);
@@ -148,8 +155,14 @@ impl Wiring {
             },
         );
         hooks.go_by(&parts.live.now());
-        let (share_files, share_files_board) =
-            share_files::start(&parts.live, &parts.clock, &share_expiry, &share_board, shared);
+        let (share_files, share_files_board) = share_files::start(
+            (&parts.live, &parts.clock),
+            journal,
+            &share_expiry,
+            &share_board,
+            shared,
+        );
+        let boxes = Boxes::start(&parts.live, &parts.clock, journal, &parts.changes)?;
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
@@ -163,6 +176,7 @@ impl Wiring {
             hooks,
             share_files,
             share_files_board,
+            boxes,
             heartbeat,
             heartbeat_view,
             hosts,
@@ -175,7 +189,7 @@ impl Wiring {
         wiring.join_catalog();
         let following = super::roll::follow(Arc::downgrade(&wiring), &wiring.task_board);
         *wiring.following() = Some(actix_rt::spawn(following));
-        wiring
+        Ok(wiring)
     }
 
     /// Stops whoever decides or calls hosts; what they committed is the journal's.
@@ -188,6 +202,7 @@ impl Wiring {
         self.hooks.stop().await;
         self.share_files.stop().await;
         self.share_expiry.stop().await;
+        self.boxes.stop().await;
         self.heartbeat.stop().await;
         self.catalog.stop().await;
         for host in self.hosts.present().values() {
@@ -204,6 +219,8 @@ impl Wiring {
             self.remover.status(),
             self.share_expiry.status(),
             self.share_files.status(),
+            self.boxes.actor.status(),
+            self.boxes.link.status(),
         ];
         let hosts = self.hosts.present();
         let hosts = hosts.values().map(|host| host.worker.status());

@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use actix_web::dev::ServerHandle;
+use reelyard_actors::box_host::{BoxHostView, HostedBoxes, end_left_hooks};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::{BaseDir, TEMP_DIR};
 use reelyard_actors::downloader::data_port::{DataPort, DataPortCounters, Shelf};
 use reelyard_actors::downloader::epoch_guard::EpochGuard;
-use reelyard_actors::downloader::external::{LEFTOVER_GRACE, end_leftovers};
+use reelyard_actors::downloader::external::end_left_downloads;
 use reelyard_actors::downloader::fetch::Fetcher;
 use reelyard_actors::downloader::hash_desk::HashDesk;
 use reelyard_actors::downloader::inventory::InventoryDesk;
@@ -72,6 +73,8 @@ pub struct WorkerView {
     pub downloads: Option<DownloaderView>,
     /// What the data port has done.
     pub data_port: DataPortCounters,
+    /// The boxes that it hosts.
+    pub boxes: BoxHostView,
     /// Names that the last `/files` had to leave out, because they hold a line feed.
     pub unlistable_names: u64,
 }
@@ -86,6 +89,7 @@ pub struct Worker {
     http: Arc<http::worker::WorkerHttp>,
     server: ServerHandle,
     dials: Dials,
+    boxes: HostedBoxes,
     /// Where others find what is served.
     address: IpAddr,
     destination: Option<Destination>,
@@ -106,7 +110,13 @@ struct Opened {
     partials: Option<Arc<Partials>>,
     inventory: Option<Arc<InventoryDesk>>,
     dials: Dials,
+    /// The directory of the paths that stand for boxes.
+    box_marks: PathBuf,
 }
+
+/// What that directory is called. Nothing is ever there: its name in the environment of a process
+/// tells whose it is.
+const BOX_MARKS: &str = "boxes";
 
 impl Worker {
     /// Starts a worker. It serves when this returns; orders are asked for from then on. Needs an
@@ -114,7 +124,7 @@ impl Worker {
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let opening = clock.clone();
         let (settings, opened) = blocking(move || open(settings, opening)).await??;
-        let Opened { store, epochs, base, partials, inventory, dials } = opened;
+        let Opened { store, epochs, base, partials, inventory, dials, box_marks } = opened;
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &dials, &clock)?;
         let managers = Managers::default();
@@ -125,8 +135,10 @@ impl Worker {
             let fetcher = make_fetcher(&settings, base, partials, &dials, received, &clock);
             make_destination(&settings, fetcher, &store, &clock)
         });
+        let boxes = HostedBoxes::start(settings.boxes.clone(), epochs.clone(), box_marks);
         let figures = http::worker::WorkerFigures {
             started: clock.now(),
+            boxes: boxes.clone(),
             data_port: data_port.meter(),
             downloads: destination.as_ref().map(|destination| destination.downloads.clone()),
         };
@@ -137,6 +149,7 @@ impl Worker {
             token: dials.token.clone(),
             external: dials.external.clone(),
             managers: managers.clone(),
+            boxes: boxes.clone(),
             clock: clock.clone(),
             info: info(&settings, data_port.addr()),
             figures,
@@ -164,6 +177,7 @@ impl Worker {
             http,
             server,
             dials,
+            boxes,
             address,
             destination,
         })
@@ -173,6 +187,7 @@ impl Worker {
     /// listens, whom it asks for orders, and its directories.
     pub fn change_settings(&self, settings: &WorkerSettings) {
         self.dials.turn(settings);
+        self.boxes.change_settings(settings.boxes.clone());
         self.http
             .link
             .change_settings(LinkSettings { address: self.address, ..settings.link.clone() });
@@ -192,6 +207,7 @@ impl Worker {
             node: link.map(|link| NodeLinkView::clone(&link.view())),
             downloads: destination.map(|d| DownloaderView::clone(&d.downloads.view())),
             data_port: self.data_port.counters(),
+            boxes: BoxHostView::clone(&self.boxes.view()),
             unlistable_names: self.http.unlistable_names(),
         }
     }
@@ -204,6 +220,8 @@ impl Worker {
             drop(link);
             downloads.stop().await;
         }
+        // Before the server: whoever waits for a hook is answered.
+        self.boxes.stop().await;
         self.server.stop(true).await;
         let (host, store, hashes, mut data_port) =
             (self.host, self.store, self.hashes, self.data_port);
@@ -242,14 +260,19 @@ fn open(settings: WorkerSettings, clock: Clock) -> Result<(WorkerSettings, Opene
         partials
     });
     let inventory = base.clone().map(InventoryDesk::new).map(Arc::new);
-    Ok((settings, Opened { store, epochs, base, partials, inventory, dials }))
+    // Whoever has the store is the only worker of this state.
+    let box_marks = settings.state_dir.canonicalize().map_err(StateStoreError::from)?;
+    let box_marks = box_marks.join(BOX_MARKS);
+    end_left_hooks(&box_marks);
+    let opened = Opened { store, epochs, base, partials, inventory, dials, box_marks };
+    Ok((settings, opened))
 }
 
 /// Opens the base directory, and ends what an earlier run may have left at work in it.
 fn open_base(path: &Path) -> std::io::Result<(BaseDir, PathBuf)> {
     let base = BaseDir::open(path)?;
     let temp_dir = path.canonicalize()?.join(TEMP_DIR);
-    for file in end_leftovers(&temp_dir, LEFTOVER_GRACE) {
+    for file in end_left_downloads(&temp_dir) {
         if let Some(task) = file.to_str().and_then(|task| task.parse().ok()) {
             base.remove_temp(TaskId(task))?;
         }
@@ -282,6 +305,7 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
         source: !settings.source_dirs.is_empty(),
         destination: settings.base_dir.is_some(),
         fetches_from_old: false,
+        box_hooks: Vec::new(),
         managers: Vec::new(),
         traffic: None,
     }

@@ -23,6 +23,7 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "storage.",
     "network.",
     "external_downloader.",
+    "box.",
     "log.level",
 ]);
 

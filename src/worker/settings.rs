@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use reelyard_actors::box_host::{BoxHostSettings, HookSets};
 use reelyard_actors::downloader::data_port::DataPortLimits;
 use reelyard_actors::downloader::external::LEFTOVER_GRACE;
 use reelyard_actors::downloader::fetch::ResumePolicy;
@@ -59,7 +60,12 @@ pub struct WorkerSettings {
     pub link: LinkSettings,
     /// What fetches from sources that are old cfws. None: nothing is fetched from them.
     pub external: Option<ExternalSettings>,
+    /// What is run for the boxes that it hosts.
+    pub boxes: BoxHostSettings,
 }
+
+/// How many hooks of boxes are run at a time, if nothing is said.
+const HOOKS_AT_ONCE: usize = 16;
 
 /// The program that fetches from old cfws (spec 2.5).
 #[derive(Clone, Debug)]
@@ -115,6 +121,10 @@ impl WorkerSettings {
                 ..defaults.link
             },
             external: external.program.as_ref().map(with_program),
+            boxes: BoxHostSettings {
+                hooks: config.r#box.hooks.sets().clone(),
+                at_once: config.r#box.hooks_at_once.get() as usize,
+            },
             ..defaults
         })
     }
@@ -146,6 +156,7 @@ impl WorkerSettings {
                 sysfs: PathBuf::from("/sys"),
             },
             external: None,
+            boxes: BoxHostSettings { hooks: HookSets::default(), at_once: HOOKS_AT_ONCE },
         }
     }
 }

@@ -1,17 +1,17 @@
-//! The threads that copies are made on. Each is used again: beginning and ending one costs as much
-//! as a small file.
+//! The threads that runs of copies are made on. Each is used again: beginning and ending one costs as
+//! much as a small file.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
-/// One copy, until its bytes are here; and, if nobody else does so just then, the end of all that are.
-/// It does not panic.
+/// A run of copies, until their bytes are here, or the end of copies that were handed on apart; and,
+/// if nobody else does so just then, the end of all that are here. It does not panic.
 pub type CopyJob = Box<dyn FnOnce() + Send>;
 
 /// Threads that come as they are needed. Those without work end when this is dropped, the others
-/// with their copy.
+/// with their work.
 #[derive(Default)]
 pub struct CopyThreads(Arc<Idle>);
 

@@ -33,6 +33,7 @@ use crate::downloader::order::CopyOrder;
 use crate::downloader::partials::{Claim, Origin, Partials};
 use crate::downloader::rate_dial::RateDial;
 use crate::downloader::room::{NoRoom, Reservation};
+use crate::downloader::run;
 use crate::downloader::source_link::{AnswerHead, SourceLink, SourceTimeouts};
 use crate::token::SharedToken;
 use crate::traffic::gauge::ByteCount;
@@ -400,6 +401,11 @@ impl Fetcher {
                     draft.take().into_iter().for_each(Draft::discard);
                     let begun = Draft::begin(self, copying, head.length, origin(&head))?;
                     *draft = Some(begun);
+                    let thought_small = copying.order.size.is_some_and(|size| size <= run::SMALL);
+                    if thought_small && head.length > run::SMALL {
+                        copying.ahead.hold_up();
+                        (copying.progress)(0);
+                    }
                     return Ok((link, head));
                 }
                 (206, Some(draft)) if head.part == Some((position, draft.size())) => {

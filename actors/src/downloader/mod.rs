@@ -2,8 +2,8 @@
 //! verifies them, puts them into place, and reports. Also what other workers fetch from: the data
 //! port.
 //!
-//! The actor owns which copies are under way. Each copy runs on a thread of its own, and the link
-//! to the node in tasks of its own: the mailbox waits for neither disk nor network. After a panic
+//! The actor owns which copies are under way. Each run of copies has a thread of its own, and the
+//! link to the node tasks of its own: the mailbox waits for neither disk nor network. After a panic
 //! the next incarnation begins with the reports in the store; the node's next answer names the
 //! copies to begin again.
 

@@ -10,7 +10,7 @@ use crate::downloader::order::CopyOrder;
 
 /// Copies up to this size, in bytes, are made in runs: a whole run is no more than one large
 /// step of a large copy.
-const SMALL: u64 = 256 << 10;
+pub const SMALL: u64 = 256 << 10;
 
 /// How many copies make a run at most: few enough that the hottest is not told much later than it
 /// is here.

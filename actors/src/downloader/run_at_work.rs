@@ -1,9 +1,11 @@
 //! A run while it is made: what its thread does.
 
+use std::collections::VecDeque;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::copy_at_work::CopyAtWork;
+use super::copy_threads::CopyThreads;
 use super::messages::TransfersArrived;
 use super::publisher::Outcome;
 use crate::downloader::fault::Fault;
@@ -12,61 +14,100 @@ use crate::wire::worker::{Blame, TaskId};
 
 /// The copies of one run, from its beginning until the end of each is left to be told.
 pub(super) struct RunAtWork {
-    copies: Vec<CopyAtWork>,
+    /// Those that are still to be made.
+    waiting: Mutex<VecDeque<CopyAtWork>>,
     /// Those that came to their end and are not left to be told yet.
     brought: Mutex<Vec<(CopyAtWork, Outcome)>>,
 }
 
 impl RunAtWork {
     pub(super) fn of(copies: Vec<CopyAtWork>) -> Self {
-        RunAtWork { copies, brought: Mutex::default() }
+        RunAtWork { waiting: Mutex::new(copies.into()), brought: Mutex::default() }
     }
 
     /// Makes one copy after the other.
-    pub(super) fn make(mut self) {
-        let copies = mem::take(&mut self.copies);
-        let ahead = match copies.first() {
-            Some(first) if copies.len() > 1 => {
-                first.lasting().fetcher.ask_ahead(copies.iter().map(|copy| &copy.order))
-            }
-            _ => Ahead::default(),
-        };
+    pub(super) fn make(self) {
+        let ahead = self.ask_ahead();
         let mut is_served = true;
-        for copy in copies {
+        while let Some(copy) = self.next() {
             // What is not wanted any more costs no time. Nor does what a source is asked for that has
             // just failed: it is given up, and is begun again as it is ordered still.
             let outcome = if is_served && !copy.cancel.is_cancelled() {
                 // Nobody waits for a copy that takes long but itself.
-                copy.bring(&ahead, &|_| self.hand_on_apart())
+                copy.bring(&ahead, &|_| {
+                    self.hand_on_brought();
+                    if ahead.is_held_up() {
+                        self.hand_on_waiting();
+                    }
+                })
             } else {
                 Err(Fault::Cancelled)
             };
             is_served &= !matches!(outcome, Err(Fault::Blamed(Blame::Source, _)));
-            self.brought().push((copy, outcome));
+            locked(&self.brought).push((copy, outcome));
         }
-        end(mem::take(&mut *self.brought()));
+        end(mem::take(&mut *locked(&self.brought)));
+    }
+
+    fn ask_ahead(&self) -> Ahead {
+        let copies = locked(&self.waiting);
+        match copies.front() {
+            Some(first) if copies.len() > 1 => {
+                first.lasting().fetcher.ask_ahead(copies.iter().map(|copy| &copy.order))
+            }
+            _ => Ahead::default(),
+        }
+    }
+
+    fn next(&self) -> Option<CopyAtWork> {
+        locked(&self.waiting).pop_front()
+    }
+
+    /// Hands those that are still to be made on to another thread: this one makes a copy that takes
+    /// longer than a run is to.
+    fn hand_on_waiting(&self) {
+        let waiting = mem::take(&mut *locked(&self.waiting));
+        if let Some(lasting) = waiting.front().map(CopyAtWork::lasting)
+            && let Err(waiting) =
+                apart(&lasting.threads, waiting, |rest| RunAtWork::of(rest.into()).make())
+        {
+            *locked(&self.waiting) = waiting;
+        }
     }
 
     /// Leaves what was brought so far to be ended, on another thread: whoever ends copies may have to
     /// do so for others for long, and this one is in the middle of a copy.
-    fn hand_on_apart(&self) {
-        let brought = mem::take(&mut *self.brought());
-        let Some((first, _)) = brought.first() else { return };
-        let lasting = first.lasting();
-        // In a place of its own: a job that cannot be begun is dropped.
-        let brought = Arc::new(Mutex::new(brought));
-        let of_thread = Arc::clone(&brought);
-        let take =
-            move || end(mem::take(&mut *of_thread.lock().unwrap_or_else(PoisonError::into_inner)));
-        if let Err(error) = lasting.threads.begin(Box::new(take)) {
-            tracing::warn!(%error, "no thread can be started that ends copies");
-            end(mem::take(&mut *brought.lock().unwrap_or_else(PoisonError::into_inner)));
+    fn hand_on_brought(&self) {
+        let brought = mem::take(&mut *locked(&self.brought));
+        if let Some(lasting) = brought.first().map(|(copy, _)| copy.lasting())
+            && let Err(brought) = apart(&lasting.threads, brought, end)
+        {
+            end(brought);
         }
     }
+}
 
-    fn brought(&self) -> std::sync::MutexGuard<'_, Vec<(CopyAtWork, Outcome)>> {
-        self.brought.lock().unwrap_or_else(PoisonError::into_inner)
+/// Does `work` with `what` on another thread. Answers `what` if none can be started.
+fn apart<T: Send + 'static>(threads: &CopyThreads, what: T, work: fn(T)) -> Result<(), T> {
+    // In a place of its own: a job that cannot be begun is dropped.
+    let what = Arc::new(Mutex::new(Some(what)));
+    let of_thread = Arc::clone(&what);
+    let job = move || {
+        if let Some(what) = locked(&of_thread).take() {
+            work(what);
+        }
+    };
+    match threads.begin(Box::new(job)) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            tracing::warn!(%error, "no thread can be started for copies of a run");
+            locked(&what).take().map_or(Ok(()), Err)
+        }
     }
+}
+
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Leaves copies to be ended.

@@ -14,7 +14,7 @@ use crate::wire::worker::{Report, Said, TaskId};
 
 /// How many copies may wait for the disk besides those whose bytes are coming: enough for one
 /// sync to stand for many, and few enough to be open files.
-const MOST_ARRIVED: usize = 256;
+const MOST_ARRIVED: usize = 512;
 
 /// How many ended tasks are remembered, so that an answer that was on its way when they ended
 /// does not begin them again. Numbers of tasks are never used twice.
@@ -397,19 +397,22 @@ mod tests {
 
     #[test]
     fn a_copy_that_only_waits_for_the_disk_holds_nobody_up() {
+        let most = i64::try_from(MOST_ARRIVED).unwrap();
         let mut transfers = Transfers::new(1, vec![]);
-        let orders: Vec<CopyOrder> = (1..=400).map(order).collect();
+        let orders: Vec<CopyOrder> = (1..=most + 100).map(order).collect();
         transfers.order(orders.clone(), NOW);
-        for id in 1..=256 {
+        for id in 1..=most {
             assert_eq!(transfers.arrived(&[(TaskId(id), 10)], NOW), [begin(order(id + 1))]);
         }
-        assert_eq!(transfers.arrived(&[(TaskId(257), 10)], NOW), [], "the disk is too far behind");
-        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [begin(order(258))]);
-        assert_eq!(transfers.known().len(), 400);
+        let one_more = TaskId(most + 1);
+        assert_eq!(transfers.arrived(&[(one_more, 10)], NOW), [], "the disk is too far behind");
+        assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [begin(order(most + 2))]);
+        assert_eq!(transfers.known().len(), orders.len());
         transfers.show_life(NOW);
         let moved = |report: &&Report| matches!(report.said, Said::Progress { bytes: 10 });
-        assert_eq!(transfers.reports().iter().filter(moved).count(), 256);
-        assert_eq!(transfers.order(orders[300..].to_vec(), NOW).len(), 257, "all are given up");
+        assert_eq!(transfers.reports().iter().filter(moved).count(), MOST_ARRIVED);
+        let others = orders[MOST_ARRIVED + 10..].to_vec();
+        assert_eq!(transfers.order(others, NOW).len(), MOST_ARRIVED + 1, "all are given up");
     }
 
     #[test]

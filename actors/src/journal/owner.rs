@@ -10,6 +10,7 @@ use crate::event::{Commit, Epoch, PieceId};
 use crate::journal::messages::{Apply, CommitAnswer, Install, Order, Stage};
 use crate::journal::piece::FrozenPiece;
 use crate::journal::store::{SnapshotManifest, Store, StoreError, Trees};
+use crate::journal::stream::Part;
 
 /// How many log entries are read at once to rebuild a piece.
 const REPLAY_CHUNK: u64 = 256;
@@ -105,19 +106,38 @@ impl Owner {
         if let Some(snapshot) = snapshot {
             let piece = u8::from(self.piece);
             for part in snapshot.parts.iter().filter(|part| part.piece == piece) {
-                let mut at = part.start;
-                while at < part.end {
-                    let (snapshot, part) = (snapshot.clone(), part.clone());
-                    let read = move |trees: &Trees| trees.snapshot_rows(&snapshot, &part, at);
-                    let (rows, next) = blocking(store, read).await?;
-                    if !self.install_some(index, Stage::Rows(rows)).await? {
-                        return Ok(false);
-                    }
-                    at = next;
+                if !self.install_rows(store, snapshot, part).await? {
+                    return Ok(false);
                 }
             }
         }
         self.install_some(index, Stage::End).await
+    }
+
+    /// Hands it the rows of one part of a snapshot: while it takes some the next ones are read.
+    async fn install_rows(
+        &self,
+        store: &Arc<Store>,
+        snapshot: &SnapshotManifest,
+        part: &Part,
+    ) -> Result<bool, OwnersError> {
+        let rows_from = |at| async move {
+            if at >= part.end {
+                return Ok(None);
+            }
+            let (snapshot, part) = (snapshot.clone(), part.clone());
+            blocking(store, move |trees| trees.snapshot_rows(&snapshot, &part, at)).await.map(Some)
+        };
+        let mut read = rows_from(part.start).await?;
+        while let Some((rows, next)) = read {
+            let install = self.install_some(snapshot.index, Stage::Rows(rows));
+            let (installed, ahead) = tokio::join!(install, rows_from(next));
+            if !installed? {
+                return Ok(false);
+            }
+            read = ahead?;
+        }
+        Ok(true)
     }
 
     async fn install_some(&self, index: u64, stage: Stage) -> Result<bool, OwnersError> {

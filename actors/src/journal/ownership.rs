@@ -289,7 +289,7 @@ struct FrozenOwnership {
 }
 
 impl FrozenPiece for FrozenOwnership {
-    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+    fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
         let mut tagged = Vec::new();
         let mut write = |kind: u8, bytes: &[u8]| {
             tagged.clear();

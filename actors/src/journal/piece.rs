@@ -51,8 +51,10 @@ pub trait Piece: Sized + 'static {
 
 /// A piece at one log index, to be written to a snapshot.
 pub trait FrozenPiece: Send + Sync {
-    /// Writes the piece as rows of any size up to 1 MiB; the snapshot cuts and checks them.
-    fn write(&self, row: &mut dyn FnMut(&[u8]));
+    /// Writes the piece as rows of any size up to 1 MiB; the snapshot cuts and checks them. What is
+    /// shared with the living piece is let go of as soon as it can be: until then the piece copies
+    /// what it changes.
+    fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8]));
 }
 
 /// Stored bytes that this program cannot read although their checksum holds: they were written by

@@ -102,7 +102,7 @@ impl<P: Piece> Seat<P> {
         at: Millis,
         asked: Asked,
         events: Vec<P::Event>,
-    ) -> impl Future<Output = Settlement<P>> + 'static {
+    ) -> impl Future<Output = Settlement<P>> + use<P> {
         let request = asked.request;
         let commit = self.own.set_out(at, asked, events);
         let journal = self.journal.clone();

@@ -67,7 +67,7 @@ impl FrozenBook {
 }
 
 impl FrozenPiece for FrozenBook {
-    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+    fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
         let mut put = |content: Row| row(&encode(&content));
         for OpenRemoval { intent, at } in self.open.values() {
             put(Row::Open { intent: intent.clone(), at: *at });

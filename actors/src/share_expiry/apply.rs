@@ -26,7 +26,7 @@ type Applying = Result<ShareOutcome, ShareRefusal>;
 
 impl Piece for ShareTable {
     const ID: PieceId = PieceId::Shares;
-    const EVENT_VERSION: u8 = 1;
+    const EVENT_VERSION: u8 = 2;
 
     type Event = ShareEvent;
     type Outcome = ShareOutcome;
@@ -206,7 +206,7 @@ impl ShareTable {
         self.take_out(&share, None);
         self.live -= 1;
         self.totals.count(why);
-        self.graves.push_back(Grave { ended, id: share.id() });
+        self.graves.push(Grave { ended, id: share.id() });
         if why != Ending::Exhausted {
             self.tell(ended, share, What::Ended(why), by);
         }
@@ -279,10 +279,12 @@ impl ShareTable {
     }
 
     fn forget(&mut self, tombstones: u64, happenings: u64, hooks: &[String]) -> ShareOutcome {
-        while self.first_grave() < tombstones {
-            let Some(grave) = self.graves.pop_front() else { break };
+        let going = tombstones.saturating_sub(self.first_grave());
+        let stay = self.graves.first().saturating_add(going);
+        for (_, grave) in self.graves.oldest_first().take_while(|(number, _)| *number < stay) {
             self.shards.forget(grave.id);
         }
+        self.graves.forget_before(stay);
         self.chronicle.forget_before(happenings);
         self.cursors.retain(|hook, _| !hooks.contains(hook));
         Applied

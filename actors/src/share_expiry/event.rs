@@ -34,11 +34,13 @@ pub enum ShareEvent {
     /// These are due and end. Those that are not due when this is applied are left out.
     Reclaimed {
         /// The shares, the most overdue first.
+        #[serde(with = "super::id::packed")]
         ids: Vec<ShareId>,
     },
     /// These end, whatever their deadlines. Those that have ended already are left out.
     Ended {
         /// The shares.
+        #[serde(with = "super::id::packed")]
         ids: Vec<ShareId>,
         /// Why: revoked, evicted, removed or root gone.
         why: Ending,
@@ -82,6 +84,7 @@ pub enum ShareEvent {
     /// told before are left out.
     Noticed {
         /// The shares.
+        #[serde(with = "super::id::packed")]
         ids: Vec<ShareId>,
         /// The latest deadline that counts as soon.
         until: Millis,

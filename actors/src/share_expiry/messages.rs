@@ -15,7 +15,7 @@ use super::settings::ShareSettings;
 use super::share::{ClientKey, Share};
 use super::terms::{OnlyIf, Term};
 use crate::clock::Millis;
-use crate::event::RequestId;
+use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
 
 /// Why a request came to nothing.
@@ -153,11 +153,20 @@ pub struct RecallMove {
 /// What a move came to, or why nothing was moved.
 pub type MoveAnswer = Result<Moved, MoveRefused>;
 
-/// Puts on record that something is about to be moved, so that its shares follow. Answers the number
-/// of the move. Whoever asks renames it then, and settles the move.
+/// Puts on record that something is about to be moved, so that its shares follow. Whoever asks renames
+/// it then, and settles the move.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<u64, ShareError>")]
+#[rtype(result = "Result<Begun, ShareError>")]
 pub struct BeginMove(pub NewMove);
+
+/// A move that is on record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The move.
+    pub number: u64,
+    /// The epoch that it was decided in: in any other somebody else settles it.
+    pub epoch: Epoch,
+}
 
 /// It is known what became of what was to be moved. Answers once all shares have followed.
 #[derive(Clone, Copy, Debug, Message)]

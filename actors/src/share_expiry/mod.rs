@@ -24,6 +24,8 @@ mod moves;
 mod moving;
 mod order;
 mod path;
+mod path_chunk;
+mod path_key;
 mod path_order;
 mod recent;
 mod reclaim;
@@ -45,7 +47,7 @@ mod upkeep;
 mod views;
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle, WrapFuture};
 
@@ -60,7 +62,7 @@ pub use facts::{
     BadText, Deadline, Ending, LONGEST_NOTE, LONGEST_OWNER, Note, Owner, PasswordHash, ShareKind,
     Tombstone,
 };
-pub use id::{BadShareId, NoRandomness, ShareId};
+pub use id::{BadShareId, ShareId};
 pub use jumps::{ClockWatch, Jump};
 pub use messages::*;
 pub use moves::{
@@ -100,6 +102,8 @@ pub struct ShareExpiry {
     budget: Budget,
     /// When the budget's clock began.
     began: Instant,
+    /// What it took to say what is to be reclaimed, and was not taken from the budget yet.
+    deciding: Duration,
     /// Commits of reclaimed shares that are under way.
     reclaiming: usize,
     /// When it was last looked at what is to be done besides.
@@ -133,6 +137,7 @@ impl ShareExpiry {
             timer: Timer::default(),
             notices: Timer::default(),
             began: Instant::now(),
+            deciding: Duration::ZERO,
             reclaiming: 0,
             upkeep_at: None,
             watch: ClockWatch::default(),
@@ -175,7 +180,7 @@ impl ShareExpiry {
             epoch: self.seat.epoch(),
             paused: table.paused().map(str::to_owned),
             shares: table.len(),
-            tombstones: table.graves().len() as u64,
+            tombstones: table.graves().len(),
             totals: table.totals(),
             next_happening: table.next_happening(),
             happenings: table.next_happening() - table.first_happening(),

@@ -184,6 +184,12 @@ pub enum MoveRefused {
     /// The disk, or the system: its number for that.
     #[error("it cannot be moved: {}", std::io::Error::from_raw_os_error(*.0))]
     Failed(i32),
+    /// The file system cannot rename without overwriting what may be there.
+    #[error(
+        "this file system cannot move it without overwriting what may be at the new path: \
+         ask with overwrite if nothing else writes there"
+    )]
+    NoSafeRename,
 }
 
 /// Where what a share stands for is to be looked for.

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::requests::{Answer, answer};
 use super::{
-    BeginMove, MoveAnswer, MoveStage, Moved, RecallMove, SettleMove, ShareError, ShareEvent,
+    BeginMove, Begun, MoveAnswer, MoveStage, Moved, RecallMove, SettleMove, ShareError, ShareEvent,
     ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
 };
 use crate::event::RequestId;
@@ -130,12 +130,13 @@ impl Handler<RecallMove> for ShareExpiry {
 }
 
 impl Handler<BeginMove> for ShareExpiry {
-    type Result = Answer<u64>;
+    type Result = Answer<Begun>;
 
     fn handle(&mut self, BeginMove(new): BeginMove, _: &mut Context<Self>) -> Self::Result {
-        if let Err(error) = self.seat.leading() {
-            return answer(Err(error.into()));
-        }
+        let epoch = match self.seat.leading() {
+            Ok(epoch) => epoch,
+            Err(error) => return answer(Err(error.into())),
+        };
         let now = self.clock.now();
         let (desk, standpoint) = self.at(now);
         if let Err(why) = desk.begin_move(&new, standpoint) {
@@ -143,8 +144,8 @@ impl Handler<BeginMove> for ShareExpiry {
         }
         tracing::info!(from = %new.from, to = %new.to, asked_by = new.by, "a move begins");
         let asked = Asked::by_request(new.by.clone(), new.request);
-        let begun = |_: &Self, outcomes: &Outcomes<ShareTable>| match outcomes.first() {
-            Some(Ok(ShareOutcome::MoveBegun { number })) => Ok(*number),
+        let begun = move |_: &Self, outcomes: &Outcomes<ShareTable>| match outcomes.first() {
+            Some(Ok(ShareOutcome::MoveBegun { number })) => Ok(Begun { number: *number, epoch }),
             Some(Err(refusal)) => Err(ShareError::from(refusal.clone())),
             _ => Err(ShareRefusal::ChangedMeanwhile.into()),
         };

@@ -1,6 +1,7 @@
 //! When shares are due, in their order, and what they have in common. Pure.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
+use hashbrown::hash_map::EntryRef;
 
 use super::facts::Deadline;
 use super::id::ShareId;
@@ -51,10 +52,18 @@ pub(super) struct Common(HashMap<Text, u64>);
 impl Common {
     /// One more has `text`: answers the one they share.
     pub(super) fn join(&mut self, text: &str) -> Text {
-        let known = self.0.get_key_value(text).map(|(known, _)| known.clone());
-        let common = known.unwrap_or_else(|| Text::new(text));
-        *self.0.entry(common.clone()).or_default() += 1;
-        common
+        match self.0.entry_ref(text) {
+            EntryRef::Occupied(mut known) => {
+                *known.get_mut() += 1;
+                known.key().clone()
+            }
+            EntryRef::Vacant(place) => place.insert_entry(1).key().clone(),
+        }
+    }
+
+    /// The one they share if any has it, or else one of its own.
+    pub(super) fn like(&self, text: &str) -> Text {
+        self.0.get_key_value(text).map_or_else(|| Text::new(text), |(known, _)| known.clone())
     }
 
     /// One less has it.

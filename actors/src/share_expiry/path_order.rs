@@ -1,12 +1,10 @@
 //! The shares of a table in the order of their paths: a directory and all below it is one range. Pure.
 //!
-//! They are in sorted chunks. Of each share a chunk keeps where its key begins to differ from the one
-//! before, and the byte there. By these alone a place is found, but for one look at a share: a tree
-//! of shares would look at twenty paths, which are strewn all over memory. (Ferguson's bit-tree, by
-//! bytes.)
+//! They are in sorted [chunks](Chunk). Each share notes the chunk it is in: it is taken out without
+//! being looked for.
 //!
-//! **Invariants:** no chunk is empty; within chunks and from one to the next keys only grow; of each
-//! share but a chunk's first, `steps` says how it differs from the one before.
+//! **Invariants:** no chunk in use is empty; from one chunk of a root to the next keys only grow; keys
+//! before a seat begin with at most its head, and those from it on with at least that.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,347 +12,134 @@ use std::sync::Arc;
 
 use super::id::ShareId;
 use super::path::{RootName, SharePath};
+use super::path_chunk::{Chunk, MOST, WELL_FILLED};
+use super::path_key::{At, HEAD, Key, Place, place_of};
 use super::share::Share;
 
-/// How many shares a chunk has at most.
-const MOST: usize = 256;
+/// A chunk with fewer shares is joined with the next, if that makes no more than a well filled one.
+const LEAST: usize = 16;
 
-/// How many it has when it is made of shares that are already in order.
-const WELL_FILLED: usize = 192;
-
-/// With fewer it is joined with the next, if that makes no more than a well filled one.
-const LEAST: usize = 32;
-
-/// For how many more a full chunk gets memory at a time.
-const GROWS_BY: usize = 32;
-
-/// How many bytes of its first key a chunk keeps: mostly enough to tell it from other chunks'.
-const HEAD: usize = 32;
+/// The number of a chunk.
+pub(super) type ChunkNumber = u32;
 
 /// The shares of each root.
 #[derive(Default)]
-pub(super) struct PathOrder(BTreeMap<RootName, Vec<Chunk>>);
+pub(super) struct PathOrder {
+    /// The chunks of each root, in their order.
+    roots: BTreeMap<RootName, Vec<Seat>>,
+    /// The chunks by their numbers, those that are free with them.
+    chunks: Vec<Chunk>,
+    free: Vec<ChunkNumber>,
+}
 
-struct Chunk {
-    shares: Vec<Arc<Share>>,
-    steps: Vec<Step>,
-    /// What the key of the first begins with.
+/// Where a chunk is among those of its root.
+struct Seat {
+    /// What keys begin with from here on. Mostly enough to find a chunk without a look at it.
     head: [u8; HEAD],
-}
-
-/// How the key of a share differs from that of the share before: with so many bytes both begin, and
-/// then comes this one. Of a chunk's first it means nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Step {
-    same: u16,
-    byte: u8,
-}
-
-/// What shares are ordered by: the path in the order of its components, then the id. No key is the
-/// beginning of another.
-struct Key(Vec<u8>);
-
-/// A place among the shares of one root.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Place<'a> {
-    path: &'a str,
-    at: At,
-}
-
-/// Where a place is among the shares of one path.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum At {
-    /// Before all of them.
-    First,
-    /// At one.
-    Share(ShareId),
-    /// Behind all of them, and behind all that is below the path.
-    BehindAllBelow,
-}
-
-fn place_of(share: &Share) -> Place<'_> {
-    Place { path: share.path().as_str(), at: At::Share(share.id()) }
-}
-
-impl Ord for Place<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match paths(self.path, other.path) {
-            Ordering::Less if self.at == At::BehindAllBelow && is_below(other.path, self.path) => {
-                Ordering::Greater
-            }
-            Ordering::Greater
-                if other.at == At::BehindAllBelow && is_below(self.path, other.path) =>
-            {
-                Ordering::Less
-            }
-            Ordering::Equal => self.at.cmp(&other.at),
-            order => order,
-        }
-    }
-}
-
-impl PartialOrd for Place<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// The order of bytes in paths: first the end of one, then `/`, so that all that is below a directory
-/// directly follows it, then the others.
-fn rank(byte: u8) -> u8 {
-    match byte {
-        b'/' => 1,
-        // There is no byte 0 in paths.
-        below if below < b'/' => below + 1,
-        above => above,
-    }
-}
-
-/// Paths by their components.
-fn paths(a: &str, b: &str) -> Ordering {
-    let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
-    match (a.as_bytes().get(same), b.as_bytes().get(same)) {
-        (Some(x), Some(y)) => rank(*x).cmp(&rank(*y)),
-        _ => a.len().cmp(&b.len()),
-    }
-}
-
-fn is_below(path: &str, directory: &str) -> bool {
-    let rest = path.strip_prefix(directory);
-    rest.is_some_and(|rest| directory.is_empty() || rest.starts_with('/'))
-}
-
-impl Key {
-    fn of(share: &Share) -> Self {
-        let path = share.path().as_str().as_bytes();
-        let mut key = Vec::with_capacity(path.len() + 1 + size_of::<ShareId>());
-        key.extend(path.iter().copied().map(rank));
-        key.push(0);
-        key.extend(share.id().0.to_be_bytes());
-        Key(key)
-    }
-
-    /// With how many bytes this key and that of `share` begin. None if it is the same key.
-    fn same_as(&self, share: &Share) -> Option<usize> {
-        let path = share.path().as_str().bytes().map(rank);
-        let id = share.id().0.to_be_bytes();
-        let other = path.chain([0]).chain(id);
-        let same = self.0.iter().copied().zip(other).take_while(|(x, y)| x == y).count();
-        (same < self.0.len()).then_some(same)
-    }
-
-    /// What it begins with.
-    fn head(&self) -> [u8; HEAD] {
-        let mut head = [0; HEAD];
-        for (byte, of_key) in head.iter_mut().zip(&self.0) {
-            *byte = *of_key;
-        }
-        head
-    }
-
-    /// Whether it is that of `share`, or comes behind it.
-    fn is_from(&self, share: &Share) -> bool {
-        self.same_as(share).is_none_or(|same| self.byte(same) > Key::of(share).byte(same))
-    }
-
-    /// The byte there. Of two keys that begin with the same bytes up to there, each has one.
-    fn byte(&self, at: usize) -> u8 {
-        self.0.get(at).copied().unwrap_or_default()
-    }
-}
-
-impl Step {
-    /// From one share to the next.
-    fn between(before: &Share, share: &Share) -> Self {
-        let key = Key::of(share);
-        // Ids differ.
-        let same = key.same_as(before).unwrap_or_default();
-        Step::at(same, key.byte(same))
-    }
-
-    fn at(same: usize, byte: u8) -> Self {
-        // A path is at most 4096 bytes long.
-        Step { same: u16::try_from(same).unwrap_or(u16::MAX), byte }
-    }
-
-    fn same(self) -> usize {
-        usize::from(self.same)
-    }
-}
-
-impl Chunk {
-    /// A chunk of shares that are in order already, at least one.
-    fn of(shares: Vec<Arc<Share>>) -> Self {
-        let steps = shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
-        let steps = std::iter::once(Step::default()).chain(steps).collect();
-        Chunk::with(shares, steps)
-    }
-
-    fn with(shares: Vec<Arc<Share>>, steps: Vec<Step>) -> Self {
-        let mut chunk = Chunk { shares, steps, head: [0; HEAD] };
-        chunk.head = Key::of(chunk.first()).head();
-        chunk
-    }
-
-    fn first(&self) -> &Share {
-        // No chunk is empty.
-        &self.shares[0]
-    }
-
-    fn last(&self) -> &Share {
-        &self.shares[self.shares.len() - 1]
-    }
-
-    /// The share whose key begins with more of `key` than that of any other; one of them, if there are
-    /// several.
-    fn nearest(&self, key: &Key) -> usize {
-        let (mut nearest, mut at) = (0, 1);
-        while let Some(step) = self.steps.get(at) {
-            at += 1;
-            if key.byte(step.same()) >= step.byte {
-                nearest = at - 1;
-            } else {
-                // What goes on like this one is behind the key too.
-                let others = &self.steps[at..];
-                at += others.iter().take_while(|other| other.same > step.same).count();
-            }
-        }
-        nearest
-    }
-
-    /// Where a share is, or else where it would be and with how many bytes its key and that of the
-    /// one before, or behind, then begin.
-    fn find(&self, key: &Key) -> Result<usize, Gap> {
-        let nearest = self.nearest(key);
-        let Some(same) = key.same_as(&self.shares[nearest]) else { return Ok(nearest) };
-        let like_it = |step: &&Step| step.same() > same;
-        let byte = Key::of(&self.shares[nearest]).byte(same);
-        if key.byte(same) > byte {
-            let behind = self.steps[nearest + 1..].iter().take_while(like_it).count();
-            return Err(Gap { at: nearest + 1 + behind, before: true, same, byte });
-        }
-        let ahead = self.steps[1..=nearest].iter().rev().take_while(like_it).count();
-        Err(Gap { at: nearest - ahead, before: false, same, byte })
-    }
-
-    fn put(&mut self, key: &Key, share: Arc<Share>) {
-        let gap = match self.find(key) {
-            Ok(at) => {
-                self.shares[at] = share;
-                return;
-            }
-            Err(gap) => gap,
-        };
-        if self.shares.len() == self.shares.capacity() {
-            self.shares.reserve_exact(GROWS_BY);
-            self.steps.reserve_exact(GROWS_BY);
-        }
-        let Gap { at, before, same, byte } = gap;
-        self.shares.insert(at, share);
-        if at == 0 {
-            self.head = key.head();
-        }
-        if before {
-            // The next one differs from it as it did from the one before.
-            self.steps.insert(at, Step::at(same, key.byte(same)));
-        } else {
-            let from_the_one_before = self.steps[at];
-            let of_it = Step { byte: key.byte(from_the_one_before.same()), ..from_the_one_before };
-            self.steps.insert(at, of_it);
-            self.steps[at + 1] = Step::at(same, byte);
-        }
-    }
-
-    /// Takes a share out.
-    fn remove(&mut self, at: usize) {
-        self.shares.remove(at);
-        let gone = self.steps.remove(at);
-        if let Some(next) = self.steps.get_mut(at).filter(|next| gone.same < next.same) {
-            *next = gone;
-        }
-        if at == 0
-            && let Some(first) = self.shares.first()
-        {
-            self.head = Key::of(first).head();
-        }
-    }
-
-    /// Its second half, which leaves it.
-    fn split(&mut self) -> Chunk {
-        let half = self.shares.len() / 2;
-        let behind = Chunk::with(self.shares.split_off(half), self.steps.split_off(half));
-        self.shares.shrink_to(half + GROWS_BY);
-        self.steps.shrink_to(half + GROWS_BY);
-        behind
-    }
-
-    /// Takes all of the chunk behind.
-    fn join(&mut self, mut behind: Chunk) {
-        behind.steps[0] = Step::between(self.last(), behind.first());
-        self.shares.append(&mut behind.shares);
-        self.steps.append(&mut behind.steps);
-    }
-}
-
-/// Where a share is to come in a chunk that has it not.
-struct Gap {
-    at: usize,
-    /// Whether it is the share before with which its key begins alike.
-    before: bool,
-    /// With how many bytes both begin.
-    same: usize,
-    /// The byte of the other then.
-    byte: u8,
-}
-
-/// The chunk that has a share of this key, or would have it.
-fn chunk_of(chunks: &[Chunk], key: &Key) -> usize {
-    let head = key.head();
-    let begins_before = |chunk: &Chunk| match chunk.head.cmp(&head) {
-        Ordering::Less => true,
-        Ordering::Equal => key.is_from(chunk.first()),
-        Ordering::Greater => false,
-    };
-    chunks.partition_point(begins_before).saturating_sub(1)
+    chunk: ChunkNumber,
 }
 
 impl PathOrder {
     /// Takes a share in, or puts it in the place of the one of the same path and id.
     pub(super) fn put(&mut self, share: Arc<Share>) {
-        let Some(chunks) = self.0.get_mut(share.root()) else {
-            self.0.insert(share.root().clone(), vec![Chunk::of(vec![share])]);
+        let root = share.root().clone();
+        let Some(seats) = self.roots.get(&root) else {
+            let seat = self.take_in(Chunk::of(vec![share]));
+            self.roots.insert(root, vec![seat]);
             return;
         };
-        let key = Key::of(&share);
-        let at = chunk_of(chunks, &key);
-        let chunk = &mut chunks[at];
-        chunk.put(&key, share);
-        if chunk.shares.len() > MOST {
-            let behind = chunk.split();
-            chunks.insert(at + 1, behind);
+        let of_it = Arc::clone(&share);
+        let key = Key::of(&of_it);
+        let at = self.seat_of(seats, &key);
+        let number = seats[at].chunk;
+        let chunk = &mut self.chunks[number as usize];
+        share.note_chunk(number);
+        let place = chunk.put(&key, share);
+        let behind = (chunk.shares().len() > MOST).then(|| chunk.split());
+        let behind = behind.map(|chunk| self.take_in(chunk));
+        let Some(seats) = self.roots.get_mut(&root) else { return };
+        if place == 0 {
+            let head = &mut seats[at].head;
+            *head = key.head().min(*head);
+        }
+        seats.splice(at + 1..at + 1, behind);
+    }
+
+    /// Takes a share out: this record or, if it is not there, that of its path and id.
+    pub(super) fn remove(&mut self, share: &Share) {
+        let Some(seats) = self.roots.get(share.root()) else { return };
+        let (number, place) = match self.place_of_record(share) {
+            Some(found) => found,
+            None => {
+                let key = Key::of(share);
+                let number = seats[self.seat_of(seats, &key)].chunk;
+                let Ok(place) = self.chunks[number as usize].find(&key) else { return };
+                (number, place)
+            }
+        };
+        let is_small = self.chunks[number as usize].shares().len() <= LEAST;
+        // Looked for as long as the share is there: no chunk that is looked at is empty.
+        let seat = is_small.then(|| self.seat_of(seats, &Key::of(share)));
+        self.chunks[number as usize].remove(place);
+        if let Some(seat) = seat {
+            self.tidy(share.root(), seat);
         }
     }
 
-    pub(super) fn remove(&mut self, share: &Share) {
-        let Some(chunks) = self.0.get_mut(share.root()) else { return };
-        let key = Key::of(share);
-        let at = chunk_of(chunks, &key);
-        let chunk = &mut chunks[at];
-        let Ok(found) = chunk.find(&key) else { return };
-        chunk.remove(found);
-        let left = chunk.shares.len();
+    fn place_of_record(&self, share: &Share) -> Option<(ChunkNumber, usize)> {
+        let number = share.chunk();
+        Some((number, self.chunks.get(number as usize)?.place_of(share)?))
+    }
+
+    /// Gives up a chunk that is empty, or joins one that is small with the next.
+    fn tidy(&mut self, root: &RootName, at: usize) {
+        let Some(seats) = self.roots.get_mut(root) else { return };
+        let number = seats[at].chunk;
+        let left = self.chunks[number as usize].shares().len();
         if left == 0 {
-            chunks.remove(at);
-            if chunks.is_empty() {
-                self.0.remove(share.root());
+            self.free.push(number);
+            seats.remove(at);
+            if seats.is_empty() {
+                self.roots.remove(root);
             }
-        } else if left < LEAST
-            && let Some(next) = chunks.get(at + 1)
-            && left + next.shares.len() <= WELL_FILLED
-        {
-            let next = chunks.remove(at + 1);
-            chunks[at].join(next);
+            return;
         }
+        let Some(Seat { chunk: next, .. }) = seats.get(at + 1) else { return };
+        if left + self.chunks[*next as usize].shares().len() <= WELL_FILLED {
+            let behind = std::mem::take(&mut self.chunks[*next as usize]);
+            behind.shares().iter().for_each(|share| share.note_chunk(number));
+            self.free.push(*next);
+            seats.remove(at + 1);
+            self.chunks[number as usize].join(behind);
+        }
+    }
+
+    /// A chunk that is not empty gets a number and a seat.
+    fn take_in(&mut self, chunk: Chunk) -> Seat {
+        let head = Key::of(chunk.first()).head();
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.chunks.push(Chunk::default());
+            // A chunk takes more memory than there are numbers for.
+            ChunkNumber::try_from(self.chunks.len() - 1).unwrap_or(ChunkNumber::MAX)
+        });
+        chunk.shares().iter().for_each(|share| share.note_chunk(number));
+        self.chunks[number as usize] = chunk;
+        Seat { head, chunk: number }
+    }
+
+    fn chunk(&self, seat: &Seat) -> &Chunk {
+        &self.chunks[seat.chunk as usize]
+    }
+
+    /// The seat of the chunk that has a share of this key, or would have it.
+    fn seat_of(&self, seats: &[Seat], key: &Key<'_>) -> usize {
+        let head = key.head();
+        let begins_before = |seat: &Seat| match seat.head.cmp(&head) {
+            Ordering::Less => true,
+            Ordering::Equal => key.is_from(self.chunk(seat).first()),
+            Ordering::Greater => false,
+        };
+        seats.partition_point(begins_before).saturating_sub(1)
     }
 
     /// The shares of `path` and of all below it, behind `after`.
@@ -369,12 +154,13 @@ impl PathOrder {
         let after = after.map(|(path, id)| Place { path: path.as_str(), at: At::Share(*id) });
         // Someone may go on from a place that is not within the path at all.
         let first = after.unwrap_or(place(At::First)).max(place(At::First));
-        let chunks = self.0.get(root).map(Vec::as_slice).unwrap_or_default();
-        let from = chunks.partition_point(|chunk| place_of(chunk.last()) <= first);
-        let shares = chunks[from..].iter().enumerate().flat_map(move |(number, chunk)| {
+        let seats = self.roots.get(root).map(Vec::as_slice).unwrap_or_default();
+        let from = seats.partition_point(|seat| place_of(self.chunk(seat).last()) <= first);
+        let shares = seats[from..].iter().enumerate().flat_map(move |(number, seat)| {
+            let shares = self.chunk(seat).shares();
             let behind = |share: &Arc<Share>| place_of(share) <= first;
-            let from = if number == 0 { chunk.shares.partition_point(behind) } else { 0 };
-            &chunk.shares[from..]
+            let from = if number == 0 { shares.partition_point(behind) } else { 0 };
+            &shares[from..]
         });
         shares.take_while(move |share| place_of(share) < last)
     }
@@ -392,7 +178,8 @@ impl PathOrder {
         let mut order = PathOrder::default();
         for of_root in shares.chunk_by(|a, b| a.root() == b.root()) {
             let chunks = of_root.chunks(WELL_FILLED).map(|shares| Chunk::of(shares.to_vec()));
-            order.0.insert(of_root[0].root().clone(), chunks.collect());
+            let seats = chunks.map(|chunk| order.take_in(chunk)).collect();
+            order.roots.insert(of_root[0].root().clone(), seats);
         }
         order
     }
@@ -445,19 +232,22 @@ mod tests {
         assert_eq!(found, [&share(1, "a", 10)]);
     }
 
-    /// Looks whether what is said of chunks is true of them.
+    /// Looks whether what is said of the order is true of it.
     fn check(order: &PathOrder) {
-        for chunks in order.0.values() {
-            assert!(!chunks.is_empty());
-            for chunk in chunks {
-                assert!(!chunk.shares.is_empty() && chunk.shares.len() <= MOST);
-                assert_eq!(chunk.shares.len(), chunk.steps.len());
-                let steps = chunk.shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
-                assert!(steps.eq(chunk.steps[1..].iter().copied()));
-                assert_eq!(chunk.head, Key::of(chunk.first()).head());
+        let in_use: usize = order.roots.values().map(Vec::len).sum();
+        assert_eq!(in_use + order.free.len(), order.chunks.len());
+        for seats in order.roots.values() {
+            assert!(!seats.is_empty());
+            assert!(seats.is_sorted_by_key(|seat| seat.head));
+            for (number, seat) in seats.iter().enumerate() {
+                let chunk = order.chunk(seat);
+                chunk.check();
+                let before = number.checked_sub(1).map(|before| order.chunk(&seats[before]).last());
+                assert!(before.is_none_or(|last| Key::of(last).head() <= seat.head));
+                assert!(seat.head <= Key::of(chunk.first()).head());
+                assert!(chunk.shares().iter().all(|share| share.chunk() == seat.chunk));
             }
-            let all = chunks.iter().flat_map(|chunk| &chunk.shares);
-            let all: Vec<&Arc<Share>> = all.collect();
+            let all: Vec<_> = seats.iter().flat_map(|seat| order.chunk(seat).shares()).collect();
             assert!(all.is_sorted_by(|a, b| place_of(a) < place_of(b)));
         }
     }
@@ -479,8 +269,11 @@ mod tests {
                 |text: &str, id: u128| (text.split('/').map(str::to_owned).collect::<Vec<_>>(), id);
             let (mut order, mut model) = (PathOrder::default(), BTreeSet::new());
             let mut all: Vec<(String, u128)> = (0..4000).map(|id| (text(), id)).collect();
+            let mut records = BTreeMap::new();
             for (text, id) in &all {
-                order.put(share(*id, text, 9));
+                let record = share(*id, text, 9);
+                records.insert(*id, Arc::clone(&record));
+                order.put(record);
                 model.insert(key(text, *id));
             }
             check(&order);
@@ -503,12 +296,16 @@ mod tests {
                 let inside: Vec<&String> = expected.iter().filter(of_it).collect();
                 assert!(within(&order, at, None).iter().eq(inside), "seed {seed}, at {at}");
                 for (text, id) in gone {
-                    order.remove(&share(*id, text, 9));
+                    // By the very record, or by its key.
+                    match records.remove(id).filter(|_| id % 3 > 0) {
+                        Some(record) => order.remove(&record),
+                        None => order.remove(&share(*id, text, 9)),
+                    }
                     model.remove(&key(text, *id));
                 }
                 check(&order);
             }
-            assert!(order.0.is_empty());
+            assert!(order.roots.is_empty() && order.free.len() == order.chunks.len());
         }
     }
 }

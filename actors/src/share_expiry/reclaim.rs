@@ -5,8 +5,8 @@ use std::time::Duration;
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
-use crate::clock::Millis;
-use crate::journal::{AppliedEvent, Asked};
+use crate::clock::{Millis, time_of_thread};
+use crate::journal::{AppliedEvent, Asked, Outcomes};
 
 /// How many commits of reclaimed shares may be under way: the journal writes one while the next
 /// ones are made up.
@@ -21,11 +21,16 @@ impl ShareExpiry {
         if self.seat.piece().paused().is_some() {
             return;
         }
-        let Some(first) = self.timer.next(self.seat.piece()).filter(|first| *first <= now) else {
-            return;
-        };
-        self.counters.turns += 1;
-        let lag = now.since(first);
+        let began = time_of_thread();
+        if let Some(first) = self.timer.next(self.seat.piece()).filter(|first| *first <= now) {
+            self.counters.turns += 1;
+            self.reclaim_late(now, now.since(first), ctx);
+        }
+        self.deciding += time_of_thread().saturating_sub(began);
+    }
+
+    /// Reclaims when the most overdue share is so late.
+    fn reclaim_late(&mut self, now: Millis, lag: Duration, ctx: &mut Context<Self>) {
         let mut granted = self.budget.grant(self.began.elapsed(), lag);
         while self.reclaiming < UNDER_WAY {
             let most = granted.min(AT_ONCE);
@@ -67,10 +72,12 @@ impl ShareExpiry {
             if settled.is_err() {
                 expiry.budget.returned(ids.len());
             }
-            // What is still there is due again: not reclaimed, or by a clock that was ahead.
-            let ShareExpiry { seat, timer, .. } = expiry;
-            for id in &ids {
-                seat.piece().look(*id, |share| timer.note(share));
+            if !settled.as_ref().is_ok_and(|outcomes| have_ended(outcomes, ids.len())) {
+                // What is still there is due again: not reclaimed, or by a clock that was ahead.
+                let ShareExpiry { seat, timer, .. } = expiry;
+                for id in &ids {
+                    seat.piece().look(*id, |share| timer.note(share));
+                }
             }
             if settled.is_ok() {
                 expiry.turn(ctx);
@@ -141,7 +148,17 @@ impl ShareExpiry {
         }
         if reclaimed > 0 && self.seat.epoch().is_some() {
             let part = reclaimed as f64 / (reclaimed + others) as f64;
-            self.budget.spent(reclaimed, took.mul_f64(part));
+            let deciding = std::mem::take(&mut self.deciding);
+            self.budget.spent(reclaimed, deciding + took.mul_f64(part));
         }
     }
+}
+
+/// Whether so many shares have ended by a commit.
+fn have_ended(outcomes: &Outcomes<ShareTable>, count: usize) -> bool {
+    let ended = outcomes.iter().map(|outcome| match outcome {
+        Ok(ShareOutcome::Ended { ended, .. }) => *ended,
+        _ => 0,
+    });
+    ended.sum::<u64>() == count as u64
 }

@@ -9,9 +9,10 @@ use super::facts::Tombstone;
 use super::id::ShareId;
 use super::share::Share;
 
-/// How many shards there are: one in a thousand shares is copied when a share changes while a frozen
-/// table holds it. Of a million shares so many are in each that its table is well filled.
-const SHARDS: usize = 1200;
+/// How many shards there are. A shard is copied when a share of it changes while a frozen table holds
+/// it: the smaller it is the less a single change has to wait for. Of a million shares so many are in
+/// each that its table is well filled.
+const SHARDS: usize = 10_000;
 
 /// What is known of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]

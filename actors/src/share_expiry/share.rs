@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
 use super::path::{RootName, SharePath};
+use super::path_order::ChunkNumber;
 use crate::clock::Millis;
 
 /// One share. Immutable but for when it was used: a change puts another record in its place.
@@ -29,6 +30,8 @@ pub struct Share {
     used_at: AtomicU32,
     /// How often it was used. In memory only.
     uses: AtomicU32,
+    /// The chunk of the order of paths that it is in, if it is in any. In memory only.
+    chunk: AtomicU32,
     kind: ShareKind,
     /// Whether nothing is to be told any more before this deadline.
     pub(super) noticed: bool,
@@ -124,6 +127,7 @@ impl Share {
             generation,
             used_at,
             uses,
+            chunk: AtomicU32::new(0),
             kind,
             noticed,
         }
@@ -146,6 +150,7 @@ impl Share {
             generation: self.generation,
             used_at: AtomicU32::new(self.used_at.load(Ordering::Relaxed)),
             uses: AtomicU32::new(self.uses.load(Ordering::Relaxed)),
+            chunk: AtomicU32::new(self.chunk()),
             kind: self.kind,
             noticed: self.noticed,
         }
@@ -156,6 +161,16 @@ impl Share {
         let mut rare = self.rare.take().map_or_else(Rare::default, |rare| *rare);
         change(&mut rare);
         self.rare = Share::boxed(rare);
+    }
+
+    /// The chunk of the order of paths that it was put into last.
+    pub(super) fn chunk(&self) -> ChunkNumber {
+        self.chunk.load(Ordering::Relaxed)
+    }
+
+    /// It is in this chunk from now on.
+    pub(super) fn note_chunk(&self, chunk: ChunkNumber) {
+        self.chunk.store(chunk, Ordering::Relaxed);
     }
 
     /// Its id.

@@ -1,8 +1,9 @@
 //! The piece as rows of a snapshot. Pure.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::facts::{Deadline, Note, Owner, PasswordHash, ShareKind, Tombstone};
@@ -107,7 +108,7 @@ const RECENT_A_ROW: usize = 4096;
 /// The piece at one index: shared shards.
 pub(super) struct FrozenTable {
     shards: Vec<Arc<Shard>>,
-    graves: VecDeque<Grave>,
+    graves: Chronicle<Grave>,
     chronicle: Chronicle<Happened>,
     totals: Totals,
     paused: Option<String>,
@@ -134,10 +135,15 @@ impl FrozenTable {
 }
 
 impl FrozenPiece for FrozenTable {
-    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+    fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
         let mut put = |content: &Row<'_>| row(&encode(content));
-        let mut shares: Vec<Arc<Share>> =
-            self.shards.iter().flat_map(|shard| shard.shares().cloned()).collect();
+        let mut shares = Vec::new();
+        let mut tombstones = HashMap::new();
+        // The living table copies what it changes of a shard until this one has let go of it.
+        for shard in self.shards {
+            shares.extend(shard.shares().cloned());
+            tombstones.extend(shard.tombstones().copied());
+        }
         put(&Row::Head {
             totals: self.totals,
             paused: self.paused.clone(),
@@ -151,12 +157,10 @@ impl FrozenPiece for FrozenTable {
             filling.put(StoredShare::of(share), share, &mut |row| put(&Row::Shares(row)));
         }
         filling.end(&mut |row| put(&Row::Shares(row)));
-        let tombstones: std::collections::HashMap<ShareId, Tombstone> =
-            self.shards.iter().flat_map(|shard| shard.tombstones().copied()).collect();
         let graves: Vec<(ShareId, Tombstone)> = self
             .graves
-            .iter()
-            .filter_map(|grave| Some((grave.id, *tombstones.get(&grave.id)?)))
+            .oldest_first()
+            .filter_map(|(_, grave)| Some((grave.id, *tombstones.get(&grave.id)?)))
             .collect();
         for some in graves.chunks(GRAVES_A_ROW) {
             put(&Row::Graves(some.to_vec()));
@@ -236,16 +240,16 @@ impl<'a> StoredShare<'a> {
         }
     }
 
-    fn thaw(self) -> Result<Share, String> {
+    /// The share, whose root and owner are among the texts that shares have in common.
+    fn thaw(self, root: Text, owner: Option<Text>) -> Result<Share, String> {
         let said = |error: &dyn std::error::Error| error.to_string();
         let rare = self.rare.map(StoredRare::thaw).transpose()?.unwrap_or_default();
-        let owner = self.owner.map(|owner| Owner(Text::new(owner)));
         Ok(Share::born(Birth {
             id: self.id,
-            root: RootName(Text::new(self.root)),
+            root: RootName(root),
             path: SharePath::new(self.path).map_err(|error| said(&error))?,
             kind: self.kind,
-            owner,
+            owner: owner.map(Owner),
             created: self.created,
             deadline: self.deadline,
             rare,
@@ -315,21 +319,24 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
             table.thawing.reserve(shares.min(1 << 20));
         }
         Row::Shares(stored) => {
-            for share in stored {
-                let share = share.thaw().map_err(unreadable)?;
-                table.thaw_share(share);
+            for stored in stored {
+                let root = table.roots.join(stored.root);
+                let owner = stored.owner.map(|owner| table.owners.join(owner));
+                table.thaw_share(stored.thaw(root, owner).map_err(unreadable)?);
             }
         }
         Row::Graves(stored) => {
             for (id, tombstone) in stored {
                 if table.shards.put_tombstone(id, tombstone) {
-                    table.graves.push_back(Grave { ended: tombstone.ended, id });
+                    table.graves.push(Grave { ended: tombstone.ended, id });
                 }
             }
         }
         Row::Happenings(stored) => {
             for StoredHappening { at, what, by, share } in stored {
-                let share = Arc::new(share.thaw().map_err(unreadable)?);
+                let root = table.roots.like(share.root);
+                let owner = share.owner.map(|owner| table.owners.like(owner));
+                let share = Arc::new(share.thaw(root, owner).map_err(unreadable)?);
                 let by = by.map(Text::new);
                 table.chronicle.push(Happened { at, share, by, what });
             }
@@ -347,9 +354,7 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
 }
 
 impl ShareTable {
-    fn thaw_share(&mut self, mut share: Share) {
-        share.root = RootName(self.roots.join(share.root.as_str()));
-        share.owner = share.owner.take().map(|owner| Owner(self.owners.join(owner.as_str())));
+    fn thaw_share(&mut self, share: Share) {
         let share = Arc::new(share);
         self.shards.put(Arc::clone(&share));
         self.thawing.push(share);

@@ -38,9 +38,9 @@ pub struct ShareTable {
     pub(super) paused: Option<String>,
     /// What happened, and is to be told.
     pub(super) chronicle: Chronicle<Happened>,
-    /// Whose tombstones there are, the oldest first. The number of one is how many shares ended
-    /// before it.
-    pub(super) graves: VecDeque<Grave>,
+    /// Whose tombstones there are. The number of one is how many shares ended before it, whatever
+    /// its number in here.
+    pub(super) graves: Chronicle<Grave>,
     /// What each hook was told: the number of the first happening that it was not.
     pub(super) cursors: BTreeMap<String, u64>,
     /// Downloads that were counted a moment ago.
@@ -161,13 +161,13 @@ impl ShareTable {
     }
 
     /// The ended shares that are remembered, the oldest first.
-    pub fn graves(&self) -> &VecDeque<Grave> {
+    pub fn graves(&self) -> &Chronicle<Grave> {
         &self.graves
     }
 
     /// The number of the oldest tombstone: how many shares ended before it.
     pub fn first_grave(&self) -> u64 {
-        self.totals.ended() - self.graves.len() as u64
+        self.totals.ended() - self.graves.len()
     }
 
     /// The number that the next happening will have.

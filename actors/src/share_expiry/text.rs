@@ -24,6 +24,12 @@ impl Text {
     }
 }
 
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Text::new(text)
+    }
+}
+
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)

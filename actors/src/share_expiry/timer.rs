@@ -21,28 +21,10 @@ pub const WINDOW: usize = 16 * 1024;
 /// The timer.
 #[derive(Debug)]
 pub struct Timer {
-    heap: BinaryHeap<Reverse<Entry>>,
+    heap: BinaryHeap<Reverse<Due>>,
     /// The first place behind the window; none when the window has no end.
     end: Option<Due>,
     window: usize,
-}
-
-/// A deadline, as it was when it came into the heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    due: Due,
-    generation: u32,
-}
-
-impl Entry {
-    fn of(share: &Share) -> Option<Self> {
-        Due::of(share).map(|due| Entry { due, generation: share.generation() })
-    }
-
-    /// Whether the share is still due then, and by the same terms.
-    fn is_current(&self, table: &ShareTable) -> bool {
-        table.look(self.due.id(), Entry::of).flatten().as_ref() == Some(self)
-    }
 }
 
 impl Default for Timer {
@@ -65,11 +47,11 @@ impl Timer {
 
     /// A share is there, or is due at another time than before.
     pub fn note(&mut self, share: &Share) {
-        let Some(entry) = Entry::of(share) else { return };
-        if self.end.is_some_and(|end| entry.due >= end) {
+        let Some(due) = Due::of(share) else { return };
+        if self.end.is_some_and(|end| due >= end) {
             return;
         }
-        self.heap.push(Reverse(entry));
+        self.heap.push(Reverse(due));
         if self.heap.len() > 2 * self.window {
             self.shorten();
         }
@@ -85,8 +67,9 @@ impl Timer {
             while self.heap.peek() == Some(&Reverse(entry)) {
                 self.heap.pop();
             }
-            if entry.is_current(table) {
-                due.push(entry.due.id());
+            // A share that is due at another time now has another entry, or will.
+            if table.look(entry.id(), Due::of).flatten() == Some(entry) {
+                due.push(entry.id());
             }
         }
         due
@@ -97,7 +80,7 @@ impl Timer {
         if self.heap.is_empty() {
             self.refill(table);
         }
-        self.heap.peek().map(|Reverse(entry)| entry.due.instant())
+        self.heap.peek().map(|Reverse(due)| due.instant())
     }
 
     /// How many deadlines are in the heap.
@@ -114,10 +97,7 @@ impl Timer {
     fn refill(&mut self, table: &ShareTable) {
         let Some(from) = self.end else { return };
         let mut range = table.due_from(from);
-        let entries = range.by_ref().take(self.window).map(|due| {
-            let generation = table.look(due.id(), Share::generation).unwrap_or_default();
-            Reverse(Entry { due, generation })
-        });
+        let entries = range.by_ref().take(self.window).map(Reverse);
         self.heap = entries.collect::<Vec<_>>().into();
         self.end = range.next();
     }
@@ -126,9 +106,9 @@ impl Timer {
     fn shorten(&mut self) {
         let mut entries = std::mem::take(&mut self.heap).into_vec();
         let (_, Reverse(first_behind), _) =
-            entries.select_nth_unstable_by_key(self.window, |Reverse(entry)| *entry);
-        let end = first_behind.due;
-        entries.retain(|Reverse(entry)| entry.due < end);
+            entries.select_nth_unstable_by_key(self.window, |Reverse(due)| *due);
+        let end = *first_behind;
+        entries.retain(|Reverse(due)| *due < end);
         self.heap = entries.into();
         self.end = Some(end);
     }
@@ -201,7 +181,7 @@ mod tests {
         }
         change(&mut table, &mut timer, 1, 300);
         change(&mut table, &mut timer, 5, 50);
-        // There and back: what was in the heap before is of another generation.
+        // There and back: it is in the heap twice.
         change(&mut table, &mut timer, 2, 200);
         change(&mut table, &mut timer, 2, 100);
         assert_eq!(ids(&timer.due(Millis(50), 9, &table)), [5]);

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 
 use super::{Due, Jump, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
-use crate::clock::Millis;
+use crate::clock::{Millis, time_of_thread};
 use crate::journal::{
     AppliedEvent, Asked, CommitError, Occasion, Order, Outcomes, Seat, Settlement,
 };
+use crate::task_manager::Hold;
 
 /// The name under which the actor commits what it does by itself.
 const MYSELF: &str = "share-expiry";
@@ -59,6 +60,7 @@ impl ShareExpiry {
         }
         if let Some(left) = self.hold.left(now) {
             self.wake_after(left, ctx);
+            self.show();
             return;
         }
         self.reclaim(now, ctx);
@@ -196,6 +198,8 @@ impl ShareExpiry {
     /// This node decides from now on: what is overdue goes first.
     fn lead(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
+        // What came of commits in another epoch says nothing of those in this one.
+        self.hold = Hold::default();
         self.timer.start(Due::from(Millis(i64::MIN)));
         self.start_notices();
         self.reclaiming = 0;
@@ -258,13 +262,13 @@ impl Handler<Order> for ShareExpiry {
     type Result = ();
 
     fn handle(&mut self, order: Order, ctx: &mut Context<Self>) {
-        let began = Instant::now();
+        let began = time_of_thread();
         match self.seat.obey(order) {
             Occasion::Applied(applied) => {
                 self.follow(&applied, ctx);
                 self.tell_ends(&applied);
                 self.tell_of_changes(&applied);
-                self.spend(&applied, began.elapsed());
+                self.spend(&applied, time_of_thread().saturating_sub(began));
                 self.show();
             }
             Occasion::Installed => {

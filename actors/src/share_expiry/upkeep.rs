@@ -62,10 +62,10 @@ impl Desk {
     /// The number of the first tombstone that stays.
     fn tombstones(&self, at: Standpoint<'_>) -> u64 {
         let (graves, settings) = (at.table.graves(), &self.settings);
-        let too_many = (graves.len() as u64).saturating_sub(settings.keep_tombstones);
+        let too_many = graves.len().saturating_sub(settings.keep_tombstones);
         let is_old =
             |ended: crate::clock::Millis| at.now >= ended.after(settings.keep_tombstones_for);
-        let going = graves.iter().zip(0_u64..).take(LOOKED_AT);
+        let going = graves.oldest_first().map(|(_, grave)| grave).zip(0_u64..).take(LOOKED_AT);
         let going = going.take_while(|(grave, place)| {
             (*place < too_many || is_old(grave.ended)) && !is_being_cut(at, grave)
         });

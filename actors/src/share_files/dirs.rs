@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, StatxFlags, fsync,
-    openat, openat2, renameat_with, statx,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
 };
 use rustix::io::Errno;
 
+use super::disk::{Disk, NotRenamed, Slot, SystemDisk, rename};
 use crate::share_expiry::{
     FileIdentity, MoveEnd, MoveRefused, NewMove, RootName, SharePath, SharePlace,
 };
@@ -33,8 +33,35 @@ pub struct SharedDir {
 }
 
 /// All of them. Cheap to clone. Everything here blocks on the disk.
-#[derive(Clone, Debug, Default)]
-pub struct SharedDirs(Arc<BTreeMap<RootName, SharedDir>>);
+#[derive(Clone, Debug)]
+pub struct SharedDirs {
+    dirs: Arc<BTreeMap<RootName, SharedDir>>,
+    disk: Arc<dyn Disk>,
+}
+
+impl Default for SharedDirs {
+    /// None of them.
+    fn default() -> Self {
+        SharedDirs::new([])
+    }
+}
+
+/// Why something that was on record to be moved was not moved, or not for sure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotMoved {
+    /// It is where it was.
+    Refused(MoveRefused),
+    /// Another node may decide by now: nothing was touched.
+    Deposed,
+    /// What became of it is for whoever looks at the disk later.
+    Unsure(String),
+}
+
+impl From<MoveRefused> for NotMoved {
+    fn from(why: MoveRefused) -> Self {
+        NotMoved::Refused(why)
+    }
+}
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +76,11 @@ pub enum Looked {
 
 /// Something in a directory.
 #[derive(Clone, Copy)]
-struct Entry {
-    identity: FileIdentity,
+pub(super) struct Entry {
+    pub(super) identity: FileIdentity,
     kind: FileType,
+    /// How many names it has.
+    pub(super) names: u32,
 }
 
 /// The directory that something is in, and its name there.
@@ -61,8 +90,17 @@ struct Parent<'a> {
 }
 
 /// The identity of what is at `name` in `dir`, or of `dir` itself where there is no name.
-fn entry(dir: impl AsFd, name: &str) -> Result<Entry, Errno> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+pub(super) fn entry(dir: impl AsFd, name: &str) -> Result<Entry, Errno> {
+    told_entry(dir, name, AtFlags::empty())
+}
+
+/// The same, as a server has it now and not as it was remembered.
+pub(super) fn entry_now(dir: impl AsFd, name: &str) -> Result<Entry, Errno> {
+    told_entry(dir, name, AtFlags::STATX_FORCE_SYNC)
+}
+
+fn told_entry(dir: impl AsFd, name: &str, how: AtFlags) -> Result<Entry, Errno> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | how;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     let told = statx(dir, name, flags, wanted)?;
     let tells_birth = told.stx_mask & StatxFlags::BTIME.bits() != 0;
@@ -73,7 +111,8 @@ fn entry(dir: impl AsFd, name: &str) -> Result<Entry, Errno> {
         inode: told.stx_ino,
         born: tells_birth.then(nanos),
     };
-    Ok(Entry { identity, kind: FileType::from_raw_mode(told.stx_mode.into()) })
+    let kind = FileType::from_raw_mode(told.stx_mode.into());
+    Ok(Entry { identity, kind, names: told.stx_nlink })
 }
 
 impl FileIdentity {
@@ -115,6 +154,10 @@ fn refused(errno: Errno) -> MoveRefused {
 }
 
 impl Parent<'_> {
+    fn slot(&self) -> Slot<'_> {
+        Slot { dir: self.dir.as_fd(), name: self.name }
+    }
+
     fn entry(&self) -> Result<Option<Entry>, MoveRefused> {
         match entry(&self.dir, self.name) {
             Ok(entry) => Ok(Some(entry)),
@@ -131,17 +174,23 @@ impl Parent<'_> {
 impl SharedDirs {
     /// These.
     pub fn new(dirs: impl IntoIterator<Item = SharedDir>) -> Self {
-        SharedDirs(Arc::new(dirs.into_iter().map(|dir| (dir.name.clone(), dir)).collect()))
+        let dirs = dirs.into_iter().map(|dir| (dir.name.clone(), dir)).collect();
+        SharedDirs { dirs: Arc::new(dirs), disk: Arc::new(SystemDisk) }
+    }
+
+    /// The same on another disk.
+    pub fn on(self, disk: Arc<dyn Disk>) -> Self {
+        SharedDirs { disk, ..self }
     }
 
     /// What each is called.
     pub fn names(&self) -> impl Iterator<Item = &RootName> {
-        self.0.keys()
+        self.dirs.keys()
     }
 
     /// What is at a path, as a link finds it: symlinks are followed as long as they stay within.
     pub fn look(&self, root: &RootName, path: &SharePath) -> Looked {
-        let Some(dir) = self.0.get(root) else { return Looked::Unclear };
+        let Some(dir) = self.dirs.get(root) else { return Looked::Unclear };
         match beneath(&dir.handle, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
             Ok(_) => Looked::There,
             Err(errno) if is_absent(errno) => Looked::Missing,
@@ -153,7 +202,7 @@ impl SharedDirs {
     /// it is as it was. One that is empty is taken for one of which something was unmounted only where
     /// there `was_something` in it.
     pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
-        let dir = self.0.get(root)?;
+        let dir = self.dirs.get(root)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = openat(CWD, &dir.path, flags, Mode::empty()).and_then(|now| entry(now, ""));
         let (now, then) = match (opened, entry(&dir.handle, "")) {
@@ -215,29 +264,61 @@ impl SharedDirs {
         Ok(file.identity)
     }
 
-    /// Moves what is on record to be moved. Once it says so, that is durable.
-    pub fn carry_out(&self, new: &NewMove, overwrite: bool) -> Result<(), MoveRefused> {
+    /// Moves what is on record to be moved, if this node still `leads` right before that. Once it says
+    /// so, that is durable.
+    ///
+    /// # Errors
+    /// Why nothing was moved, or why it is not known what was.
+    pub fn carry_out(
+        &self,
+        new: &NewMove,
+        overwrite: bool,
+        leads: impl FnOnce() -> bool,
+    ) -> Result<(), NotMoved> {
         let source = self.parent(&new.from)?.ok_or(MoveRefused::NoSource)?;
         let target = self.parent(&new.to)?.ok_or(MoveRefused::NoDirectory)?;
         // Whatever took its place meanwhile is not what is on record.
-        if !source.is_at(&new.file)? && !target.is_at(&new.file)? {
-            return Err(MoveRefused::NoSource);
+        let found = |at: &Parent<'_>| -> Result<_, MoveRefused> {
+            Ok(at.entry()?.filter(|entry| entry.identity.is(&new.file)))
+        };
+        let (at_source, at_target) = (found(&source)?, found(&target)?);
+        if !leads() {
+            return Err(NotMoved::Deposed);
         }
-        let flags = if overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-        let renamed = renameat_with(&source.dir, source.name, &target.dir, target.name, flags);
-        if let Err(errno) = renamed {
+        match (at_source, at_target) {
+            (Some(file), _) => self.rename(new, &source, &target, file.kind, overwrite)?,
+            // Somebody else has moved it there: whatever has its old name is not to replace it.
+            (None, Some(_)) => {}
+            (None, None) => return Err(MoveRefused::NoSource.into()),
+        }
+        let synced = self.disk.sync(target.dir.as_fd());
+        let synced = synced.and_then(|()| self.disk.sync(source.dir.as_fd()));
+        synced.map_err(|errno| NotMoved::Unsure(format!("the disk does not confirm it: {errno}")))
+    }
+
+    fn rename(
+        &self,
+        new: &NewMove,
+        source: &Parent<'_>,
+        target: &Parent<'_>,
+        kind: FileType,
+        overwrite: bool,
+    ) -> Result<(), NotMoved> {
+        match rename(&*self.disk, source.slot(), target.slot(), kind, overwrite) {
+            Ok(()) => Ok(()),
+            Err(NotRenamed::Refused(why)) => Err(why.into()),
+            Err(NotRenamed::Halfway(errno)) => {
+                Err(NotMoved::Unsure(format!("it may have both names: {errno}")))
+            }
             // A server that was asked twice may say no although it was done.
-            let is_done = target.is_at(&new.file)? && !source.is_at(&new.file)?;
-            if !is_done {
-                return Err(refused(errno));
+            Err(NotRenamed::By(errno)) => {
+                match (target.is_at(&new.file), source.is_at(&new.file)) {
+                    (Ok(true), Ok(false)) => Ok(()),
+                    (Ok(false), Ok(_)) => Err(refused(errno).into()),
+                    _ => Err(NotMoved::Unsure(format!("it may have both names: {errno}"))),
+                }
             }
         }
-        for synced in [fsync(&target.dir), fsync(&source.dir)] {
-            if let Err(error) = synced {
-                tracing::error!(%error, from = %new.from, "what was moved may be back after a power loss");
-            }
-        }
-        Ok(())
     }
 
     /// What became of what was on record to be moved.
@@ -249,7 +330,7 @@ impl SharedDirs {
         let is_at = |place: &SharePlace| match self.parent(place) {
             Ok(Some(parent)) => {
                 // What is seen is to be so after a power loss, too.
-                fsync(&parent.dir).map_err(|error| error.to_string())?;
+                self.disk.sync(parent.dir.as_fd()).map_err(|error| error.to_string())?;
                 parent.is_at(&new.file).map_err(said)
             }
             // Nothing can be at a place that is not there.
@@ -262,6 +343,7 @@ impl SharedDirs {
             Err(why) => Err(said(why)),
         };
         if is_at(&new.to)? {
+            self.take_old_name(new)?;
             return Ok(MoveEnd::Moved);
         }
         // Another file in its place has its links, as one that was replaced without any move.
@@ -276,9 +358,29 @@ impl SharedDirs {
         Ok(MoveEnd::Lost)
     }
 
+    /// Where a file that is at its new path was moved by a link, the old name may be there still.
+    fn take_old_name(&self, new: &NewMove) -> Result<(), String> {
+        let said = |why: MoveRefused| why.to_string();
+        let source = match self.parent(&new.from) {
+            Ok(Some(source)) => source,
+            // Nothing can be at a place that is not there.
+            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => return Ok(()),
+            Err(why) => return Err(said(why)),
+        };
+        let Some(entry) = source.entry().map_err(said)? else { return Ok(()) };
+        // One that has no other name is seen by two paths.
+        let is_link = entry.kind == FileType::RegularFile && entry.names > 1;
+        if is_link && entry.identity.is(&new.file) {
+            let unlinked = self.disk.unlink(source.slot());
+            let done = unlinked.and_then(|()| self.disk.sync(source.dir.as_fd()));
+            done.map_err(|errno| format!("its old name does not go: {errno}"))?;
+        }
+        Ok(())
+    }
+
     /// The directory that something is in; none if that is not there.
     fn parent<'a>(&self, place: &'a SharePlace) -> Result<Option<Parent<'a>>, MoveRefused> {
-        let root = self.0.get(&place.root).ok_or(MoveRefused::NoRoot)?;
+        let root = self.dirs.get(&place.root).ok_or(MoveRefused::NoRoot)?;
         let path = place.path.as_str();
         if path.is_empty() {
             return Err(MoveRefused::Root);

@@ -9,18 +9,18 @@ use super::dirs::*;
 use crate::event::RequestId;
 use crate::share_expiry::{FileIdentity, MoveEnd, MoveRefused, NewMove, SharePlace};
 
-fn opened(name: &str, path: &Path) -> SharedDir {
+pub(super) fn opened(name: &str, path: &Path) -> SharedDir {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let handle = openat(CWD, path, flags, Mode::empty()).unwrap();
     SharedDir { name: name.parse().unwrap(), path: path.to_owned(), handle }
 }
 
-fn place(at: &str) -> SharePlace {
+pub(super) fn place(at: &str) -> SharePlace {
     let (root, path) = at.split_once('/').unwrap();
     SharePlace { root: root.parse().unwrap(), path: path.parse().unwrap() }
 }
 
-fn new_move(from: &str, to: &str, file: FileIdentity) -> NewMove {
+pub(super) fn new_move(from: &str, to: &str, file: FileIdentity) -> NewMove {
     let (by, request) = ("me".to_owned(), RequestId(1));
     NewMove { from: place(from), to: place(to), file, by, request }
 }
@@ -72,10 +72,10 @@ fn what_cannot_be_moved_is_refused_with_its_reason() {
         assert_eq!(told, Err(why), "{from} {to}");
     }
     let file = yard.dirs.prepare(&place("films/empty"), &place("films/dir"), true).unwrap();
-    let told = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), true);
-    assert_eq!(told, Err(MoveRefused::TargetNotEmpty));
-    let told = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), false);
-    assert_eq!(told, Err(MoveRefused::TargetExists));
+    let told = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), true, || true);
+    assert_eq!(told, Err(NotMoved::Refused(MoveRefused::TargetNotEmpty)));
+    let told = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), false, || true);
+    assert_eq!(told, Err(NotMoved::Refused(MoveRefused::TargetExists)));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn what_is_moved_is_there_and_known_again() {
     let new = new_move(from, to, file);
     let at_old = MoveEnd::NotMoved(MoveRefused::Interrupted);
     assert_eq!(yard.dirs.standing(&new), Ok(at_old));
-    yard.dirs.carry_out(&new, false).unwrap();
+    yard.dirs.carry_out(&new, false, || true).unwrap();
     assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Moved));
     assert!(yard.films.join("../more/moved/deep").is_dir());
     std::fs::rename(yard.films.join("../more/moved"), yard.films.join("away")).unwrap();
@@ -106,6 +106,50 @@ fn what_is_moved_is_there_and_known_again() {
     assert!(yard.dirs.standing(&new).unwrap_err().contains("more: it is empty"));
     std::fs::write(yard.films.join("../more/other"), b"x").unwrap();
     assert_eq!(yard.dirs.standing(&new), Ok(MoveEnd::Lost));
+}
+
+#[test]
+fn what_took_the_old_name_meanwhile_does_not_replace_what_was_moved() {
+    for overwrite in [false, true] {
+        let yard = yard();
+        let (from, to) = ("films/b", "films/c");
+        let file = yard.dirs.prepare(&place(from), &place(to), overwrite).unwrap();
+        std::fs::rename(yard.films.join("b"), yard.films.join("c")).unwrap();
+        std::fs::write(yard.films.join("b"), b"another").unwrap();
+        let told = yard.dirs.carry_out(&new_move(from, to, file), overwrite, || true);
+        assert_eq!(told, Ok(()));
+        let read = |at: &str| std::fs::read_to_string(yard.films.join(at)).unwrap();
+        assert_eq!((read("b").as_str(), read("c").as_str()), ("another", "b"));
+    }
+}
+
+#[test]
+fn an_old_name_of_which_nothing_can_be_said_keeps_a_move_unsettled() {
+    let yard = yard();
+    let file = yard.dirs.prepare(&place("films/b"), &place("films/c"), false).unwrap();
+    std::fs::rename(yard.films.join("b"), yard.films.join("c")).unwrap();
+    for gone in ["films/none/b", "films/link/b", "films/way/b", "books/b"] {
+        let told = yard.dirs.standing(&new_move(gone, "films/c", file));
+        assert_eq!(told, Ok(MoveEnd::Moved), "{gone}");
+    }
+    // No right is missing to whoever may do everything; a name that is too long is to anybody.
+    let unreadable = format!("films/{}/b", "x".repeat(300));
+    assert!(yard.dirs.standing(&new_move(&unreadable, "films/c", file)).is_err());
+}
+
+#[test]
+fn a_directory_is_not_moved_into_itself_by_way_of_another_root() {
+    let yard = yard();
+    let all = yard.films.parent().unwrap();
+    let dirs = SharedDirs::new([opened("all", all), opened("films", &yard.films)]);
+    for (from, to) in [("all/films/dir", "films/dir/deep/x"), ("all/films", "films/dir/x")] {
+        let file = dirs.prepare(&place(from), &place(to), true).unwrap();
+        for overwrite in [false, true] {
+            let told = dirs.carry_out(&new_move(from, to, file), overwrite, || true);
+            let into_itself = Err(NotMoved::Refused(MoveRefused::IntoItself));
+            assert_eq!(told, into_itself, "{from} {to} {overwrite}");
+        }
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::time::Duration;
 use actix::Message;
 use arc_swap::ArcSwap;
 
+use crate::clock::Millis;
 use crate::event::RequestId;
-use crate::share_expiry::{MoveRefused, Moved, RootName, ShareError, SharePlace};
+use crate::share_expiry::{MoveRefused, Moved, Moving, RootName, ShareError, SharePlace};
 
 /// Moves or renames a file or directory; every share of it and of what is in it follows. Repeated
 /// under the same id it is answered as before.
@@ -36,6 +37,18 @@ pub enum MoveError {
     /// It could not be put on record, or what came of it could not.
     #[error(transparent)]
     Share(#[from] ShareError),
+    /// What became of it is not sure. The disk is looked at until it is: whoever repeats the request is
+    /// told then, and whoever gave it no name sees it among the moves as long as it is not sure.
+    #[error(
+        "what became of it is not sure yet: {why}; it is among the moves (GET /api/v1/files/moves, \
+         reelyard share moves) until it is, and a request that has a name can be repeated under it"
+    )]
+    Unsettled {
+        /// What is wrong.
+        why: String,
+        /// What actors repeat it under. Outside of them only the name of a request is known.
+        request: RequestId,
+    },
 }
 
 /// Looks now at what is missing and at all shares, instead of when it is time. Operators and tests
@@ -73,6 +86,22 @@ pub struct ShareFilesView {
     pub sweeps: u64,
     /// How many shares were looked at in passes.
     pub looked: u64,
+    /// How many were looked at once more because they were missing.
+    pub looked_again: u64,
+    /// Moves in progress, and those of which only the disk knows what became of them, by number; on
+    /// the node that leads.
+    pub unsettled: BTreeMap<u64, UnsettledMove>,
+}
+
+/// A move that is on record to be made, and not what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsettledMove {
+    /// It.
+    pub moving: Arc<Moving>,
+    /// Since when this node knows of it.
+    pub since: Millis,
+    /// Why it cannot be said what became of it; none while it is being made, or looked at.
+    pub why: Option<String>,
 }
 
 impl ShareFilesBoard {
@@ -83,5 +112,20 @@ impl ShareFilesBoard {
 
     pub(super) fn show(&self, view: ShareFilesView) {
         self.0.store(Arc::new(view));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_asked_is_told_where_to_see_what_became_of_it_and_no_id_that_cannot_be_given() {
+        let request = RequestId(0xabcd);
+        let told = MoveError::Unsettled { why: "no answer".to_owned(), request }.to_string();
+        assert!(!told.contains(&request.to_string()), "{told}");
+        assert!(told.contains("no answer"), "{told}");
+        assert!(told.contains("GET /api/v1/files/moves"), "{told}");
+        assert!(told.contains("reelyard share moves"), "{told}");
     }
 }

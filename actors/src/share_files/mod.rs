@@ -3,24 +3,30 @@
 mod dirs;
 #[cfg(test)]
 mod dirs_tests;
+mod disk;
+#[cfg(test)]
+mod disk_tests;
 mod messages;
 mod missing;
 mod moves;
 mod sweep;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use actix::{
     Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, SpawnHandle, WrapFuture,
 };
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-pub use dirs::{Looked, SharedDir, SharedDirs};
+pub use dirs::{Looked, NotMoved, SharedDir, SharedDirs};
+pub use disk::{Disk, Slot, SystemDisk};
 pub use messages::*;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Millis};
 use crate::event::RequestId;
+use crate::journal::Leadership;
 use crate::share_expiry::{
     BeginMove, EndRemoved, RecallMove, RootName, SettleMove, ShareBoard, ShareId,
 };
@@ -54,6 +60,8 @@ pub struct Collaborators {
     pub settle: Route<SettleMove>,
     /// It ends the shares of what is gone.
     pub end: Route<EndRemoved>,
+    /// Who leads, as the journal has it: whoever does not touches nothing.
+    pub leadership: watch::Receiver<Leadership>,
 }
 
 /// The actor. Every node runs one; it acts where the ShareExpiryActor decides.
@@ -69,8 +77,8 @@ pub struct ShareFiles {
     making: HashSet<RequestId>,
     /// Whether moves that were found begun are being settled.
     settling: bool,
-    /// Those of them of which it cannot be said what became of them.
-    unclear: BTreeSet<u64>,
+    /// When it was told in the log of a move that it is unsettled.
+    told_unsettled: BTreeMap<u64, Millis>,
     missing: Missing,
     /// Whether missing ones are being looked at again.
     looking: bool,
@@ -107,7 +115,7 @@ impl ShareFiles {
             moving: HashMap::new(),
             making: HashSet::new(),
             settling: false,
-            unclear: BTreeSet::new(),
+            told_unsettled: BTreeMap::new(),
             missing: Missing::default(),
             looking: false,
             look_at: None,
@@ -166,6 +174,7 @@ impl ShareFiles {
         };
         ctx.spawn(looking.into_actor(self).map(|(gone, ended), files, ctx| {
             files.looking = false;
+            files.view.looked_again += gone.looked;
             files.show(&gone);
             if !ended {
                 // They are still there: asked for again when it is time.

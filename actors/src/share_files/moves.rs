@@ -1,6 +1,8 @@
 //! Moving what is shared, and settling what was found begun.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use actix::fut::{ready, wrap_future};
 use actix::{
@@ -10,17 +12,23 @@ use actix::{
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-use super::{Collaborators, MoveError, MoveFile, RETRY, ShareFiles, SharedDirs};
+use super::{
+    Collaborators, MoveError, MoveFile, NotMoved, RETRY, ShareFiles, SharedDirs, UnsettledMove,
+};
 use crate::event::RequestId;
 use crate::journal::CommitError;
 use crate::share_expiry::{
-    BeginMove, MoveEnd, Moved, Moving, NewMove, RecallMove, SettleMove, ShareError, ShareRefusal,
+    BeginMove, Begun, MoveEnd, Moved, Moving, NewMove, RecallMove, SettleMove, ShareError,
+    ShareRefusal,
 };
 
 type Made = Result<Moved, MoveError>;
 
 /// Those who wait for what comes of a request.
 pub(super) type Waiters = Vec<oneshot::Sender<Made>>;
+
+/// How long after it was told in the log that a move is unsettled that is told again.
+const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);
 
 /// There are moves that were found begun.
 #[derive(Message)]
@@ -56,10 +64,18 @@ async fn make(dirs: SharedDirs, others: Collaborators, wanted: MoveFile) -> Made
     let file = on_disk(move || at.prepare(&place, &other, overwrite)).await??;
     let new = NewMove { from, to, file, by, request };
     let begun = others.begin.recipient().send(BeginMove(new.clone())).await;
-    let number = answered(begun, request)?;
-    let end = match on_disk(move || dirs.carry_out(&new, overwrite)).await? {
+    let Begun { number, epoch } = answered(begun, request)?;
+    let leadership = others.leadership.clone();
+    let leads = move || leadership.borrow().epoch() == Some(epoch);
+    let end = match on_disk(move || dirs.carry_out(&new, overwrite, leads)).await? {
         Ok(()) => MoveEnd::Moved,
-        Err(why) => MoveEnd::NotMoved(why),
+        Err(NotMoved::Refused(why)) => MoveEnd::NotMoved(why),
+        // Whoever leads by now finds it begun.
+        Err(NotMoved::Deposed) => return Err(ShareError::from(CommitError::Deposed).into()),
+        Err(NotMoved::Unsure(why)) => {
+            tracing::error!(number, why, "what became of a move is not sure");
+            return Err(MoveError::Unsettled { why, request });
+        }
     };
     let settled = others.settle.recipient().send(SettleMove { number, end }).await;
     Ok(answered(settled, request)??)
@@ -111,6 +127,7 @@ impl Handler<Unsettled> for ShareFiles {
 
     fn handle(&mut self, _: Unsettled, ctx: &mut Context<Self>) {
         let found = self.others.shares.unsettled().borrow().clone();
+        self.note_unsettled(&found);
         let is_strange = |new: &NewMove| !self.making.contains(&new.request);
         let strange: Vec<_> = found.into_iter().filter(|moving| is_strange(&moving.new)).collect();
         if strange.is_empty() || self.settling {
@@ -129,18 +146,47 @@ impl Handler<Unsettled> for ShareFiles {
         };
         ctx.spawn(settling.into_actor(self).map(|unclear, files, ctx| {
             files.settling = false;
-            for (number, why) in &unclear {
-                if !files.unclear.contains(number) {
-                    tracing::warn!(number, why, "what became of a move cannot be said now");
-                }
-            }
-            files.unclear = unclear.into_keys().collect();
-            if files.unclear.is_empty() {
+            if unclear.is_empty() {
                 ctx.notify(Unsettled);
             } else {
                 ctx.notify_later(Unsettled, RETRY);
             }
+            files.note_unclear(unclear);
         }));
+    }
+}
+
+impl ShareFiles {
+    /// Shows which moves are unsettled.
+    fn note_unsettled(&mut self, found: &[Arc<Moving>]) {
+        let since = self.clock.now();
+        let mut before = std::mem::take(&mut self.view.unsettled);
+        let noted = found.iter().map(|moving| {
+            let known = before.remove(&moving.number);
+            let new = || UnsettledMove { moving: Arc::clone(moving), since, why: None };
+            (moving.number, known.unwrap_or_else(new))
+        });
+        self.view.unsettled = noted.collect();
+        self.told_unsettled.retain(|number, _| self.view.unsettled.contains_key(number));
+        self.board.show(self.view.clone());
+    }
+
+    /// Shows why these cannot be settled, and tells it in the log: at once, and again where it stays so.
+    fn note_unclear(&mut self, mut unclear: BTreeMap<u64, String>) {
+        let now = self.clock.now();
+        for (number, unsettled) in &mut self.view.unsettled {
+            unsettled.why = unclear.remove(number);
+            let Some(why) = &unsettled.why else { continue };
+            let told = self.told_unsettled.get(number);
+            if told.is_some_and(|told| now.since(*told) < TOLD_AGAIN) {
+                continue;
+            }
+            self.told_unsettled.insert(*number, now);
+            let NewMove { from, to, .. } = &unsettled.moving.new;
+            let seconds = now.since(unsettled.since).as_secs();
+            tracing::warn!(number, %from, %to, seconds, why, "what became of a move cannot be said");
+        }
+        self.board.show(self.view.clone());
     }
 }
 

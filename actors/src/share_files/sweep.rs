@@ -71,7 +71,7 @@ pub(super) fn again(
     shared: &BTreeSet<RootName>,
     ids: &[ShareId],
 ) -> Gone {
-    let mut gone = Gone::default();
+    let mut gone = Gone { looked: ids.len() as u64, ..Gone::default() };
     for id in ids {
         if let Found::Live(share) = board.find(*id)
             && is_missing(dirs, board, &share)

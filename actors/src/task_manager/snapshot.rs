@@ -84,7 +84,7 @@ impl FrozenBook {
 }
 
 impl FrozenPiece for FrozenBook {
-    fn write(&self, row: &mut dyn FnMut(&[u8])) {
+    fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
         let mut put = |content: &Row| row(&encode(content));
         put(&Row::Hosts(self.hosts.iter().map(|(host, record)| (*host, *record)).collect()));
         for task in self.open.values() {

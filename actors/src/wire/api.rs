@@ -29,6 +29,24 @@
 //! | `GET`, `PUT` with [`WantedReclaim`] `/api/v1/shares/reclaim` | [`ReclaimView`] |
 //! | `GET /api/v1/shares/hooks` | [`Page`] of [`HookShown`], by name |
 //! | `POST /api/v1/files/move` with [`WantedMove`] | [`Moved`](crate::share_expiry::Moved); its shares follow |
+//! | `GET /api/v1/files/moves` | [`Page`] of [`MoveShown`]: those in progress |
+//! | `GET /api/v1/pools` | [`Page`] of [`PoolShown`], by name |
+//! | `GET`, `PUT` with [`WantedPool`] `/api/v1/pools/{pool}` | [`PoolShown`]; 201 where it was created |
+//! | `DELETE /api/v1/pools/{pool}?revoke=` | [`PoolRemoval`] |
+//! | `POST /api/v1/pools/{pool}/leases` with [`WantedLease`] | 201, [`Granted`]; or, where that is accepted, server-sent events |
+//! | `GET /api/v1/pools/{pool}/leases?holder=&limit=&cursor=` | [`Page`] of [`LeaseShown`], by box |
+//! | `POST /api/v1/pools/{pool}/recheck` | 202; its host looks at its free boxes |
+//! | `GET /api/v1/pools/{pool}/boxes?state=&limit=&cursor=` | [`Page`] of [`BoxShown`], by number |
+//! | `GET /api/v1/pools/{pool}/boxes/{number}` | [`BoxShown`] |
+//! | `POST /api/v1/pools/{pool}/boxes/{number}/quarantine` with [`WantedQuarantine`] | [`BoxShown`] |
+//! | `POST /api/v1/pools/{pool}/boxes/{number}/unquarantine` | [`BoxShown`] |
+//! | `GET /api/v1/pools/{pool}/audit?holder=&token=&what=&limit=&cursor=` | [`Page`] of [`AuditLine`], newest first |
+//! | `GET /api/v1/pools/{pool}/boxes/{number}/audit?holder=&token=&what=&limit=&cursor=` | the same of one box |
+//! | `GET /api/v1/leases/{id}` | [`LeaseShown`], live or ended |
+//! | `POST /api/v1/leases/{id}/renew` with [`WantedRenewal`] | [`LeaseTold`] |
+//! | `POST /api/v1/leases/{id}/release` with [`LeaseToken`] | [`LeaseEnded`] |
+//! | `POST /api/v1/leases/{id}/verify` with [`LeaseToken`] | [`LeaseVerified`] |
+//! | `POST /api/v1/leases/{id}/revoke` with [`WantedLeaseRevocation`] | [`LeaseEnded`] |
 //! | `GET /api/v1/history?file=&host=&what=&limit=&cursor=` | [`Page`] of [`HistoryLine`], newest first |
 //! | `GET /api/v1/status` | [`StatusView`] |
 //! | `GET /api/v1/events?kinds=` | [`ChangeEvent`]s as they happen, as server-sent events |
@@ -39,24 +57,32 @@
 //! A parameter that a call does not know is refused.
 //!
 //! Whatever goes wrong is answered with a [`Problem`]. Instants are Unix milliseconds, durations
-//! whole milliseconds or microseconds (their names say which), sizes bytes. A member that may be
+//! whole milliseconds or microseconds (their names say which), sizes bytes; where something is asked
+//! for, and of boxes and shares, instants are as in RFC 3339 and durations as in "10s". A member that may be
 //! missing is left out rather than null. Members can be added in this version, none removed.
 
+mod box_change;
+mod box_shown;
 mod change;
 mod config;
 mod explain;
 mod file;
 mod file_move;
 mod host;
+mod lease;
 mod page;
 mod plan;
+mod pool;
 mod removal;
 mod share;
 mod share_change;
 mod share_hook;
+mod span;
 mod status;
 mod task;
 
+pub use box_change::{BoxChange, LeaseOf};
+pub use box_shown::{AuditLine, BoxShown, CareKind, CareShown, WantedQuarantine};
 pub use change::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent, InputChange,
     LeadershipChange, Missed, NAMES_TOLD, PinChange, PlacementChange, RemovalChange, Reset,
@@ -65,13 +91,18 @@ pub use change::{
 pub use config::{ReloadView, SettingChange};
 pub use explain::ExplainView;
 pub use file::{FileState, FileView};
-pub use file_move::WantedMove;
+pub use file_move::{MoveShown, WantedMove};
 pub use host::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
     Stays, StaysView, WantedMode, WantedRole,
 };
+pub use lease::{
+    Granted, LeaseEnded, LeaseShown, LeaseState, LeaseToken, LeaseTold, LeaseVerified, WaitShown,
+    WantedLease, WantedLeaseRevocation, WantedRenewal,
+};
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
+pub use pool::{BoxesShown, PoolRemoval, PoolShown, TotalsShown, WantedPool, WantedSlots};
 pub use removal::{
     Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
 };
@@ -81,6 +112,7 @@ pub use share::{
 };
 pub use share_change::{ShareChange, ShareTold};
 pub use share_hook::{HookFailing, HookShown};
+pub use span::{BadSpan, Span};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub(crate) use task::optional_id_in_text;
 pub use task::{CopyBegun, StateFilter, TaskView, WantedCopy};

@@ -2,6 +2,7 @@
 //! (spec section 2), and Reelyard's own between node and worker.
 
 pub mod api;
+pub mod boxes;
 pub mod cfm;
 pub mod cfw;
 pub mod inventory;

@@ -7,6 +7,7 @@
 //!   number of the last answer it is also answered when a rate has changed since.
 //! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
 //! - `GET  /info` (worker): [`WorkerInfo`], with what its link carries at this moment.
+//! - `POST /boxes/run`, `POST /boxes/look` (worker): see [`super::boxes`].
 //! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
 //!   then a last line `end <count>`; a list without it is torn and means nothing. The header
 //!   `Reelyard-Inventory` carries a cursor ([`InventoryCursor`]) where the worker notices changes.
@@ -313,6 +314,9 @@ pub struct WorkerInfo {
     /// Whether it can fetch from old cfws too, which have no data port.
     #[serde(default)]
     pub fetches_from_old: bool,
+    /// The names of what it runs for boxes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub box_hooks: Vec<String>,
     /// Who had to do with it lately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managers: Vec<ManagerSeen>,

@@ -26,8 +26,9 @@ pub struct Figure {
     pub value: f64,
     /// Of what.
     pub unit: String,
-    /// The program beside it, what it did, and its figure in the same unit.
-    pub peer: Option<(String, f64)>,
+    /// The programs beside it, what they did, and their figures in the same unit. It is compared with
+    /// the first.
+    pub peers: Vec<(String, f64)>,
     /// What is wanted.
     pub wanted: Wanted,
 }
@@ -35,17 +36,18 @@ pub struct Figure {
 impl Figure {
     /// A figure that nothing stands beside.
     pub fn new(what: impl Into<String>, value: f64, unit: &str, wanted: Wanted) -> Self {
-        Figure { what: what.into(), value, unit: unit.to_owned(), peer: None, wanted }
+        Figure { what: what.into(), value, unit: unit.to_owned(), peers: Vec::new(), wanted }
     }
 
     /// The same with something beside it.
-    pub fn beside(self, peer: impl Into<String>, value: f64) -> Self {
-        Figure { peer: Some((peer.into(), value)), ..self }
+    pub fn beside(mut self, peer: impl Into<String>, value: f64) -> Self {
+        self.peers.push((peer.into(), value));
+        self
     }
 
-    /// How many times the peer's figure it is.
+    /// How many times the first peer's figure it is.
     fn ratio(&self) -> Option<f64> {
-        self.peer.as_ref().map(|(_, peer)| self.value / peer)
+        self.peers.first().map(|(_, peer)| self.value / peer)
     }
 
     /// Whether it is as wanted. A ratio that is wanted and was not measured is not met.
@@ -60,12 +62,10 @@ impl Figure {
     }
 
     fn row(&self) -> String {
-        let (peer, ratio) = match (&self.peer, self.ratio()) {
-            (Some((peer, value)), Some(ratio)) => {
-                (format!("{peer}: {} {}", shown(*value), self.unit), format!("{ratio:.2}"))
-            }
-            _ => Default::default(),
-        };
+        let peer =
+            |(peer, value): &(String, f64)| format!("{peer}: {} {}", shown(*value), self.unit);
+        let peers = self.peers.iter().map(peer).collect::<Vec<_>>().join("; ");
+        let ratio = self.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
         let wanted = match self.wanted {
             Wanted::AtMost(bound) => format!("≤ {} {}", shown(bound), self.unit),
             Wanted::AtLeast(bound) => format!("≥ {} {}", shown(bound), self.unit),
@@ -74,7 +74,7 @@ impl Figure {
             Wanted::Nothing => String::new(),
         };
         let (what, value, unit) = (&self.what, shown(self.value), &self.unit);
-        format!("| {what} | {value} {unit} | {peer} | {ratio} | {wanted} |")
+        format!("| {what} | {value} {unit} | {peers} | {ratio} | {wanted} |")
     }
 }
 

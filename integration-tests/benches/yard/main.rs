@@ -5,7 +5,10 @@
 //! figures as lines of JSON; the first process gathers them into a table.
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 
+mod boxes;
+mod boxes_http;
 mod catalog;
+mod etcd;
 mod event_log;
 mod figure;
 mod journal;
@@ -20,6 +23,7 @@ mod share_reclaim;
 mod shares;
 mod transfers;
 mod usage;
+mod wrk;
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -36,7 +40,7 @@ type Subject = fn() -> Result<Vec<Figure>>;
 
 /// In the order of the table. The node is the last: it removes a million files, and a file system
 /// without a journal then is slow for minutes to make new ones.
-const SUBJECTS: [(&str, Subject); 10] = [
+const SUBJECTS: [(&str, Subject); 12] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
@@ -44,6 +48,8 @@ const SUBJECTS: [(&str, Subject); 10] = [
     ("shares", shares::measure),
     ("share-reclaim", share_reclaim::measure),
     ("share-links", share_links::measure),
+    ("boxes", boxes::measure),
+    ("boxes-http", boxes_http::measure),
     ("one-file", transfers::measure_one_file),
     ("many-files", transfers::measure_many_files),
     ("node", node::measure),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use reelyard_actors::clock::{Clock, Millis};
 
 use crate::peers::Running;
@@ -16,6 +16,13 @@ const PIPELINED: u32 = 1000;
 
 /// Keys that are told to have expired begin with this.
 const KEY: &str = "k:";
+
+/// How long who gets no lock waits before it tries another one.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Deletes a lock that still has one's own token.
+const DELETE_OWN: &str =
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
 /// A server that syncs its log with every write.
 pub struct Redis {
@@ -58,6 +65,58 @@ impl Redis {
         let row = text.lines().find(|line| line.starts_with("\"SET\"")).context("no row of SET")?;
         let rate = row.split(',').nth(1).context("no rate")?;
         rate.trim_matches('"').parse().context("the rate")
+    }
+
+    /// How many locks clients take and give back in a second, each its own one: `SET NX PX`, and a
+    /// script that deletes what still has one's own token.
+    pub fn cycles_per_second(&self, clients: usize, span: Duration) -> Result<f64> {
+        let began = Instant::now();
+        let cycle = |client: usize| -> Result<u32> {
+            let (mut lock, key) = (Lock::connect(self.at)?, format!("lock:{client}"));
+            let mut cycles = 0;
+            while began.elapsed() < span {
+                ensure!(lock.take(&key)? && lock.give_back(&key)?, "a lock was lost");
+                cycles += 1;
+            }
+            Ok(cycles)
+        };
+        let cycles = on_threads(clients, cycle)?;
+        Ok(f64::from(cycles.iter().sum::<u32>()) / began.elapsed().as_secs_f64())
+    }
+
+    /// Clients poll for one of so many locks as the box loop does, and hold what they get for a while:
+    /// how much of the time the locks were held, and how long each wait took.
+    pub fn polled(
+        &self,
+        (clients, locks): (usize, usize),
+        hold: Duration,
+        span: Duration,
+    ) -> Result<(f64, Vec<Duration>)> {
+        let began = Instant::now();
+        let poll = |client: usize| -> Result<Vec<(Duration, Duration)>> {
+            let (mut lock, mut dice) =
+                (Lock::connect(self.at)?, fastrand::Rng::with_seed(client as u64));
+            let mut rounds = Vec::new();
+            while began.elapsed() < span {
+                let asked = Instant::now();
+                let key = loop {
+                    let key = format!("box:{}", dice.usize(..locks));
+                    if lock.take(&key)? {
+                        break key;
+                    }
+                    std::thread::sleep(POLL);
+                };
+                let got = Instant::now();
+                std::thread::sleep(hold);
+                rounds.push((got - asked, got.elapsed()));
+                ensure!(lock.give_back(&key)?, "a lock was lost");
+            }
+            Ok(rounds)
+        };
+        let rounds: Vec<_> = on_threads(clients, poll)?.into_iter().flatten().collect();
+        let held: Duration = rounds.iter().map(|(_, held)| held).sum();
+        let used = held.as_secs_f64() / (began.elapsed().as_secs_f64() * locks as f64);
+        Ok((used, rounds.into_iter().map(|(waited, _)| waited).collect()))
     }
 
     /// Sets a key for each deadline, many in one go.
@@ -108,6 +167,62 @@ impl Redis {
         }
         Ok(lags)
     }
+}
+
+/// A client that takes locks, with a token of its own.
+struct Lock {
+    stream: BufReader<TcpStream>,
+    token: String,
+}
+
+impl Lock {
+    fn connect(at: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(at)?;
+        stream.set_nodelay(true)?;
+        let token = stream.local_addr()?.to_string();
+        Ok(Lock { stream: BufReader::new(stream), token })
+    }
+
+    fn take(&mut self, key: &str) -> Result<bool> {
+        let token = self.token.clone();
+        Ok(self.ask(&["SET", key, &token, "NX", "PX", "30000"])? == "+OK\r\n")
+    }
+
+    fn give_back(&mut self, key: &str) -> Result<bool> {
+        let token = self.token.clone();
+        Ok(self.ask(&["EVAL", DELETE_OWN, "1", key, &token])? == ":1\r\n")
+    }
+
+    fn ask(&mut self, parts: &[&str]) -> Result<String> {
+        let mut command = format!("*{}\r\n", parts.len());
+        for part in parts {
+            command.push_str(&format!("${}\r\n{part}\r\n", part.len()));
+        }
+        self.stream.get_mut().write_all(command.as_bytes())?;
+        let mut answer = String::new();
+        self.stream.read_line(&mut answer)?;
+        ensure!(!answer.starts_with('-'), "redis answered {answer:?}");
+        Ok(answer)
+    }
+}
+
+/// Does this on so many threads, and gathers what they answer.
+fn on_threads<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..count)
+            .map(|number| {
+                scope.spawn({
+                    let work = &work;
+                    move || work(number)
+                })
+            })
+            .collect();
+        let joined = threads.into_iter().map(|thread| match thread.join() {
+            Ok(answer) => answer,
+            Err(_) => bail!("a client panicked"),
+        });
+        joined.collect()
+    })
 }
 
 fn take_oks(answers: &mut impl BufRead, count: u32) -> Result<()> {

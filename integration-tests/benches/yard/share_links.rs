@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::certificate::Pem;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::figure::{Figure, Wanted};
 use crate::peers::Nginx;
+use crate::wrk;
 
 /// What is shared: so many files of so many bytes, all in the page cache.
 const FILES: usize = 16;
@@ -20,13 +22,13 @@ const FILE: usize = 64 << 20;
 const RANGE: usize = 1 << 20;
 
 /// How many clients ask for ranges.
-const READERS: u32 = 16;
+const READERS: usize = 16;
 
 /// How many clients make links.
-const MAKERS: u32 = 64;
+const MAKERS: usize = 64;
 
-/// How long each is asked, in seconds.
-const SPAN: u32 = 8;
+/// How long each is asked.
+const SPAN: Duration = Duration::from_secs(8);
 
 /// How often, in turns; the best counts, as noise only slows.
 const TIMES: usize = 3;
@@ -50,7 +52,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     let nginx = Nginx::start_tls(&films, dir.path(), &pem)?;
     let (ours_tls, theirs_tls) = sent(dir.path(), &node_tls, &nginx)?;
     drop((nginx, node_tls));
-    let made = answers_per_second(&node.api_url(), &makes(dir.path())?, MAKERS)?;
+    let made = wrk::answers_per_second(&node.api_url(), &makes(dir.path())?, MAKERS, SPAN)?;
     Ok(vec![
         Figure::new(
             format!("ranges of 1 MiB of shared files, {READERS} connections"),
@@ -82,9 +84,9 @@ fn sent(dir: &Path, node: &Node, nginx: &Nginx) -> Result<(f64, f64)> {
     let (mut ours, mut theirs): (f64, f64) = (0.0, 0.0);
     for _ in 0..TIMES {
         let script = ranges(dir, &links)?;
-        ours = ours.max(answers_per_second(&node.links_url(), &script, READERS)?);
+        ours = ours.max(wrk::answers_per_second(&node.links_url(), &script, READERS, SPAN)?);
         let script = ranges(dir, &names)?;
-        theirs = theirs.max(answers_per_second(&nginx.url(), &script, READERS)?);
+        theirs = theirs.max(wrk::answers_per_second(&nginx.url(), &script, READERS, SPAN)?);
     }
     let rate = |answers: f64| answers * RANGE as f64 / 1e6;
     Ok((rate(ours), rate(theirs)))
@@ -153,7 +155,7 @@ impl Node {
 fn ranges(dir: &Path, paths: &[String]) -> Result<String> {
     let paths: String = paths.iter().map(|path| format!("\"{path}\", ")).collect();
     let pieces = FILE / RANGE;
-    written(
+    wrk::script(
         dir,
         &format!(
             "local paths = {{ {paths} }}\n\
@@ -168,7 +170,7 @@ fn ranges(dir: &Path, paths: &[String]) -> Result<String> {
 
 /// A script that makes a link with each request.
 fn makes(dir: &Path) -> Result<String> {
-    written(
+    wrk::script(
         dir,
         &format!(
             "function request()\n\
@@ -177,21 +179,4 @@ fn makes(dir: &Path) -> Result<String> {
              end\n"
         ),
     )
-}
-
-fn written(dir: &Path, script: &str) -> Result<String> {
-    let path = dir.join("wrk.lua");
-    std::fs::write(&path, script)?;
-    Ok(path.display().to_string())
-}
-
-fn answers_per_second(url: &str, script: &str, clients: u32) -> Result<f64> {
-    let output = Command::new("wrk")
-        .args(["-t", "2", "-c", &clients.to_string(), "-d", &format!("{SPAN}s"), "-s", script, url])
-        .output()
-        .context("wrk")?;
-    let text = String::from_utf8(output.stdout)?;
-    ensure!(output.status.success() && !text.contains("Non-2xx"), "wrk says: {text}");
-    let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
-    rate.with_context(|| format!("wrk says: {text}"))?.trim().parse().context("its rate")
 }

@@ -205,9 +205,9 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<Figure>> {
     let place = Place::open(dir, Effort::MOST).await?;
     // What a start brings with it is over then.
     tokio::time::sleep(IDLE).await;
-    let idle_without = idle().await?;
+    let idle_without = idle().await;
     // Due behind everything else that is measured before.
-    let all_at = Clock::system().now().after(MAKING * 2);
+    let all_at = Clock::system().now().after(MAKING * 3);
     let ids = place.create((0..SHARES).map(|_| all_at)).await?;
     let before = place.board.view().lags;
     let first = Clock::system().now().after(Duration::from_secs(1));
@@ -215,7 +215,9 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<Figure>> {
     until(|| place.board.view().shares == u64::from(SHARES)).await?;
     let few = lateness(&place.board.view().lags, &before)?;
 
-    let idle = idle().await?;
+    // By then the memory that making them took is given back, and the snapshot of quiet times is taken.
+    tokio::time::sleep(IDLE * 2).await;
+    let idle = idle().await;
     place.stop().await;
 
     let began = Instant::now();
@@ -282,11 +284,11 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<Figure>> {
 }
 
 /// Which part of a core this process takes while there is nothing to do.
-async fn idle() -> Result<f64> {
-    let before = usage::cpu_of_threads()?;
+async fn idle() -> f64 {
+    let before = usage::cpu_of_this_process();
     tokio::time::sleep(IDLE).await;
-    let used = usage::cpu_of_threads()?.saturating_sub(before);
-    Ok(used.as_secs_f64() / IDLE.as_secs_f64())
+    let used = usage::cpu_of_this_process().saturating_sub(before);
+    used.as_secs_f64() / IDLE.as_secs_f64()
 }
 
 /// How late those were that came between two looks: the upper ends of the steps they belong to.

@@ -28,7 +28,7 @@ const SMALL_FILES: usize = 10_000;
 const SMALL: u64 = 64 << 10;
 
 /// How many orders wait at the destination at a time: a node, too, tells only what it has planned.
-const ORDERED_AHEAD: usize = 512;
+const ORDERED_AHEAD: usize = 1024;
 
 /// How long everything may take.
 const PATIENCE: Duration = Duration::from_secs(600);

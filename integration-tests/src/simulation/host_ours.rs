@@ -114,6 +114,7 @@ impl Ours {
             source: role.is_source(),
             destination: role.is_destination(),
             fetches_from_old: self.fetches_from_old,
+            box_hooks: Vec::new(),
             managers: Vec::new(),
             traffic: None,
         };

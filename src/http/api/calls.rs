@@ -7,9 +7,10 @@ use utoipa::__dev::SchemaReferences;
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
+use super::box_refusals::LEASE_KINDS;
 use super::{
-    config, events, explain, file_moves, files, history, host_changes, hosts, openapi, pins, plan,
-    removals, shares, status, tasks, workers,
+    acquire, boxes, config, events, explain, file_moves, files, history, host_changes, hosts,
+    leases, openapi, pins, plan, pools, removals, shares, status, tasks, workers,
 };
 
 /// Why a call may be refused that hands a request to an actor.
@@ -25,6 +26,78 @@ const CARRIES_BODY: &[&str] = &["bad-body", "unsupported-media-type", "too-large
 /// All calls. Of each, the name of its documentation comes before its handler: `utoipa::path` makes
 /// it of the handler's name.
 pub fn all() -> Vec<Call> {
+    // Those of leases come first: they are made most often, and paths are looked up in this order.
+    let mut calls = of_leases();
+    calls.extend(of_boxes());
+    calls.extend(of_the_yard());
+    calls.extend(of_shares());
+    calls.extend(of_the_node());
+    calls
+}
+
+fn of_leases() -> Vec<Call> {
+    vec![
+        Call::of::<acquire::__path_acquire, _, _>(acquire::acquire)
+            .refused(&["no-pool", "pool-goes", "terms", "over-quota", "no-box-in-time"])
+            .refused(&["queue-full", "request-id-reused", "changed-meanwhile", "unreadable"])
+            .refused(&["lease-released", "lease-expired", "lease-revoked", "lease-never-held"])
+            .refused(&["unknown-lease", "leader-changed"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<leases::__path_list, _, _>(leases::list).refused(&["no-pool", "starting"]),
+        Call::of::<leases::__path_renew, _, _>(leases::renew)
+            .refused(LEASE_KINDS)
+            .refused(&["terms", "held-too-long"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<leases::__path_release, _, _>(leases::release)
+            .refused(LEASE_KINDS)
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<leases::__path_verify, _, _>(leases::verify)
+            .refused(LEASE_KINDS)
+            .refused(&["starting", "not-leader", "deposed", "stopped"])
+            .refused(CARRIES_BODY),
+        Call::of::<leases::__path_revoke, _, _>(leases::revoke)
+            .refused(&["unknown-lease", "lease-released", "lease-expired"])
+            .refused(&["lease-revoked", "lease-never-held"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<leases::__path_one, _, _>(leases::one).refused(&["unknown-lease", "starting"]),
+    ]
+}
+
+fn of_boxes() -> Vec<Call> {
+    vec![
+        Call::of::<pools::__path_list, _, _>(pools::list).refused(&["starting"]),
+        Call::of::<pools::__path_one, _, _>(pools::one).refused(&["no-pool", "starting"]),
+        Call::of::<pools::__path_put, _, _>(pools::put)
+            .refused(&["bad-pool", "pool-in-use", "no-pool"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<pools::__path_remove, _, _>(pools::remove)
+            .refused(&["no-pool"])
+            .refused(COMMITTED),
+        Call::of::<pools::__path_recheck, _, _>(pools::recheck)
+            .refused(&["no-pool"])
+            .refused(COMMITTED),
+        Call::of::<boxes::__path_list, _, _>(boxes::list).refused(&["no-pool", "starting"]),
+        Call::of::<boxes::__path_one, _, _>(boxes::one).refused(&["no-pool", "no-box", "starting"]),
+        Call::of::<boxes::__path_quarantine, _, _>(boxes::quarantine)
+            .refused(&["no-pool", "no-box", "box-leased", "already-quarantined", "starting"])
+            .refused(CARRIES_BODY)
+            .refused(COMMITTED),
+        Call::of::<boxes::__path_unquarantine, _, _>(boxes::unquarantine)
+            .refused(&["no-pool", "no-box", "not-quarantined", "starting"])
+            .refused(COMMITTED),
+        Call::of::<boxes::__path_audit_pool, _, _>(boxes::audit_pool)
+            .refused(&["no-pool", "starting"]),
+        Call::of::<boxes::__path_audit_box, _, _>(boxes::audit_box)
+            .refused(&["no-pool", "starting"]),
+    ]
+}
+
+fn of_the_yard() -> Vec<Call> {
     vec![
         Call::of::<tasks::__path_list, _, _>(tasks::list),
         Call::of::<tasks::__path_copy, _, _>(tasks::copy)
@@ -60,12 +133,23 @@ pub fn all() -> Vec<Call> {
             .refused(&["being-moved", "changed-meanwhile", "request-id-reused", "unreadable"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
+        Call::of::<file_moves::__path_list, _, _>(file_moves::list).refused(&[
+            "starting",
+            "not-leader",
+            "deposed",
+            "stopped",
+        ]),
         Call::of::<explain::__path_show, _, _>(explain::show).refused(ASKED),
         Call::of::<pins::__path_pin, _, _>(pins::pin).refused(COMMITTED),
         Call::of::<pins::__path_unpin, _, _>(pins::unpin).refused(COMMITTED),
         Call::of::<pins::__path_list, _, _>(pins::list),
         Call::of::<removals::__path_show, _, _>(removals::show),
         Call::of::<removals::__path_look_now, _, _>(removals::look_now).refused(COMMITTED),
+    ]
+}
+
+fn of_shares() -> Vec<Call> {
+    vec![
         Call::of::<shares::__path_create, _, _>(shares::create)
             .refused(&["not-found", "not-allowed", "unreadable", "terms", "limit-reached"])
             .refused(&["being-moved", "request-id-reused"])
@@ -94,6 +178,11 @@ pub fn all() -> Vec<Call> {
         Call::of::<shares::__path_revoke, _, _>(shares::revoke)
             .refused(&["not-found", "starting"])
             .refused(COMMITTED),
+    ]
+}
+
+fn of_the_node() -> Vec<Call> {
+    vec![
         Call::of::<history::__path_list, _, _>(history::list),
         Call::of::<plan::__path_show, _, _>(plan::show),
         Call::of::<config::__path_reload, _, _>(config::reload).refused(&["bad-configuration"]),

@@ -1,4 +1,5 @@
-//! `POST /api/v1/files/move`: what is shared has another path, and its shares follow.
+//! `POST /api/v1/files/move`: what is shared has another path, and its shares follow; and
+//! `GET /api/v1/files/moves`.
 
 use std::time::Duration;
 
@@ -8,9 +9,10 @@ use reelyard_actors::event::RequestId;
 use reelyard_actors::journal::CommitError;
 use reelyard_actors::share_expiry::{MoveRefused, Moved, SharePlace};
 use reelyard_actors::share_files::{MoveError, MoveFile};
-use reelyard_actors::wire::api::{WantedMove, place};
+use reelyard_actors::wire::api::{MoveShown, Page, WantedMove, place};
 
 use super::NoQuery;
+use super::deciding::decides;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
@@ -46,6 +48,26 @@ pub async fn make(
     Ok(web::Json(state.actors.share_files.ask(asked).await??))
 }
 
+/// `GET /files/moves`: all of them, on one page.
+#[utoipa::path(
+    get,
+    path = "/files/moves",
+    tag = "shares",
+    operation_id = "listMoves",
+    summary = "Moves in progress, and those of which only the disk knows what became of them, on the node that leads",
+    responses((status = 200, description = "The moves, the oldest first", body = Page<MoveShown>))
+)]
+pub async fn list(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<Page<MoveShown>>, Refusal> {
+    let (shares, leadership) = (&state.actors.share_board, state.journal.leadership());
+    decides(shares.is_up(), shares.view().epoch, *leadership.borrow())?;
+    let view = state.actors.share_files_board.view();
+    let items = view.unsettled.values().map(MoveShown::from).collect();
+    Ok(web::Json(Page { items, next: None }))
+}
+
 impl From<MoveRefused> for Refusal {
     fn from(refused: MoveRefused) -> Self {
         let detail = refused.to_string();
@@ -70,6 +92,7 @@ impl From<MoveRefused> for Refusal {
             | MoveRefused::Special
             | MoveRefused::Symlink
             | MoveRefused::Denied
+            | MoveRefused::NoSafeRename
             | MoveRefused::TooLong => conflict("not-allowed"),
         }
     }
@@ -80,6 +103,9 @@ impl From<MoveError> for Refusal {
         match error {
             MoveError::Refused(why) => why.into(),
             MoveError::Share(error) => error.into(),
+            MoveError::Unsettled { .. } => {
+                Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", error.to_string())
+            }
         }
     }
 }

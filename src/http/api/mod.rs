@@ -1,8 +1,12 @@
 //! The API, version 1: one file per resource. Answers are the types of
 //! [`reelyard_actors::wire::api`] and [`reelyard_actors::wire::worker`].
 
+mod acquire;
+mod box_refusals;
+mod boxes;
 mod calls;
 mod config;
+mod deciding;
 mod events;
 mod explain;
 mod file_moves;
@@ -11,10 +15,12 @@ mod history;
 mod holdings;
 mod host_changes;
 mod hosts;
+mod leases;
 mod openapi;
 mod paging;
 mod pins;
 mod plan;
+mod pools;
 mod removals;
 mod shares;
 mod standing;

@@ -1,13 +1,15 @@
 //! `GET /metrics`: what a node or a worker does, in numbers, for Prometheus.
 //!
 //! Every number is read from the views that the actors publish. There are about 100 series, and eight
-//! more for each host of the yard: with 2,000 hosts a page of about a megabyte. Actors of hosts are
-//! summed up as one, `cfw_worker`. No name of a file and no path is a label.
+//! more for each host of the yard: with 2,000 hosts a page of about a megabyte. A pool of boxes has
+//! about 100. Actors of hosts are summed up as one, `cfw_worker`. No name of a file and no path is a
+//! label.
 //!
 //! The page needs no token, as `/healthz` does not: it tells the addresses of the hosts, which
 //! cfm's wire tells on the same port to everybody, and numbers.
 
 mod actors;
+mod boxes;
 mod form;
 mod hooks;
 mod hosts;
@@ -47,7 +49,8 @@ pub async fn node(
         let links = state.share_links.meter.as_ref().map(|meter| meter.counters());
         shares::write(sheet, &state.actors.share_board, links)?;
         hooks::write(sheet, &state.actors.hooks.views(), state.clock.now())?;
-        shares::write_files(sheet, &state.actors.share_files_board.view())?;
+        shares::write_files(sheet, &state.actors.share_files_board.view(), state.clock.now())?;
+        boxes::write(sheet, &state.actors.boxes.board)?;
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;

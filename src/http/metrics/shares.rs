@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use reelyard_actors::clock::Millis;
 use reelyard_actors::share_expiry::{Ending, LAG_STEPS, Lags, ShareBoard};
 use reelyard_actors::share_files::ShareFilesView;
 
@@ -41,13 +42,21 @@ pub fn write(
 }
 
 /// Writes what there is to see of the files behind shares.
-pub fn write_files(sheet: &mut Sheet<'_>, view: &ShareFilesView) -> fmt::Result {
+pub fn write_files(sheet: &mut Sheet<'_>, view: &ShareFilesView, now: Millis) -> fmt::Result {
     let help = "Roots of shares that cannot be reached: nothing of them ends as removed";
     sheet.gauge("share_roots_unreachable", help, view.unreachable.len() as u64)?;
     let help = "Shares whose file is missing, and which end unless it comes back";
     sheet.gauge("shares_missing", help, view.missing)?;
+    let help = "Moves of shared files of which only the disk knows what became of them";
+    sheet.gauge("share_moves_unsettled", help, view.unsettled.len() as u64)?;
+    let oldest = view.unsettled.values().map(|unsettled| unsettled.since).min();
+    let age = oldest.map_or(0.0, |since| now.since(since).as_secs_f64());
+    let help = "How long this node has known of the oldest of them";
+    sheet.gauge("share_moves_unsettled_oldest_seconds", help, age)?;
     let help = "Shares whose files were looked at in passes over all of them";
-    sheet.counter("share_files_looked_at", help, view.looked)
+    sheet.counter("share_files_looked_at", help, view.looked)?;
+    let help = "Shares that were looked at once more because their files were missing";
+    sheet.counter("share_files_looked_at_again", help, view.looked_again)
 }
 
 fn write_lags(sheet: &mut Sheet<'_>, lags: &Lags) -> fmt::Result {

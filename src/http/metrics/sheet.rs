@@ -93,12 +93,32 @@ impl Sheet<'_> {
 
     /// A histogram of how long something took.
     pub fn durations(&mut self, name: &str, help: &str, took: &Durations) -> fmt::Result {
-        let mut buckets: Vec<(f64, u64)> =
-            BOUNDS.iter().copied().zip(took.buckets.iter().copied()).collect();
-        let longer = took.count.saturating_sub(took.buckets.iter().sum());
-        buckets.push((f64::INFINITY, longer));
         let sum = Duration::from_micros(took.sum_us);
-        self.histogram(name, help, sum, took.count, &buckets)
+        self.histogram(name, help, sum, took.count, &buckets(took))
+    }
+
+    /// One such histogram for each set of labels.
+    pub fn durations_of<'a, V: EncodeLabelValue, const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        series: impl IntoIterator<Item = (Labels<V, N>, &'a Durations)>,
+    ) -> fmt::Result {
+        let mut series = series.into_iter().peekable();
+        if series.peek().is_none() {
+            return Ok(());
+        }
+        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        for (labels, took) in series {
+            let sum = Duration::from_micros(took.sum_us).as_secs_f64();
+            metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
+                sum,
+                took.count,
+                &buckets(took),
+                None,
+            )?;
+        }
+        Ok(())
     }
 
     /// A histogram of durations: their sum, how many there are, and how many in each bucket, by its
@@ -119,6 +139,15 @@ impl Sheet<'_> {
     pub fn info(&mut self, name: &str, help: &str, labels: &impl EncodeLabelSet) -> fmt::Result {
         self.0.encode_descriptor(name, help, None, MetricType::Info)?.encode_info(labels)
     }
+}
+
+/// How many took how long: each bucket by its upper end in seconds.
+fn buckets(took: &Durations) -> Vec<(f64, u64)> {
+    let mut buckets: Vec<(f64, u64)> =
+        BOUNDS.iter().copied().zip(took.buckets.iter().copied()).collect();
+    let longer = took.count.saturating_sub(took.buckets.iter().sum());
+    buckets.push((f64::INFINITY, longer));
+    buckets
 }
 
 /// Writes a page when it is asked for.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use actix_web::HttpResponse;
+use reelyard_actors::box_host::{BoxHostView, HostedBoxes};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::downloader::data_port::{DataPortCounters, DataPortMeter};
 use reelyard_actors::downloader::{DownloaderView, Downloads};
@@ -19,6 +20,8 @@ pub struct WorkerFigures {
     pub data_port: DataPortMeter,
     /// Its copies; none for a worker that is only a source.
     pub downloads: Option<Downloads>,
+    /// The boxes that it hosts.
+    pub boxes: HostedBoxes,
 }
 
 impl WorkerFigures {
@@ -33,11 +36,14 @@ impl WorkerFigures {
         accept: &str,
     ) -> HttpResponse {
         let (started, port) = (self.started, self.data_port.counters());
-        let downloads = self.downloads.clone();
+        let (downloads, hosted) = (self.downloads.clone(), self.boxes.clone());
         let page = Sheet::page(move |sheet| {
             super::about(sheet, "worker", started)?;
+            let of_downloads = downloads.as_ref().map(Downloads::status);
+            let actors: Vec<_> = of_downloads.into_iter().chain([hosted.status()]).collect();
+            super::actors::write(sheet, &actors)?;
+            boxes(sheet, &hosted.view())?;
             if let Some(downloads) = &downloads {
-                super::actors::write(sheet, &[downloads.status()])?;
                 copies(sheet, &downloads.view())?;
             }
             serving(sheet, &port)?;
@@ -64,6 +70,25 @@ fn copies(sheet: &mut Sheet<'_>, view: &DownloaderView) -> fmt::Result {
     sheet.gauge("copies_waiting", "Copies that wait for a free place", view.waiting)?;
     let help = "Ends of copies that no node has taken yet";
     sheet.gauge("reports_unacknowledged", help, view.unacknowledged)
+}
+
+fn boxes(sheet: &mut Sheet<'_>, view: &BoxHostView) -> fmt::Result {
+    let kinds = [("init", &view.inits), ("cleanup", &view.cleanups)];
+    let outcomes = kinds.into_iter().flat_map(|(kind, counts)| {
+        let all = [("done", counts.done), ("failed", counts.failed), ("given_up", counts.given_up)];
+        all.map(|(outcome, count)| ([("kind", kind), ("outcome", outcome)], count))
+    });
+    sheet.counters("box_hooks_ended", "Hooks of boxes that ended", outcomes)?;
+    let help = "Hooks of boxes that were asked for and refused";
+    sheet.counter("box_hooks_refused", help, view.refused)?;
+    sheet.gauge("box_hooks_running", "Hooks of boxes that run", view.running)?;
+    sheet.gauge("box_hooks_waiting", "Boxes that wait for a hook", view.waiting)?;
+    let help = "How long it took to make a box ready, in seconds";
+    sheet.durations("box_init_seconds", help, &view.inits.took)?;
+    let help = "How long it took to clean a box, in seconds";
+    sheet.durations("box_cleanup_seconds", help, &view.cleanups.took)?;
+    sheet.counter("boxes_looked_at", "Boxes looked at", view.looked_at)?;
+    sheet.counter("boxes_found_dirty", "Boxes found dirty when looked at", view.found_dirty)
 }
 
 fn link(sheet: &mut Sheet<'_>, traffic: &Traffic) -> fmt::Result {

@@ -55,7 +55,8 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
     if begun.range().is_some() && !asked.is_head() {
         // A range that is the whole file is a download like any other.
         let ranged = matches!(&begun.answer, Answer::Part(range) if *range != (0..size));
-        shared.take(&begun.share, client, ranged).await?;
+        let taken = shared.take(&begun.share, client, ranged).await;
+        taken.map_err(|why| shared.held(&begun.share, client, why))?;
         shared.counts.downloads.one();
     }
     Ok(begun)

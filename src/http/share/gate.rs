@@ -142,6 +142,21 @@ impl Shared {
         if share.downloads().is_none_or(may) { Ok(()) } else { Err(Refusal::Exhausted) }
     }
 
+    /// Who holds a download of a file and asks for all of it anew is told that it can be resumed.
+    /// Served it is not: by an address alone nobody can be told from all others behind it, and each of
+    /// them would have the file though no download is left.
+    pub(super) fn held(&self, share: &Share, client: IpAddr, why: Refusal) -> Refusal {
+        if why != Refusal::Exhausted {
+            return why;
+        }
+        match self.find(Some(share.id()), client) {
+            Ok(now) if now.exhausted().is_some() && self.is_left(&now, client).is_ok() => {
+                Refusal::Held
+            }
+            _ => why,
+        }
+    }
+
     /// Has a download counted. What came to no clear end is asked again by the same name: it may have
     /// been counted.
     async fn counted(&self, asked: TakeDownload) -> Result<Admission, ShareError> {

@@ -19,6 +19,8 @@ pub(super) enum Refusal {
     },
     /// All its downloads were taken.
     Exhausted,
+    /// They were, one of them by who asks: that can be resumed, and no other begins.
+    Held,
     /// Too much was tried.
     Throttled(Duration),
     /// This address fetches as many archives as one may at a time.
@@ -46,7 +48,7 @@ impl Refusal {
     pub(super) fn status(&self) -> (u16, &'static str) {
         match self {
             Refusal::Unknown | Refusal::Absent | Refusal::OtherKind { .. } => (404, "Not Found"),
-            Refusal::Ended { .. } | Refusal::Exhausted => (410, "Gone"),
+            Refusal::Ended { .. } | Refusal::Exhausted | Refusal::Held => (410, "Gone"),
             Refusal::Throttled(_) | Refusal::TooManyArchives => (429, "Too Many Requests"),
             Refusal::Password { .. } => (401, "Unauthorized"),
             Refusal::NotNow(_) => (503, "Service Unavailable"),
@@ -60,6 +62,7 @@ impl Refusal {
             Refusal::Unknown => "There is no such link.".into(),
             Refusal::Ended { at, why } => format!("{} It ended at {at}.", ended(*why)),
             Refusal::Exhausted => "All downloads of this link were taken.".into(),
+            Refusal::Held => HELD.into(),
             Refusal::Throttled(_) => "Too many tries. Please wait.".into(),
             Refusal::TooManyArchives => {
                 "Too many archives are on their way to this address. Please wait for one.".into()
@@ -84,6 +87,11 @@ impl Refusal {
         }
     }
 }
+
+/// What somebody is told who has taken a download of a file, where none is left.
+pub(super) const HELD: &str = "All downloads of this link were taken, one of them from here. That one \
+    can be resumed where it stopped, in the list of downloads of a browser or by a download manager; \
+    none can begin anew.";
 
 fn ended(why: Ending) -> &'static str {
     match why {

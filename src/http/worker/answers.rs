@@ -18,17 +18,21 @@ use reelyard_actors::wire::worker::{
 };
 use serde::Serialize;
 
-use super::WorkerHttp;
 use super::router::{Call, route};
+use super::{WorkerHttp, boxes};
 
 /// cfw's content type of text.
-const TEXT: &str = "text/plain;charset=UTF-8";
+pub(super) const TEXT: &str = "text/plain;charset=UTF-8";
 
 /// cfw's content type of JSON, also of the empty answers to `DELETE`.
-const JSON: &str = "application/json;charset=UTF-8";
+pub(super) const JSON: &str = "application/json;charset=UTF-8";
 
 /// Answers any request to the worker.
-pub async fn answer(request: HttpRequest, http: web::Data<WorkerHttp>) -> HttpResponse {
+pub async fn answer(
+    request: HttpRequest,
+    body: web::Payload,
+    http: web::Data<WorkerHttp>,
+) -> HttpResponse {
     let call = route(request.method().as_str(), request.uri().path());
     if needs_token(&call) && !has_token(&request, &http) {
         return HttpResponse::Unauthorized().insert_header(("WWW-Authenticate", "Bearer")).finish();
@@ -42,6 +46,8 @@ pub async fn answer(request: HttpRequest, http: web::Data<WorkerHttp>) -> HttpRe
         Call::Info => info(&http),
         Call::Inventory => inventory(&request, &http).await,
         Call::Metrics => metrics(&request, &http),
+        Call::RunHook => boxes::run(&http, body).await,
+        Call::LookAtBoxes => boxes::look(&http, body).await,
         Call::Clean(path) => moved(&request, &path).finish(),
         Call::WithoutSlash(path) => without_slash(&request, &path),
         Call::Method => HttpResponse::MethodNotAllowed().finish(),
@@ -53,7 +59,10 @@ pub async fn answer(request: HttpRequest, http: web::Data<WorkerHttp>) -> HttpRe
 }
 
 fn needs_token(call: &Call) -> bool {
-    matches!(call, Call::Delete(_) | Call::Info | Call::Inventory)
+    matches!(
+        call,
+        Call::Delete(_) | Call::Info | Call::Inventory | Call::RunHook | Call::LookAtBoxes
+    )
 }
 
 fn has_token(request: &HttpRequest, http: &WorkerHttp) -> bool {
@@ -179,8 +188,8 @@ fn info(http: &WorkerHttp) -> HttpResponse {
     let managers = http.managers.lately(http.clock.now());
     let (epoch, traffic) = (http.epochs.highest(), http.link.traffic());
     let fetches_from_old = http.base.is_some() && http.external.now().is_some();
-    let told = http.info.clone();
-    let info = WorkerInfo { epoch, managers, traffic, fetches_from_old, ..told };
+    let (told, box_hooks) = (http.info.clone(), http.boxes.names());
+    let info = WorkerInfo { epoch, managers, traffic, fetches_from_old, box_hooks, ..told };
     json_line(HttpResponse::Ok().content_type(JSON), &info)
 }
 
@@ -234,7 +243,7 @@ fn line_of(change: &Change) -> InventoryLine<'_> {
     }
 }
 
-fn json_line(answer: &mut HttpResponseBuilder, value: &impl Serialize) -> HttpResponse {
+pub(super) fn json_line(answer: &mut HttpResponseBuilder, value: &impl Serialize) -> HttpResponse {
     match serde_json::to_string(value) {
         Ok(json) => answer.body(json + "\n"),
         Err(_) => HttpResponse::InternalServerError().content_type(JSON).finish(),

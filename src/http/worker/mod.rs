@@ -2,6 +2,7 @@
 //! Reelyard's nodes ask besides.
 
 mod answers;
+mod boxes;
 mod router;
 
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
+use reelyard_actors::box_host::HostedBoxes;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
 use reelyard_actors::downloader::dial::Dial;
@@ -42,11 +44,13 @@ pub struct WorkerHttp {
     pub inventory: Option<Arc<InventoryDesk>>,
     /// Refuses deletions that a deposed leader decided.
     pub epochs: EpochGuard,
-    /// With a token, `DELETE`, `/info` and `/inventory` need it. What cfw tells everybody (`/hb`,
+    /// With a token, `DELETE`, `/info`, `/inventory` and `/boxes` need it. What cfw tells everybody (`/hb`,
     /// `/files`, `/df`) stays open, because an old cfm must be able to read it.
     pub token: Dial<Option<SharedToken>>,
     /// Who had to do with this worker lately.
     pub managers: Managers,
+    /// The boxes that this worker hosts.
+    pub boxes: HostedBoxes,
     /// What time it is.
     pub clock: Clock,
     /// Measures what the link carries.

@@ -23,6 +23,10 @@ pub enum Call {
     Inventory,
     /// `GET /metrics`
     Metrics,
+    /// `POST /boxes/run`
+    RunHook,
+    /// `POST /boxes/look`
+    LookAtBoxes,
     /// The path was not clean (`..`, `//`): 301 to this one, without a body.
     Clean(String),
     /// The path ended in a slash: 301 to this one.
@@ -62,6 +66,8 @@ fn call_of(path: &[u8]) -> Option<(&'static str, Call)> {
         b"/info" => Some(("GET", Call::Info)),
         b"/inventory" => Some(("GET", Call::Inventory)),
         b"/metrics" => Some(("GET", Call::Metrics)),
+        b"/boxes/run" => Some(("POST", Call::RunHook)),
+        b"/boxes/look" => Some(("POST", Call::LookAtBoxes)),
         _ => {
             let name = path.strip_prefix(b"/files/")?;
             let is_one_segment = !name.is_empty() && !name.contains(&b'/');

@@ -1,9 +1,10 @@
 //! Asking for the small files of a run before their turn: all requests leave at once, and the
 //! source's answers follow one another without a pause.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Copying, Fetcher};
 use crate::downloader::cancel::Cancel;
@@ -14,7 +15,11 @@ use crate::downloader::source_link::{AnswerHead, SourceLink};
 /// What was asked for ahead and is not answered yet. Whatever goes wrong with it, each file is
 /// asked for by itself when its turn comes.
 #[derive(Default)]
-pub struct Ahead(RefCell<Option<Asked>>);
+pub struct Ahead {
+    asked: Mutex<Option<Asked>>,
+    /// Whether a master turned out too large for a run: what comes behind it would wait.
+    is_held_up: AtomicBool,
+}
 
 struct Asked {
     addr: SocketAddr,
@@ -25,9 +30,23 @@ struct Asked {
 }
 
 impl Ahead {
+    fn asked(&self) -> MutexGuard<'_, Option<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A master is too large for a run.
+    pub(super) fn hold_up(&self) {
+        self.is_held_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one was. The next one is asked about anew.
+    pub fn is_held_up(&self) -> bool {
+        self.is_held_up.swap(false, Ordering::Relaxed)
+    }
+
     /// The connection on which the answer comes that `copying` waits for, if it comes next.
     fn link_to(&self, copying: &Copying<'_>) -> Option<SourceLink> {
-        let mut asked = self.0.borrow_mut();
+        let mut asked = self.asked();
         let comes_next = asked.as_mut().is_some_and(|asked| {
             asked.addr == copying.addr
                 && asked.paths.pop_front().is_some_and(|path| path == copying.path)
@@ -41,7 +60,7 @@ impl Ahead {
     /// Keeps the connection if more answers come on it, all others having been read; else hands it
     /// back.
     pub(super) fn put_back(&self, link: SourceLink) -> Option<SourceLink> {
-        match &mut *self.0.borrow_mut() {
+        match &mut *self.asked() {
             Some(asked) if link.unanswered() > 0 => {
                 debug_assert_eq!(link.unanswered(), asked.paths.len());
                 asked.link = Some(link);
@@ -67,7 +86,10 @@ impl Fetcher {
         let requests: Vec<String> =
             paths.iter().map(|path| self.request(addr, path, &[])).collect();
         match link.and_then(|mut link| link.send(&requests).map(|()| link)) {
-            Ok(link) => Ahead(RefCell::new(Some(Asked { addr, paths, link: Some(link) }))),
+            Ok(link) => {
+                let asked = Asked { addr, paths, link: Some(link) };
+                Ahead { asked: Mutex::new(Some(asked)), is_held_up: AtomicBool::default() }
+            }
             // Each copy tries by itself, and tells why not.
             Err(_) => Ahead::default(),
         }

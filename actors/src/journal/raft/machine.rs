@@ -120,7 +120,7 @@ impl RaftStateMachine<Types> for Machine {
         let frozen = self.owners.freeze().await;
         self.growth.since_snapshot.store(0, Ordering::Relaxed);
         Builder {
-            frozen: frozen.map(Arc::new),
+            frozen: Some(frozen),
             meta: SnapshotMeta {
                 last_log_id: self.applied,
                 last_membership: self.membership.clone(),
@@ -180,9 +180,15 @@ async fn next_piece(snapshot: &mut SnapshotBody) -> Result<Option<Vec<u8>>, Fail
     Ok((!piece.is_empty()).then_some(piece))
 }
 
+/// A snapshot was to be written again of pieces that are written already.
+#[derive(Debug, thiserror::Error)]
+#[error("these pieces were written to a snapshot before")]
+struct WrittenBefore;
+
 /// The pieces at one index, on their way to the store.
 pub(super) struct Builder {
-    frozen: Result<Arc<FrozenPieces>, OwnersError>,
+    /// None once they are being written.
+    frozen: Option<Result<FrozenPieces, OwnersError>>,
     meta: Meta,
     owners: Arc<Owners>,
     store: Arc<Store>,
@@ -191,10 +197,11 @@ pub(super) struct Builder {
 
 impl RaftSnapshotBuilder<Types> for Builder {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, Failure> {
-        let frozen = self.frozen.as_ref().map_err(cannot_apply)?.clone();
+        let frozen = self.frozen.take().ok_or_else(|| cannot_snapshot(WrittenBefore))?;
+        let frozen = frozen.map_err(|error| cannot_apply(&error))?;
         let mut writer = SnapshotWriter::new(self.store.clone());
         let (pieces, mut encoded) = mpsc::channel(PIECES_AHEAD);
-        let encoding = tokio::task::spawn_blocking(move || encode(&frozen, &pieces));
+        let encoding = tokio::task::spawn_blocking(move || encode(frozen, &pieces));
         while let Some(piece) = encoded.recv().await {
             writer.write(&piece).await.map_err(cannot_snapshot)?;
         }
@@ -213,10 +220,10 @@ impl RaftSnapshotBuilder<Types> for Builder {
 }
 
 /// Encodes frozen pieces as one stream, as fast as it is taken. Blocks.
-fn encode(frozen: &FrozenPieces, pieces: &mpsc::Sender<Vec<u8>>) -> Vec<Part> {
+fn encode(frozen: FrozenPieces, pieces: &mpsc::Sender<Vec<u8>>) -> Vec<Part> {
     let mut writer = StreamWriter::new();
     for (piece, frozen) in frozen {
-        writer.begin(*piece);
+        writer.begin(piece);
         frozen.write(&mut |row| {
             writer.row(row);
             if writer.ready() >= PIECE_BYTES {

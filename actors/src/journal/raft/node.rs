@@ -95,6 +95,7 @@ impl Node {
             founders: settings.founders.clone(),
             heartbeat: settings.heartbeat,
             snapshot_log_bytes: settings.snapshot_log_bytes,
+            snapshot_when_quiet: settings.snapshot_when_quiet,
         };
         let task = async move {
             let network = Network { transport };
@@ -231,10 +232,10 @@ impl Node {
             if let Ok(Some(())) = tokio::time::timeout(self.patience, caught_up).await {
                 owners.let_lead(piece, ticket, epoch);
             } else {
-                // Until anything changes; a leader's metrics do with every heartbeat.
+                // Until anything changes, or for a while.
                 let mut metrics = raft.metrics();
                 metrics.mark_unchanged();
-                let _ = metrics.changed().await;
+                let _ = tokio::time::timeout(self.patience, metrics.changed()).await;
             }
         }
     }
@@ -266,13 +267,17 @@ impl Node {
     }
 }
 
+/// How much more slowly a node that founds its cluster alone keeps time.
+const SLOWER_ALONE: u32 = 4;
+
 fn config(settings: &JournalSettings) -> Result<Config, OpenError> {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let slower = if settings.founders.keys().eq([&settings.node]) { SLOWER_ALONE } else { 1 };
     Config {
         cluster_name: "reelyard".to_owned(),
-        heartbeat_interval: millis(settings.heartbeat),
-        election_timeout_min: millis(settings.election.0),
-        election_timeout_max: millis(settings.election.1),
+        heartbeat_interval: millis(settings.heartbeat * slower),
+        election_timeout_min: millis(settings.election.0 * slower),
+        election_timeout_max: millis(settings.election.1 * slower),
         install_snapshot_timeout: millis(INSTALL_TIMEOUT),
         snapshot_max_chunk_size: SNAPSHOT_CALL_BYTES,
         max_payload_entries: ENTRIES_PER_CALL,

@@ -15,6 +15,12 @@ use crate::journal::owners::Owners;
 
 type Metrics = RaftMetrics<u64, BasicNode>;
 
+/// Which part of the log that makes a snapshot due is enough for one when nothing is written.
+const QUIET_PART: u64 = 8;
+
+/// How often a leader that is alone looks after itself although nothing has changed.
+const ALONE: Duration = Duration::from_secs(1);
+
 /// The task that watches over the node.
 pub(super) struct Run {
     pub(super) node: Arc<Node>,
@@ -22,6 +28,23 @@ pub(super) struct Run {
     pub(super) founders: BTreeMap<u64, String>,
     pub(super) heartbeat: Duration,
     pub(super) snapshot_log_bytes: u64,
+    pub(super) snapshot_when_quiet: Duration,
+}
+
+/// How long the log has been as long as it is.
+struct Quiet {
+    log: u64,
+    since: Instant,
+}
+
+impl Quiet {
+    /// How long nothing was written, the log behind the last snapshot being so long now.
+    fn look(&mut self, log: u64) -> Duration {
+        if std::mem::replace(&mut self.log, log) != log {
+            self.since = Instant::now();
+        }
+        self.since.elapsed()
+    }
 }
 
 impl Run {
@@ -33,6 +56,7 @@ impl Run {
         let mut metrics = raft.metrics();
         let mut seen = Instant::now();
         let mut leading = None;
+        let mut quiet = Quiet { log: 0, since: Instant::now() };
         loop {
             let now = metrics.borrow_and_update().clone();
             if let Err(error) = &now.running_state {
@@ -42,8 +66,14 @@ impl Run {
                 };
             }
             leading = self.follow(raft, &now, seen.elapsed(), leading).await;
-            self.take_snapshot_if_due(raft).await;
-            match tokio::time::timeout(self.heartbeat, metrics.changed()).await {
+            self.take_snapshot_if_due(raft, &mut quiet).await;
+            // A leader that is alone has nobody to send heartbeats to, nor anybody to lose to.
+            let members = now.membership_config.membership();
+            let is_alone =
+                leading.is_some() && members.nodes().map(|(id, _)| id).eq([&self.node.id]);
+            raft.runtime_config().tick(!is_alone);
+            let patience = if is_alone { ALONE } else { self.heartbeat };
+            match tokio::time::timeout(patience, metrics.changed()).await {
                 Ok(Ok(())) => seen = Instant::now(),
                 Ok(Err(_)) => return self.fail("the raft node panicked"),
                 Err(_) => {}
@@ -124,10 +154,12 @@ impl Run {
         matches!(tokio::time::timeout(self.node.patience, confirm).await, Ok(Some(())))
     }
 
-    async fn take_snapshot_if_due(&self, raft: &Raft) {
+    async fn take_snapshot_if_due(&self, raft: &Raft, quiet: &mut Quiet) {
         let growth = &self.node.growth;
         let due = self.snapshot_log_bytes.max(growth.snapshot_bytes.load(Ordering::Relaxed));
-        if growth.since_snapshot.load(Ordering::Relaxed) < due {
+        let log = growth.since_snapshot.load(Ordering::Relaxed);
+        let is_quiet = quiet.look(log) >= self.snapshot_when_quiet;
+        if log < if is_quiet { due / QUIET_PART } else { due } {
             return;
         }
         // openraft takes no second one while one is being written. That it has ended is seen by

@@ -61,6 +61,11 @@ impl Room {
         self.state.subscribe()
     }
 
+    /// Whether nothing is taken until there is room again.
+    pub(super) fn is_full(&self) -> bool {
+        self.state.borrow().full.is_some()
+    }
+
     /// Looks, if it is time.
     pub(super) fn look_if_due(&mut self) -> io::Result<()> {
         if self.looked.elapsed() >= INTERVAL { self.look() } else { Ok(()) }

@@ -21,6 +21,8 @@ use super::{StoreError, StoreObserver};
 const JOBS_PER_FLUSH: usize = 1024;
 /// How long the writer is without work before it syncs the mark.
 const QUIET: Duration = Duration::from_millis(100);
+/// How often it looks at the disk when it has nothing else to do.
+const IDLE: Duration = Duration::from_secs(1);
 /// How often a store that has no room is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 /// How long a reader may hold on to a database that is to be closed.
@@ -99,10 +101,18 @@ impl Writer {
 
 impl Pen {
     fn write_until_closed(&mut self, inbox: &Receiver<Job>) {
+        let mut patience = QUIET;
         loop {
-            match inbox.recv_timeout(QUIET) {
-                Ok(first) => self.write_some(first, inbox),
-                Err(RecvTimeoutError::Timeout) => self.tidy_up(),
+            match inbox.recv_timeout(patience) {
+                Ok(first) => {
+                    self.write_some(first, inbox);
+                    patience = QUIET;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.tidy_up();
+                    let is_tidy = !self.mark.is_ahead() && !self.room.is_full();
+                    patience = if is_tidy { IDLE } else { QUIET };
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }

@@ -4,6 +4,7 @@
 //! [`ChangeEvent`] as one line of JSON. Kinds, and members of them, can be added in this version:
 //! who reads an event of a kind that it does not know leaves it aside.
 
+use super::box_change::BoxChange;
 use super::share_change::ShareChange;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -58,6 +59,8 @@ pub enum Change {
     Configuration(ConfigurationChange),
     /// Something about a share.
     Share(ShareChange),
+    /// Something about a box, a lease or a pool.
+    Box(BoxChange),
     /// Something was missed: what is known from lists is to be read again.
     Reset(Reset),
 }
@@ -90,13 +93,15 @@ pub enum ChangeKind {
     Configuration,
     /// [`Change::Share`]
     Share,
+    /// [`Change::Box`]
+    Box,
     /// [`Change::Reset`], which is told whatever kinds are asked for.
     Reset,
 }
 
 impl ChangeKind {
     /// Every kind.
-    pub const ALL: [ChangeKind; 12] = [
+    pub const ALL: [ChangeKind; 13] = [
         ChangeKind::Task,
         ChangeKind::Placement,
         ChangeKind::Host,
@@ -108,6 +113,7 @@ impl ChangeKind {
         ChangeKind::BackOff,
         ChangeKind::Configuration,
         ChangeKind::Share,
+        ChangeKind::Box,
         ChangeKind::Reset,
     ];
 
@@ -125,6 +131,7 @@ impl ChangeKind {
             ChangeKind::BackOff => "back_off",
             ChangeKind::Configuration => "configuration",
             ChangeKind::Share => "share",
+            ChangeKind::Box => "box",
             ChangeKind::Reset => "reset",
         }
     }
@@ -145,6 +152,7 @@ impl Change {
             Change::BackOff(_) => ChangeKind::BackOff,
             Change::Configuration(_) => ChangeKind::Configuration,
             Change::Share(_) => ChangeKind::Share,
+            Change::Box(_) => ChangeKind::Box,
             Change::Reset(_) => ChangeKind::Reset,
         }
     }

@@ -39,6 +39,13 @@ pub struct Problem {
     pub detail: String,
 }
 
+impl Problem {
+    /// The last part of its `type`, by which programs tell problems apart.
+    pub fn word(&self) -> &str {
+        self.kind.rsplit(':').next().unwrap_or_default()
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.detail.is_empty() { f.write_str(&self.title) } else { f.write_str(&self.detail) }

@@ -10,6 +10,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_actors::clock::Millis;
 use sha2::{Digest, Sha256};
 
+use crate::http::share::refusal::HELD;
+
 use super::listing::{Contents, Listing};
 use super::qr;
 
@@ -80,16 +82,15 @@ pub(super) fn share(shown: &Shown<'_>) -> Markup {
     )
 }
 
-/// How it is downloaded. Of a link with `is_held` no other download is left: a file can be resumed, an
-/// archive cannot.
+/// How it is downloaded. Of a link with `is_held` no download is left: one of a file that was begun can
+/// be resumed, which is nothing a link on a page could do, and one of an archive cannot.
 fn button(path: &str, part: &str, is_held: bool) -> Markup {
     html! {
         @if is_held && part == "zip" {
             p.gone { "All downloads of this link were taken." }
+        } @else if is_held {
+            p.gone { (HELD) }
         } @else {
-            @if is_held {
-                p { "All downloads of this link were taken, one of them from here: it can be resumed." }
-            }
             p { a.button href={ (path) "/" (part) } download {
                 @if part == "file" { "Download" } @else { "Download as zip" }
             } }
@@ -224,7 +225,7 @@ mod tests {
         assert!(html.contains("href=\"/s/x/file\"") && html.contains("<svg"), "{html}");
         let held = Shown { downloads: Some((0, 3)), ..shown };
         let html = share(&held).into_string();
-        assert!(html.contains("/s/x/file") && html.contains("can be resumed"), "{html}");
+        assert!(!html.contains("/s/x/file") && html.contains("can be resumed"), "{html}");
         let directory = Shown { contents: &Contents::Directory(Listing::default()), ..held };
         let html = share(&directory).into_string();
         assert!(!html.contains("/s/x/zip") && !html.contains("can be resumed"), "{html}");

@@ -5,9 +5,7 @@
 //! planned one, and its bytes are hashed, synced and put into place like any others. What it
 //! cannot have is a hash of the source: such a copy is never called verified.
 
-mod family;
-mod tail;
-
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -20,16 +18,21 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-pub use family::{LEFTOVER_GRACE, end_leftovers};
+pub use crate::processes::family::LEFTOVER_GRACE;
 
-use self::family::{Family, MARK, has_ended};
-use self::tail::Tail;
 use crate::downloader::cancel::Cancel;
 use crate::downloader::fault::{Fault, local, publishing};
 use crate::downloader::fetch::{Copied, Fetcher, Progress, meanwhile};
 use crate::downloader::order::CopyOrder;
 use crate::host::{BitsPerSecond, OLD_COPY_SPEED};
+use crate::processes::family::{Family, MarkName, end_leftovers};
+use crate::processes::table::has_ended;
+use crate::processes::tail::Tail;
 use crate::wire::worker::{Blame, ContentHash};
+
+/// The variable that marks the processes of a download; its value is the path of its temporary
+/// file.
+const MARK: MarkName = "DOWNLOAD_OF_REELYARD";
 
 /// How often a running program is looked after.
 const TICK: Duration = Duration::from_millis(20);
@@ -132,7 +135,7 @@ impl ExternalProgram {
             .spawn()
             .map_err(|error| cannot("cannot be started", &error))?;
         let leader = Pid::from_child(&child);
-        let family = Family::of(leader, &target);
+        let family = Family::of(leader, MARK, &target);
         let mut said = Tail::default();
         let followed = match child.stderr.take() {
             Some(mut stderr) => {
@@ -202,6 +205,22 @@ impl ExternalProgram {
         };
         Err(pair(format!("the external downloader {what}; {said}")))
     }
+}
+
+/// Ends the downloads into `temp_dir` that an earlier run of the worker left behind, and answers
+/// the names of their temporary files. Only for whoever holds the lock of that directory.
+pub fn end_left_downloads(temp_dir: &Path) -> HashSet<OsString> {
+    let left = end_leftovers(MARK, temp_dir, LEFTOVER_GRACE);
+    match left.processes {
+        0 => {}
+        processes if left.have_ended => {
+            tracing::info!(processes, "external downloaders of an earlier run ended");
+        }
+        processes => {
+            tracing::error!(processes, "external downloaders of an earlier run cannot be ended");
+        }
+    }
+    left.names
 }
 
 /// How long one run may take.

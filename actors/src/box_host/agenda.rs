@@ -1,0 +1,270 @@
+//! What is asked for each box, and what of it is run: one thing a box at a time. Pure.
+//!
+//! What was asked for a box last is what counts. The same asked again joins what runs or waits. Else
+//! what waits is given up, and an init that runs is ended first; a cleanup is let finish: half a
+//! cleanup helps nobody.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::line::Line;
+use crate::box_lease::{BoxNumber, FenceToken, HookKind, PoolName, RunHook};
+use crate::event::Epoch;
+
+/// A box of all pools.
+pub(super) type BoxKey = (PoolName, BoxNumber);
+
+/// Names one run.
+pub(super) type RunId = u64;
+
+/// The agenda; `W` is who waits for an answer.
+pub(super) struct Agenda<W> {
+    boxes: HashMap<BoxKey, OfBox<W>>,
+    line: Line,
+    /// What was asked last for each box, within the epoch in which boxes were asked for last.
+    last: HashMap<BoxKey, (FenceToken, HookKind)>,
+    epoch: Epoch,
+    runs: RunId,
+}
+
+struct OfBox<W> {
+    running: Option<(RunId, Wanted<W>)>,
+    next: Option<Wanted<W>>,
+}
+
+/// Something that is wanted, and who waits for it.
+struct Wanted<W> {
+    hook: RunHook,
+    waiters: Vec<W>,
+}
+
+impl<W> Wanted<W> {
+    fn is(&self, other: &RunHook) -> bool {
+        let one = &self.hook;
+        (one.kind, one.token, one.box_id) == (other.kind, other.token, other.box_id)
+            && one.place.hooks == other.place.hooks
+    }
+}
+
+/// What asking for something changes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked<W> {
+    /// Who waited for something that nobody wants any more.
+    pub given_up: Vec<W>,
+    /// What is to be ended.
+    pub end: Option<RunId>,
+}
+
+/// Something was asked after what comes later was: it was long under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this comes too late: another thing was asked for the box since")]
+pub(super) struct Late;
+
+/// Something that has its turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub run: RunId,
+    pub hook: RunHook,
+}
+
+impl<W> Default for Agenda<W> {
+    fn default() -> Self {
+        let (boxes, last) = (HashMap::new(), HashMap::new());
+        Agenda { boxes, line: Line::default(), last, epoch: Epoch::default(), runs: 0 }
+    }
+}
+
+impl<W> Agenda<W> {
+    /// Something is wanted for a box. Whoever asks was found to lead.
+    pub fn ask(&mut self, hook: RunHook, waiter: W) -> Result<Asked<W>, (Late, W)> {
+        if self.is_late(&hook) {
+            return Err((Late, waiter));
+        }
+        let key = (hook.place.pool.clone(), hook.number);
+        let of_box = match self.boxes.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                self.line.join(&unknown.key().0, unknown.key().1);
+                unknown.insert(OfBox { running: None, next: None })
+            }
+        };
+        let mut asked = Asked { given_up: Vec::new(), end: None };
+        let running = of_box.running.as_mut();
+        if let Some((_, running)) = running.filter(|(_, running)| running.is(&hook))
+            && of_box.next.is_none()
+        {
+            running.waiters.push(waiter);
+            return Ok(asked);
+        }
+        if let Some(next) = of_box.next.as_mut().filter(|next| next.is(&hook)) {
+            next.waiters.push(waiter);
+            return Ok(asked);
+        }
+        asked.given_up = of_box.next.take().map(|next| next.waiters).unwrap_or_default();
+        if let Some((run, running)) = &mut of_box.running
+            && running.hook.kind == HookKind::Init
+        {
+            asked.given_up.append(&mut running.waiters);
+            asked.end = Some(*run);
+        }
+        of_box.next = Some(Wanted { hook, waiters: vec![waiter] });
+        Ok(asked)
+    }
+
+    /// Whether something was asked since that comes after it: tokens of a pool only grow, and a box
+    /// is made ready for a lease before it is cleaned after it.
+    fn is_late(&mut self, hook: &RunHook) -> bool {
+        if hook.place.epoch > self.epoch {
+            self.epoch = hook.place.epoch;
+            self.last.clear();
+        }
+        let Some(token) = hook.token else { return false };
+        let asked = (token, hook.kind);
+        match self.last.entry((hook.place.pool.clone(), hook.number)) {
+            Entry::Occupied(last) if asked < *last.get() => true,
+            Entry::Occupied(mut last) => {
+                last.insert(asked);
+                false
+            }
+            Entry::Vacant(first) => {
+                first.insert(asked);
+                false
+            }
+        }
+    }
+
+    /// What has its turn now.
+    pub fn next(&mut self, at_once: usize) -> Option<Turn> {
+        let key = self.line.next(at_once)?;
+        let of_box = self.boxes.get_mut(&key)?;
+        let wanted = of_box.next.take()?;
+        self.runs += 1;
+        let turn = Turn { run: self.runs, hook: wanted.hook.clone() };
+        of_box.running = Some((self.runs, wanted));
+        Some(turn)
+    }
+
+    /// What ran for a box has ended. Answers who waits for what came of it.
+    pub fn ended(&mut self, key: &BoxKey) -> Vec<W> {
+        let Some(of_box) = self.boxes.get_mut(key) else { return Vec::new() };
+        let Some((_, ended)) = of_box.running.take() else { return Vec::new() };
+        self.line.ended(&key.0);
+        if of_box.next.is_some() {
+            self.line.join(&key.0, key.1);
+        } else {
+            self.boxes.remove(key);
+        }
+        ended.waiters
+    }
+
+    /// Nothing is wanted any more. Answers everybody who waits.
+    pub fn give_all_up(&mut self) -> Vec<W> {
+        let wanted = self.boxes.values_mut().flat_map(|of_box| {
+            let running = of_box.running.as_mut().map(|(_, running)| running);
+            running.into_iter().chain(of_box.next.as_mut())
+        });
+        wanted.flat_map(|wanted| std::mem::take(&mut wanted.waiters)).collect()
+    }
+
+    /// Whether something runs or waits for a box.
+    pub fn has(&self, key: &BoxKey) -> bool {
+        self.boxes.contains_key(key)
+    }
+
+    /// How many run.
+    pub fn running(&self) -> usize {
+        self.line.running()
+    }
+
+    /// How many boxes wait for their turn.
+    pub fn waiting(&self) -> usize {
+        self.line.waiting()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{hook, key};
+    use super::*;
+    use HookKind::{Cleanup, Init};
+
+    const NOTHING: Asked<&str> = Asked { given_up: Vec::new(), end: None };
+
+    fn at_once<W>(agenda: &mut Agenda<W>) -> Vec<RunId> {
+        std::iter::from_fn(|| agenda.next(9)).map(|turn| turn.run).collect()
+    }
+
+    #[test]
+    fn the_same_joins_what_waits_and_what_runs() {
+        let mut agenda = Agenda::default();
+        assert_eq!(agenda.ask(hook(1, Init, 5), "a"), Ok(NOTHING));
+        assert_eq!(agenda.ask(hook(1, Init, 5), "b"), Ok(NOTHING));
+        assert_eq!((agenda.running(), agenda.waiting()), (0, 1));
+        assert_eq!(at_once(&mut agenda), [1]);
+        assert_eq!(agenda.ask(hook(1, Init, 5), "c"), Ok(NOTHING));
+        assert_eq!((agenda.running(), agenda.waiting()), (1, 0));
+        assert_eq!(agenda.ended(&key(1)), ["a", "b", "c"]);
+        assert!(!agenda.has(&key(1)));
+        // Once more it is done once more.
+        assert_eq!(agenda.ask(hook(1, Init, 5), "d"), Ok(NOTHING));
+        assert_eq!(at_once(&mut agenda), [2]);
+    }
+
+    #[test]
+    fn a_cleanup_ends_the_init_that_runs_and_waits_for_its_end() {
+        let mut agenda = Agenda::default();
+        agenda.ask(hook(1, Init, 5), "init").unwrap();
+        assert_eq!(at_once(&mut agenda), [1]);
+        let asked = agenda.ask(hook(1, Cleanup, 5), "cleanup");
+        assert_eq!(asked, Ok(Asked { given_up: vec!["init"], end: Some(1) }));
+        assert!(at_once(&mut agenda).is_empty(), "one thing a box at a time");
+        // It is asked again meanwhile: by another leader, say.
+        assert_eq!(agenda.ask(hook(1, Cleanup, 5), "again"), Ok(Asked { ..NOTHING }));
+        assert!(agenda.ended(&key(1)).is_empty());
+        assert_eq!(at_once(&mut agenda), [2]);
+        assert_eq!(agenda.ended(&key(1)), ["cleanup", "again"]);
+    }
+
+    #[test]
+    fn a_cleanup_that_runs_is_let_finish_and_what_waits_is_given_up() {
+        let mut agenda = Agenda::default();
+        agenda.ask(hook(1, Cleanup, 5), "cleanup").unwrap();
+        assert_eq!(at_once(&mut agenda), [1]);
+        assert_eq!(agenda.ask(hook(1, Init, 6), "init"), Ok(NOTHING));
+        let asked = agenda.ask(hook(1, Cleanup, 6), "cleanup of 6");
+        assert_eq!(asked, Ok(Asked { given_up: vec!["init"], end: None }));
+        assert_eq!(agenda.ended(&key(1)), ["cleanup"]);
+        assert_eq!(at_once(&mut agenda), [2]);
+        assert_eq!(agenda.ended(&key(1)), ["cleanup of 6"]);
+    }
+
+    #[test]
+    fn everybody_is_told_when_all_is_given_up() {
+        let mut agenda = Agenda::default();
+        agenda.ask(hook(1, Cleanup, 5), "runs").unwrap();
+        assert_eq!(at_once(&mut agenda), [1]);
+        agenda.ask(hook(1, Init, 6), "waits").unwrap();
+        agenda.ask(hook(2, Init, 6), "waits, too").unwrap();
+        let mut told = agenda.give_all_up();
+        told.sort_unstable();
+        assert_eq!(told, ["runs", "waits", "waits, too"]);
+        assert!(agenda.ended(&key(1)).is_empty());
+    }
+
+    #[test]
+    fn what_was_long_under_way_is_refused() {
+        let mut agenda = Agenda::default();
+        agenda.ask(hook(1, Init, 6), "init").unwrap();
+        // Box 1 is somebody's by now.
+        assert_eq!(agenda.ask(hook(1, Cleanup, 5), "late"), Err((Late, "late")));
+        agenda.ask(hook(1, Cleanup, 6), "cleanup").unwrap();
+        assert_eq!(agenda.ask(hook(1, Init, 6), "late"), Err((Late, "late")));
+        assert!(agenda.ask(hook(2, Cleanup, 5), "another box").is_ok());
+        // A box that nobody has had since its pool was made has no token.
+        assert!(agenda.ask(RunHook { token: None, ..hook(1, Cleanup, 0) }, "new").is_ok());
+        // Another leader knows better.
+        let mut later = hook(1, Cleanup, 5);
+        later.place.epoch = Epoch(9);
+        assert!(agenda.ask(later, "later").is_ok());
+    }
+}

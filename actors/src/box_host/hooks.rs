@@ -1,0 +1,128 @@
+//! What a worker runs for boxes, as its configuration says. Pure.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::checks::Checks;
+use super::template::{Subject, Template};
+use crate::box_lease::{HookKind, HookPlace, HooksName};
+
+/// How often a cleanup is run again at once.
+pub const CLEANUPS_AGAIN: u32 = 3;
+
+/// The longest that a program may take. What a box's cleanup takes at most, with everything that is run
+/// again, stays below the time that a node waits for an answer.
+pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// The longest grace after SIGTERM.
+pub const LONGEST_GRACE: Duration = Duration::from_secs(60);
+
+/// A program, and how it is called: never by a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its absolute path.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<Template>,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// What is run for boxes under one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookSet {
+    /// What makes a box ready; none if there is nothing to do.
+    pub init: Option<Program>,
+    /// What cleans a box; none if nothing has to be run.
+    pub cleanup: Option<Program>,
+    /// How long they may take to end after SIGTERM, before SIGKILL.
+    pub grace: Duration,
+    /// What they find in their environment, beside `PATH` and `LANG`.
+    pub environment: BTreeMap<String, String>,
+    /// The exit codes that mean that it was done.
+    pub done: Vec<u8>,
+    /// The exit codes of a cleanup after which it is run again at once.
+    pub cleanup_again_on: Vec<u8>,
+    /// What a clean box has not.
+    pub checks: Checks,
+}
+
+impl HookSet {
+    /// What is run.
+    pub fn program(&self, kind: HookKind) -> Option<&Program> {
+        match kind {
+            HookKind::Init => self.init.as_ref(),
+            HookKind::Cleanup => self.cleanup.as_ref(),
+        }
+    }
+}
+
+impl Program {
+    /// Its arguments for a box.
+    pub fn arguments_for(&self, subject: &Subject) -> Vec<String> {
+        self.arguments.iter().map(|argument| argument.fill(subject)).collect()
+    }
+}
+
+/// Everything that a worker runs for boxes, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HookSets(pub BTreeMap<HooksName, Arc<HookSet>>);
+
+/// Why nothing is run here for a pool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoHooks {
+    /// This worker hosts no boxes.
+    #[error("this worker hosts no boxes: box.hooks of its configuration names nothing to run")]
+    None,
+    /// It hosts others.
+    #[error(
+        "this worker runs nothing called \"{name}\": box.hooks of its configuration has {known}"
+    )]
+    Unknown {
+        /// What was wanted.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+impl HookSets {
+    /// What is run for the boxes of a pool.
+    ///
+    /// # Errors
+    /// There is nothing of that name.
+    pub fn find(&self, place: &HookPlace) -> Result<Arc<HookSet>, NoHooks> {
+        let name = place.hooks.as_ref().map_or(place.pool.as_str(), HooksName::as_str);
+        let known = || self.0.keys().map(HooksName::as_str);
+        match self.0.iter().find(|(known, _)| known.as_str() == name) {
+            Some((_, hooks)) => Ok(Arc::clone(hooks)),
+            None if self.0.is_empty() => Err(NoHooks::None),
+            None => {
+                let known = known().collect::<Vec<_>>().join(", ");
+                Err(NoHooks::Unknown { name: name.to_owned(), known })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{hook_set, place};
+    use super::*;
+
+    #[test]
+    fn hooks_are_found_by_their_name_or_by_that_of_the_pool() {
+        let name = |text: &str| HooksName::new(text).unwrap();
+        let mut sets = HookSets::default();
+        assert_eq!(sets.find(&place("a")), Err(NoHooks::None));
+        sets.0.insert(name("a"), Arc::new(hook_set()));
+        sets.0.insert(name("b"), Arc::new(HookSet { init: None, ..hook_set() }));
+        assert!(sets.find(&place("a")).is_ok_and(|hooks| hooks.init.is_some()));
+        let by_name = HookPlace { hooks: Some(name("b")), ..place("a") };
+        assert!(sets.find(&by_name).is_ok_and(|hooks| hooks.init.is_none()));
+        let told = sets.find(&place("c")).unwrap_err().to_string();
+        assert!(told.contains("nothing called \"c\"") && told.ends_with("has a, b"), "{told}");
+    }
+}

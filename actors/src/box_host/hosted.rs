@@ -1,0 +1,167 @@
+//! The boxes of a worker, as the rest of it knows them, and what outlives an incarnation of their actor.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Semaphore, watch};
+
+use super::BoxHost;
+use super::hooks::HookSets;
+use super::messages::{EndHooks, SettingsChanged};
+use super::views::BoxHostView;
+use crate::box_lease::{HookAnswer, LookAtBoxes, LookedAt, RunHook};
+use crate::downloader::dial::Dial;
+use crate::downloader::epoch_guard::EpochGuard;
+use crate::event::Epoch;
+use crate::supervision::{Supervised, Supervision, SupervisionStatus};
+
+/// How many looks at boxes go on at a time.
+const LOOKS_AT_ONCE: usize = 4;
+
+/// How many requests from outside are with the actor at a time: each is held while its hook waits.
+const REQUESTS: usize = 4096;
+
+/// How long an actor that stops may take before it is ended.
+const STOPPING: Duration = Duration::from_secs(5);
+
+/// What an operator can set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxHostSettings {
+    /// What is run, by name.
+    pub hooks: HookSets,
+    /// How many hooks are run at a time.
+    pub at_once: usize,
+}
+
+/// The boxes of a worker, supervised. Cheap to clone.
+#[derive(Clone)]
+pub struct HostedBoxes {
+    actor: Supervised<BoxHost>,
+    lasting: Arc<Lasting>,
+}
+
+/// What outlives an incarnation of the actor.
+pub(super) struct Lasting {
+    pub settings: Dial<BoxHostSettings>,
+    pub epochs: EpochGuard,
+    /// The directory of the paths that stand for boxes. Nothing is ever there.
+    pub marks: PathBuf,
+    /// How many hooks run, of whichever incarnation.
+    at_work: watch::Sender<usize>,
+    pub looks: Semaphore,
+    view: ArcSwap<BoxHostView>,
+}
+
+impl HostedBoxes {
+    /// Starts to run hooks on the present arbiter. `marks` is a directory, real or not, that belongs to
+    /// this worker alone; [`end_left_hooks`](super::end_left_hooks) was called with it.
+    pub fn start(settings: BoxHostSettings, epochs: EpochGuard, marks: PathBuf) -> Self {
+        let lasting = Arc::new(Lasting {
+            settings: settings.into(),
+            epochs,
+            marks,
+            at_work: watch::Sender::new(0),
+            looks: Semaphore::new(LOOKS_AT_ONCE),
+            view: ArcSwap::default(),
+        });
+        let supervision = Supervision { mailbox: REQUESTS, ..Supervision::of("box-host") };
+        let of_actor = Arc::clone(&lasting);
+        let actor = Supervised::start(supervision, move || BoxHost::new(Arc::clone(&of_actor)));
+        HostedBoxes { actor, lasting }
+    }
+
+    /// Runs something for a box, as a leader asks for it. Answers when it has ended.
+    pub async fn run(&self, hook: RunHook) -> HookAnswer {
+        if let Err(why) = self.hear(hook.place.epoch).await {
+            return HookAnswer::Silent { why };
+        }
+        let silent = |why: String| HookAnswer::Silent { why };
+        self.actor.ask(hook).await.unwrap_or_else(|error| silent(error.to_string()))
+    }
+
+    /// Looks at boxes, as a leader asks for it. One for which something is run is left out.
+    ///
+    /// # Errors
+    /// Why nothing was looked at.
+    pub async fn look(&self, look: LookAtBoxes) -> Result<Vec<LookedAt>, String> {
+        self.hear(look.place.epoch).await?;
+        self.actor.ask(look).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// A leader of `epoch` has spoken.
+    async fn hear(&self, epoch: Epoch) -> Result<(), String> {
+        let epochs = self.lasting.epochs.clone();
+        // A new epoch is made durable before anything else.
+        match tokio::task::spawn_blocking(move || epochs.hear(epoch)).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(deposed))) => {
+                tracing::warn!(%deposed, "what was asked for a box was refused");
+                Err(deposed.to_string())
+            }
+            Ok(Err(error)) => Err(format!("the worker cannot use its state: {error}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Goes by these settings for what starts from now on.
+    pub fn change_settings(&self, settings: BoxHostSettings) {
+        self.lasting.settings.turn(settings);
+        self.actor.addr().do_send(SettingsChanged);
+    }
+
+    /// The observable state.
+    pub fn view(&self) -> Arc<BoxHostView> {
+        self.lasting.view.load_full()
+    }
+
+    /// What is run here, by name.
+    pub fn names(&self) -> Vec<String> {
+        self.lasting.settings.now().hooks.0.keys().map(ToString::to_string).collect()
+    }
+
+    /// How the actor is.
+    pub fn status(&self) -> SupervisionStatus {
+        self.actor.status()
+    }
+
+    /// Ends what runs and stops for good; returns when nothing runs any more.
+    pub async fn stop(&self) {
+        // An error means that the actor is gone already, and what it ran is ended with it.
+        let _ = tokio::time::timeout(STOPPING, self.actor.addr().send(EndHooks)).await;
+        self.lasting.nothing_at_work().await;
+        self.actor.stop().await;
+    }
+}
+
+impl Lasting {
+    pub async fn nothing_at_work(&self) {
+        // The sender lives as long as this.
+        let _ = self.at_work.subscribe().wait_for(|hooks| *hooks == 0).await;
+    }
+
+    pub fn change_view(&self, change: impl Fn(&mut BoxHostView)) {
+        self.view.rcu(|view| {
+            let mut view = BoxHostView::clone(view);
+            change(&mut view);
+            view
+        });
+    }
+}
+
+/// One hook at work; none when it is dropped.
+pub(super) struct AtWork(Arc<Lasting>);
+
+impl AtWork {
+    pub fn new(lasting: &Arc<Lasting>) -> Self {
+        lasting.at_work.send_modify(|hooks| *hooks += 1);
+        AtWork(Arc::clone(lasting))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.at_work.send_modify(|hooks| *hooks -= 1);
+    }
+}

@@ -1,0 +1,290 @@
+//! A node's way to the workers that host its boxes: what the BoxLeaseActor asks goes over HTTP.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+
+use crate::box_lease::{BoxHosts, HookAnswer, HookPlace, LookAtBoxes, LookedAt, PoolName, RunHook};
+use crate::downloader::dial::Dial;
+use crate::host::HostAddr;
+use crate::outbound;
+use crate::supervision::{Supervised, Supervision, SupervisionStatus};
+use crate::token::SharedToken;
+use crate::wire::boxes::{LookAnswered, LookAsked, RunAnswered, RunAsked};
+
+/// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose
+/// hooks hang holds none of another one's.
+const CALLS_PER_POOL: usize = 64;
+
+/// How many boxes one call has looked at.
+const BOXES_PER_LOOK: usize = 4096;
+
+/// A connection on which nothing is said is asked so often whether the other end is still there: a
+/// hook may take long, and a worker that is gone says nothing.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// How often in vain, until it is given up.
+const KEEP_ALIVE_RETRIES: u32 = 3;
+
+/// An unused connection is dropped after this long, before the worker does.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+
+/// The longest answer that is read, in bytes: every box of a look dirty.
+const LONGEST_ANSWER: usize = 16 << 20;
+
+/// How long a call may take at most. A worker has shorter time-outs for what it runs; this one is for
+/// a worker that hangs, and neither answers nor ends the connection.
+const LONGEST_CALL: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// What can be set of the way to workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxLinkSettings {
+    /// What nodes and workers share. It is told only to a worker that asks for it.
+    pub token: Option<SharedToken>,
+    /// How long it may take until a worker takes a connection.
+    pub connect_timeout: Duration,
+    /// How long a call may take at most.
+    pub longest_call: Duration,
+}
+
+impl Default for BoxLinkSettings {
+    fn default() -> Self {
+        BoxLinkSettings {
+            token: None,
+            connect_timeout: Duration::from_secs(5),
+            longest_call: LONGEST_CALL,
+        }
+    }
+}
+
+/// The way to the workers that host boxes, supervised. Cheap to clone.
+#[derive(Clone)]
+pub struct BoxLink {
+    actor: Supervised<LinkActor>,
+    line: Dial<Line>,
+}
+
+impl BoxLink {
+    /// Opens it on the present arbiter: [`BoxLink::hosts`] is what a BoxLeaseActor is made with.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be made.
+    pub fn start(settings: BoxLinkSettings) -> Result<Self, reqwest::Error> {
+        let line = Dial::at(Line::new(settings)?);
+        let of_actor = line.clone();
+        let new = move || LinkActor { line: of_actor.clone(), calls: HashMap::new() };
+        Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), line })
+    }
+
+    /// The ways to whoever runs things for boxes.
+    pub fn hosts(&self) -> BoxHosts {
+        BoxHosts { run: self.actor.route(), look: self.actor.route() }
+    }
+
+    /// Calls as these settings say from now on.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be made: it goes on as before.
+    pub fn change_settings(&self, settings: BoxLinkSettings) -> Result<(), reqwest::Error> {
+        self.line.turn(Line::new(settings)?);
+        Ok(())
+    }
+
+    /// How its actor is.
+    pub fn status(&self) -> SupervisionStatus {
+        self.actor.status()
+    }
+}
+
+/// How workers are called.
+struct Line {
+    http: Client,
+    settings: BoxLinkSettings,
+}
+
+impl Line {
+    fn new(settings: BoxLinkSettings) -> Result<Self, reqwest::Error> {
+        let http = outbound::in_the_clear()
+            .connect_timeout(settings.connect_timeout)
+            .timeout(settings.longest_call)
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .tcp_keepalive(KEEP_ALIVE)
+            .tcp_keepalive_interval(KEEP_ALIVE)
+            .tcp_keepalive_retries(KEEP_ALIVE_RETRIES)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .http1_only()
+            .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(Line { http, settings })
+    }
+
+    /// Asks a worker.
+    async fn ask<A: DeserializeOwned>(
+        &self,
+        host: HostAddr,
+        path: &str,
+        what: &impl Serialize,
+    ) -> Result<A, NoAnswer> {
+        let garbled = |error: serde_json::Error| NoAnswer::Garbled(host, error.to_string());
+        let body = serde_json::to_vec(what).map_err(garbled)?;
+        let request = || {
+            let request = self.http.post(format!("http://{host}{path}"));
+            request.header(CONTENT_TYPE, "application/json").body(body.clone())
+        };
+        let mut answer = self.send(host, request()).await?;
+        // Told only to a program that refuses to answer without it, which no other one does.
+        if answer.status() == StatusCode::UNAUTHORIZED
+            && let Some(token) = &self.settings.token
+        {
+            answer = self.send(host, request().header(AUTHORIZATION, token.bearer())).await?;
+        }
+        let status = answer.status();
+        let body = read(host, answer).await?;
+        match status {
+            StatusCode::OK => serde_json::from_slice(&body).map_err(garbled),
+            StatusCode::UNAUTHORIZED => Err(NoAnswer::Token(host)),
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Err(NoAnswer::Other(host)),
+            other => {
+                let said = String::from_utf8_lossy(&body).trim().to_owned();
+                Err(NoAnswer::Status(host, other.as_u16(), said))
+            }
+        }
+    }
+
+    async fn send(&self, host: HostAddr, request: RequestBuilder) -> Result<Response, NoAnswer> {
+        request.send().await.map_err(|error| NoAnswer::unreachable(host, &error))
+    }
+}
+
+async fn read(host: HostAddr, mut answer: Response) -> Result<Vec<u8>, NoAnswer> {
+    let mut body = Vec::new();
+    while let Some(bytes) =
+        answer.chunk().await.map_err(|error| NoAnswer::unreachable(host, &error))?
+    {
+        if body.len() + bytes.len() > LONGEST_ANSWER {
+            return Err(NoAnswer::Garbled(host, "it is too long".to_owned()));
+        }
+        body.extend_from_slice(&bytes);
+    }
+    Ok(body)
+}
+
+/// Why a worker said nothing of its boxes. For an operator to read.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    #[error("the worker {0} cannot be reached: {1}")]
+    Unreachable(HostAddr, String),
+    #[error("the worker {0} wants another token than this node has")]
+    Token(HostAddr),
+    #[error("{0} is no worker that hosts boxes: an old cfw, or a worker of an older version")]
+    Other(HostAddr),
+    #[error("the worker {0} answered with status {1}: {2}")]
+    Status(HostAddr, u16, String),
+    #[error("the worker {0} gave an answer that cannot be read: {1}")]
+    Garbled(HostAddr, String),
+}
+
+impl NoAnswer {
+    fn unreachable(host: HostAddr, error: &reqwest::Error) -> Self {
+        let mut cause: &dyn Error = error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        NoAnswer::Unreachable(host, cause.to_string())
+    }
+}
+
+/// The actor: it only keeps the number of calls for each pool within bounds.
+struct LinkActor {
+    line: Dial<Line>,
+    calls: HashMap<(HostAddr, PoolName), Arc<Semaphore>>,
+}
+
+impl LinkActor {
+    fn calls_for(&mut self, place: &HookPlace) -> Arc<Semaphore> {
+        // Of pools for which nothing is under way nothing is kept.
+        self.calls.retain(|_, calls| Arc::strong_count(calls) > 1);
+        let calls = self.calls.entry((place.host, place.pool.clone()));
+        Arc::clone(calls.or_insert_with(|| Arc::new(Semaphore::new(CALLS_PER_POOL))))
+    }
+}
+
+impl Actor for LinkActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<RunHook> for LinkActor {
+    type Result = ResponseFuture<HookAnswer>;
+
+    fn handle(&mut self, hook: RunHook, _: &mut Context<Self>) -> Self::Result {
+        let (host, line) = (hook.place.host, self.line.now());
+        let calls = self.calls_for(&hook.place);
+        Box::pin(async move {
+            // It is never closed.
+            let _turn = calls.acquire().await;
+            match line.ask::<RunAnswered>(host, "/boxes/run", &RunAsked::from(hook)).await {
+                Ok(answered) => answered.into(),
+                Err(none) => HookAnswer::Silent { why: none.to_string() },
+            }
+        })
+    }
+}
+
+impl Handler<LookAtBoxes> for LinkActor {
+    type Result = ResponseFuture<Result<Vec<LookedAt>, String>>;
+
+    fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
+        let LookAtBoxes { place, boxes } = look;
+        let (host, line) = (place.host, self.line.now());
+        Box::pin(async move {
+            let mut looked = Vec::new();
+            for boxes in boxes.chunks(BOXES_PER_LOOK) {
+                let asked = LookAsked::at(place.clone(), boxes.to_vec());
+                let answer = line.ask::<LookAnswered>(host, "/boxes/look", &asked).await;
+                match answer.map_err(|none| none.to_string()).and_then(Result::from) {
+                    Ok(more) => looked.extend(more),
+                    // The others are asked for again.
+                    Err(_) if !looked.is_empty() => break,
+                    Err(why) => return Err(why),
+                }
+            }
+            Ok(looked)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hooks::{CLEANUPS_AGAIN, LONGEST_GRACE, LONGEST_TIMEOUT};
+    use super::*;
+
+    #[test]
+    fn a_worker_has_done_what_it_was_asked_before_a_node_stops_waiting() {
+        // The end of what outlives SIGTERM takes up to ten seconds.
+        let run = LONGEST_TIMEOUT + LONGEST_GRACE + Duration::from_secs(10);
+        let runs = 2 * (1 + CLEANUPS_AGAIN);
+        assert!(run * runs + Duration::from_secs(60) < LONGEST_CALL);
+    }
+
+    #[test]
+    fn what_no_worker_answers_says_which_and_why() {
+        let host: HostAddr = "10.0.0.1:8888".parse().unwrap();
+        for (none, why) in [
+            (NoAnswer::Token(host), "wants another token"),
+            (NoAnswer::Other(host), "no worker that hosts boxes"),
+            (NoAnswer::Status(host, 500, "x".to_owned()), "status 500: x"),
+        ] {
+            let told = none.to_string();
+            assert!(told.contains("10.0.0.1:8888") && told.contains(why), "{told}");
+        }
+    }
+}

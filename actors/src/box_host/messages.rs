@@ -1,0 +1,28 @@
+//! What the actor is told besides [`RunHook`](crate::box_lease::RunHook) and
+//! [`LookAtBoxes`](crate::box_lease::LookAtBoxes), which come from whoever leads.
+
+use actix::Message;
+
+use super::agenda::{BoxKey, RunId};
+use crate::box_lease::{HookAnswer, HookKind};
+
+/// Something that was run for a box has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct HookEnded {
+    pub key: BoxKey,
+    pub run: RunId,
+    pub kind: HookKind,
+    pub answer: HookAnswer,
+    pub took: std::time::Duration,
+}
+
+/// More or fewer may be run at once from now on.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct SettingsChanged;
+
+/// Nothing more is run, and what runs is ended. Answered at once.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct EndHooks;

@@ -1,0 +1,267 @@
+#![doc = include_str!("README.md")]
+
+mod agenda;
+mod care;
+mod checks;
+mod hooks;
+mod hosted;
+mod line;
+mod link;
+mod messages;
+mod program;
+#[cfg(test)]
+mod samples;
+mod survey;
+mod template;
+mod views;
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use actix::prelude::*;
+use tokio::sync::oneshot;
+
+pub use checks::{Checks, Found, LeftProcess, NotServed, Sought, Uid, named};
+pub use hooks::{
+    CLEANUPS_AGAIN, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks, Program,
+};
+pub use hosted::{BoxHostSettings, HostedBoxes};
+pub use link::{BoxLink, BoxLinkSettings};
+pub use program::end_left_hooks;
+pub use template::{BadTemplate, Blank, Subject, Template};
+pub use views::{BoxHostView, HookCounts};
+
+use crate::box_lease::{
+    BoxNumber, HookAnswer, HookKind, LookAtBoxes, LookedAt, PoolName, RunHook, Said,
+};
+use crate::downloader::epoch_guard::Deposed;
+use crate::event::Epoch;
+use agenda::{Agenda, Turn};
+use care::{Care, GIVEN_UP};
+use hosted::{AtWork, Lasting};
+use messages::{EndHooks, HookEnded, SettingsChanged};
+use program::GiveUp;
+use survey::Survey;
+
+/// The actor.
+pub struct BoxHost {
+    agenda: Agenda<oneshot::Sender<HookAnswer>>,
+    /// What ends each run that is under way, by being dropped.
+    runs: HashMap<agenda::RunId, mpsc::Sender<Infallible>>,
+    lasting: Arc<Lasting>,
+    is_stopping: bool,
+}
+
+impl BoxHost {
+    fn new(lasting: Arc<Lasting>) -> Self {
+        BoxHost { agenda: Agenda::default(), runs: HashMap::new(), lasting, is_stopping: false }
+    }
+
+    /// Why what a leader of `epoch` asks is not done, if so.
+    fn refuses(&self, epoch: Epoch) -> Option<String> {
+        if self.is_stopping {
+            return Some("the worker is stopping".to_owned());
+        }
+        // Another leader may have spoken since it was heard.
+        Deposed::unless_heard(epoch, self.lasting.epochs.highest())
+            .err()
+            .map(|deposed| deposed.to_string())
+    }
+
+    fn refuse(&self, why: String) -> HookAnswer {
+        self.lasting.change_view(|view| view.refused += 1);
+        HookAnswer::Silent { why }
+    }
+
+    /// Runs what has its turn.
+    fn take_turns(&mut self, ctx: &mut Context<Self>) {
+        while !self.is_stopping
+            && let Some(turn) = self.agenda.next(self.lasting.settings.now().at_once)
+        {
+            self.start(turn, ctx.address());
+        }
+        self.show();
+    }
+
+    fn show(&self) {
+        let (running, waiting) = (self.agenda.running(), self.agenda.waiting());
+        self.lasting.change_view(|view| (view.running, view.waiting) = (running, waiting));
+    }
+
+    fn start(&mut self, Turn { run, hook }: Turn, actor: Addr<Self>) {
+        let key = (hook.place.pool.clone(), hook.number);
+        let (kind, mark) = (hook.kind, self.lasting.marks.join(format!("{}.{}", key.0, key.1)));
+        // As the configuration has it now.
+        let hooks = match self.lasting.settings.now().hooks.find(&hook.place) {
+            Ok(hooks) => hooks,
+            Err(none) => {
+                let answer = HookAnswer::Silent { why: none.to_string() };
+                actor.do_send(HookEnded { key, run, kind, answer, took: Duration::ZERO });
+                return;
+            }
+        };
+        let (wanted, given_up) = mpsc::channel();
+        self.runs.insert(run, wanted);
+        let at_work = AtWork::new(&self.lasting);
+        let (began, token) = (Instant::now(), hook.token.map(|token| token.0));
+        let running = tokio::task::spawn_blocking(move || {
+            let _at_work = at_work;
+            let give_up = GiveUp(given_up);
+            Care { hook: &hook, hooks: &hooks, mark: &mark, give_up: &give_up }.take()
+        });
+        // A task of its own: the actor's own ones are all looked at whenever it wakes.
+        actix_rt::spawn(async move {
+            let broken =
+                |error: tokio::task::JoinError| HookAnswer::Silent { why: error.to_string() };
+            let (answer, took) = (running.await.unwrap_or_else(broken), began.elapsed());
+            log(&key, token, kind, &answer, took);
+            actor.do_send(HookEnded { key, run, kind, answer, took });
+        });
+    }
+}
+
+fn log(
+    (pool, number): &(PoolName, BoxNumber),
+    token: Option<u64>,
+    kind: HookKind,
+    answer: &HookAnswer,
+    took: Duration,
+) {
+    let took = Duration::from_millis(took.as_millis().try_into().unwrap_or(u64::MAX));
+    let (hook, took) = (kind.word(), humantime::format_duration(took));
+    match answer {
+        HookAnswer::Done { said } => {
+            let said = said.as_ref().map(Said::as_str);
+            tracing::info!(%pool, %number, token, hook, %took, said, "a hook of a box is done");
+        }
+        HookAnswer::Failed { said } => {
+            let said = said.as_str();
+            tracing::warn!(%pool, %number, token, hook, %took, said, "a box is not as it should be");
+        }
+        HookAnswer::Silent { why } => {
+            tracing::info!(%pool, %number, token, hook, %took, why, "a hook of a box was given up");
+        }
+    }
+}
+
+impl Actor for BoxHost {
+    type Context = Context<Self>;
+
+    /// What an incarnation before this one ran is ended with it, and waited for: of each box one thing
+    /// is run at a time.
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let lasting = Arc::clone(&self.lasting);
+        ctx.wait(async move { lasting.nothing_at_work().await }.into_actor(self));
+    }
+}
+
+impl Handler<RunHook> for BoxHost {
+    type Result = ResponseFuture<HookAnswer>;
+
+    fn handle(&mut self, hook: RunHook, ctx: &mut Context<Self>) -> Self::Result {
+        let known = self.lasting.settings.now().hooks.find(&hook.place);
+        let refused = self.refuses(hook.place.epoch).or(known.err().map(|none| none.to_string()));
+        if let Some(why) = refused {
+            return Box::pin(std::future::ready(self.refuse(why)));
+        }
+        let (waiter, answer) = oneshot::channel();
+        let asked = match self.agenda.ask(hook, waiter) {
+            Ok(asked) => asked,
+            Err((late, _)) => return Box::pin(std::future::ready(self.refuse(late.to_string()))),
+        };
+        tell_given_up(asked.given_up);
+        if let Some(run) = asked.end {
+            self.runs.remove(&run);
+        }
+        self.take_turns(ctx);
+        Box::pin(async move {
+            let gone = "the worker started anew what runs hooks, and this was lost";
+            answer.await.unwrap_or_else(|_| HookAnswer::Silent { why: gone.to_owned() })
+        })
+    }
+}
+
+impl Handler<HookEnded> for BoxHost {
+    type Result = ();
+
+    fn handle(&mut self, ended: HookEnded, ctx: &mut Context<Self>) {
+        let HookEnded { key, run, kind, answer, took } = ended;
+        self.runs.remove(&run);
+        self.lasting.change_view(|view| view.note(kind, &answer, took));
+        for waiter in self.agenda.ended(&key) {
+            let _ = waiter.send(answer.clone());
+        }
+        self.take_turns(ctx);
+    }
+}
+
+impl Handler<LookAtBoxes> for BoxHost {
+    type Result = ResponseFuture<Result<Vec<LookedAt>, String>>;
+
+    fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
+        let LookAtBoxes { place, mut boxes } = look;
+        let known = self.lasting.settings.now().hooks.find(&place);
+        let hooks = match (self.refuses(place.epoch), known) {
+            (None, Ok(hooks)) => hooks,
+            (Some(why), _) => return Box::pin(std::future::ready(Err(why))),
+            (None, Err(none)) => return Box::pin(std::future::ready(Err(none.to_string()))),
+        };
+        boxes.retain(|number| !self.agenda.has(&(place.pool.clone(), *number)));
+        let lasting = Arc::clone(&self.lasting);
+        Box::pin(async move {
+            let turn = lasting.looks.acquire().await.map_err(|error| error.to_string())?;
+            let looking = move || look_at(&hooks.checks, &place.pool, &boxes);
+            let looked = tokio::task::spawn_blocking(looking).await;
+            drop(turn);
+            let looked = looked.map_err(|error| error.to_string())?;
+            let dirty = looked.iter().filter(|one| one.dirt.is_some()).count() as u64;
+            lasting.change_view(|view| {
+                view.looked_at += looked.len() as u64;
+                view.found_dirty += dirty;
+            });
+            Ok(looked)
+        })
+    }
+}
+
+fn tell_given_up(waiters: Vec<oneshot::Sender<HookAnswer>>) {
+    for waiter in waiters {
+        // It fails for one that is gone.
+        let _ = waiter.send(HookAnswer::Silent { why: GIVEN_UP.to_owned() });
+    }
+}
+
+fn look_at(checks: &Checks, pool: &PoolName, boxes: &[BoxNumber]) -> Vec<LookedAt> {
+    let survey = Survey::take();
+    let looked = boxes.iter().map(|&number| {
+        let dirt = match checks.of(&Subject::idle(pool.clone(), number)) {
+            Ok(sought) => {
+                let found = survey.look(&sought);
+                (!found.is_clean()).then(|| found.to_string())
+            }
+            Err(not_served) => Some(not_served.to_string()),
+        };
+        LookedAt { number, dirt: dirt.map(|dirt| Said::cut(&dirt)) }
+    });
+    looked.collect()
+}
+
+impl Handler<SettingsChanged> for BoxHost {
+    type Result = ();
+
+    fn handle(&mut self, _: SettingsChanged, ctx: &mut Context<Self>) {
+        self.take_turns(ctx);
+    }
+}
+
+impl Handler<EndHooks> for BoxHost {
+    type Result = ();
+
+    fn handle(&mut self, _: EndHooks, _: &mut Context<Self>) {
+        self.is_stopping = true;
+        self.runs.clear();
+        tell_given_up(self.agenda.give_all_up());
+    }
+}

@@ -1,0 +1,239 @@
+//! Arguments and paths in which a box, its lease or its holder are left blank. Pure.
+
+use std::fmt;
+
+use crate::box_lease::{BoxNumber, FenceToken, Holder, HookKind, PoolName, RunHook};
+
+/// What can be left blank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blank {
+    /// `{box}`: the id by which its holder calls a box.
+    Box,
+    /// `{number}`: its own number in its pool.
+    Number,
+    /// `{pool}`
+    Pool,
+    /// `{token}`: the fencing token of its lease, or of its last one.
+    Token,
+    /// `{holder}`: who has it, or had it. A holder calls itself as it likes.
+    Holder,
+}
+
+impl Blank {
+    /// What an argument can leave blank.
+    pub const IN_ARGUMENTS: &'static [Blank] =
+        &[Blank::Box, Blank::Number, Blank::Pool, Blank::Token, Blank::Holder];
+
+    /// What a path can leave blank: what is known also of a box that nobody has.
+    pub const IN_PATHS: &'static [Blank] = &[Blank::Box, Blank::Number, Blank::Pool];
+
+    fn name(self) -> &'static str {
+        match self {
+            Blank::Box => "box",
+            Blank::Number => "number",
+            Blank::Pool => "pool",
+            Blank::Token => "token",
+            Blank::Holder => "holder",
+        }
+    }
+}
+
+/// Why a text is no template.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadTemplate {
+    /// Something else is left blank.
+    #[error("{{{name}}} stands for nothing here: {known} do")]
+    Unknown {
+        /// What.
+        name: String,
+        /// What can be.
+        known: String,
+    },
+    /// A brace stands alone.
+    #[error("a brace stands alone: \"{{{{\" and \"}}}}\" are read as one")]
+    Brace,
+    /// It holds a NUL byte.
+    #[error("no argument and no path holds a NUL byte")]
+    Nul,
+}
+
+/// What the blanks of a template are filled with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The pool.
+    pub pool: PoolName,
+    /// The box.
+    pub number: BoxNumber,
+    /// The id by which its holder calls it.
+    pub box_id: u32,
+    /// The token of its lease, or of its last one.
+    pub token: Option<FenceToken>,
+    /// Who has it or had it.
+    pub holder: Option<Holder>,
+}
+
+impl Subject {
+    /// What is run for a box.
+    pub fn of(hook: &RunHook) -> Self {
+        Subject {
+            pool: hook.place.pool.clone(),
+            number: hook.number,
+            box_id: hook.box_id,
+            token: hook.token,
+            holder: hook.holder.clone(),
+        }
+    }
+
+    /// A box that nobody has.
+    pub fn idle(pool: PoolName, number: BoxNumber) -> Self {
+        Subject { pool, number, box_id: number.0, token: None, holder: None }
+    }
+
+    fn text(&self, blank: Blank) -> String {
+        let or_nothing = |text: Option<String>| text.unwrap_or_default();
+        match blank {
+            Blank::Box => self.box_id.to_string(),
+            Blank::Number => self.number.to_string(),
+            Blank::Pool => self.pool.to_string(),
+            Blank::Token => or_nothing(self.token.map(|token| token.to_string())),
+            Blank::Holder => or_nothing(self.holder.as_ref().map(ToString::to_string)),
+        }
+    }
+}
+
+/// A text with blanks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Blank(Blank),
+}
+
+impl Template {
+    /// Reads a text in which these may be left blank.
+    ///
+    /// # Errors
+    /// Something else stands in braces, or a brace alone.
+    pub fn parse(text: &str, known: &[Blank]) -> Result<Self, BadTemplate> {
+        if text.contains('\0') {
+            return Err(BadTemplate::Nul);
+        }
+        let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        while let Some(place) = rest.find(['{', '}']) {
+            plain.push_str(&rest[..place]);
+            rest = &rest[place..];
+            if let Some(after) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
+                plain.push_str(&rest[..1]);
+                rest = after;
+                continue;
+            }
+            let inner = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+            let (name, after) = inner.ok_or(BadTemplate::Brace)?;
+            let blank = known.iter().find(|blank| blank.name() == name);
+            let blank = *blank.ok_or_else(|| unknown(name, known))?;
+            pieces.push(Piece::Text(std::mem::take(&mut plain)));
+            pieces.push(Piece::Blank(blank));
+            rest = after;
+        }
+        plain.push_str(rest);
+        pieces.push(Piece::Text(plain));
+        pieces.retain(|piece| *piece != Piece::Text(String::new()));
+        Ok(Template(pieces))
+    }
+
+    /// The text for a box.
+    pub fn fill(&self, subject: &Subject) -> String {
+        let text = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Blank(blank) => subject.text(*blank),
+        };
+        self.0.iter().map(text).collect()
+    }
+
+    /// Whether nothing is left blank in it.
+    pub fn is_plain(&self) -> bool {
+        self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
+    }
+}
+
+fn unknown(name: &str, known: &[Blank]) -> BadTemplate {
+    let known: Vec<String> = known.iter().map(|blank| format!("{{{}}}", blank.name())).collect();
+    BadTemplate::Unknown { name: name.to_owned(), known: known.join(", ") }
+}
+
+impl fmt::Display for Template {
+    /// As it is written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| match piece {
+            Piece::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}")),
+            Piece::Blank(blank) => write!(f, "{{{}}}", blank.name()),
+        })
+    }
+}
+
+impl HookKind {
+    /// What it is called in configurations, on the wire and in logs.
+    pub fn word(self) -> &'static str {
+        match self {
+            HookKind::Init => "init",
+            HookKind::Cleanup => "cleanup",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject() -> Subject {
+        Subject {
+            pool: PoolName::new("isolate").unwrap(),
+            number: BoxNumber(3),
+            box_id: 703,
+            token: Some(FenceToken(41)),
+            holder: Some(Holder::new("judge-7; rm -rf / {box}").unwrap()),
+        }
+    }
+
+    fn filled(text: &str) -> String {
+        Template::parse(text, Blank::IN_ARGUMENTS).unwrap().fill(&subject())
+    }
+
+    #[test]
+    fn blanks_are_filled_wherever_they_stand_and_what_fills_them_is_not_read_again() {
+        assert_eq!(filled("--box-id={box}"), "--box-id=703");
+        assert_eq!(filled("{pool}/{number}.{token}"), "isolate/3.41");
+        assert_eq!(filled("{holder}"), "judge-7; rm -rf / {box}");
+        assert_eq!(filled("{{box}} {{{box}}}"), "{box} {703}");
+        assert_eq!(filled(""), "");
+        let idle = Subject::idle(PoolName::new("p").unwrap(), BoxNumber(9));
+        let template = Template::parse("{box}:{token}:{holder}", Blank::IN_ARGUMENTS).unwrap();
+        assert_eq!(template.fill(&idle), "9::");
+    }
+
+    #[test]
+    fn what_cannot_be_filled_is_refused_with_what_can() {
+        let told = |text: &str, known| Template::parse(text, known).unwrap_err().to_string();
+        assert_eq!(
+            told("/x/{boxid}", Blank::IN_ARGUMENTS),
+            "{boxid} stands for nothing here: {box}, {number}, {pool}, {token}, {holder} do"
+        );
+        let path = told("/x/{token}", Blank::IN_PATHS);
+        assert_eq!(path, "{token} stands for nothing here: {box}, {number}, {pool} do");
+        for bad in ["{", "}", "{box", "box}", "a{{b}"] {
+            assert!(told(bad, Blank::IN_ARGUMENTS).contains("stands alone"), "{bad}");
+        }
+        assert_eq!(Template::parse("\0", Blank::IN_PATHS), Err(BadTemplate::Nul));
+    }
+
+    #[test]
+    fn a_template_is_shown_as_it_is_written() {
+        for text in ["--box-id={box}", "{{{box}}}", "plain", ""] {
+            let template = Template::parse(text, Blank::IN_ARGUMENTS).unwrap();
+            assert_eq!(template.to_string(), text);
+            assert_eq!(template.is_plain(), !text.contains('{'));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What there is to see of what a worker runs for boxes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::box_lease::{HookAnswer, HookKind};
+use crate::durations::Durations;
+
+/// What a worker runs for boxes, since it was started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxHostView {
+    /// How many hooks run.
+    pub running: usize,
+    /// How many boxes wait for one.
+    pub waiting: usize,
+    /// Boxes made ready.
+    pub inits: HookCounts,
+    /// Boxes cleaned.
+    pub cleanups: HookCounts,
+    /// Boxes looked at,
+    pub looked_at: u64,
+    /// and how many of them were found dirty.
+    pub found_dirty: u64,
+    /// What was asked and not run: by a deposed leader, too late, or under an unknown name.
+    pub refused: u64,
+}
+
+/// Hooks of one kind that ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookCounts {
+    /// What was asked for was done.
+    pub done: u64,
+    /// It was not.
+    pub failed: u64,
+    /// It was ended because another thing was asked for the box, or because the worker stopped.
+    pub given_up: u64,
+    /// How long they took.
+    pub took: Durations,
+}
+
+impl BoxHostView {
+    pub(super) fn note(&mut self, kind: HookKind, answer: &HookAnswer, took: std::time::Duration) {
+        let counts = match kind {
+            HookKind::Init => &mut self.inits,
+            HookKind::Cleanup => &mut self.cleanups,
+        };
+        counts.took.note(took);
+        match answer {
+            HookAnswer::Done { .. } => counts.done += 1,
+            HookAnswer::Failed { .. } => counts.failed += 1,
+            HookAnswer::Silent { .. } => counts.given_up += 1,
+        }
+    }
+}

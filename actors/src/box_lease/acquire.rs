@@ -1,0 +1,248 @@
+//! Coming, waiting and leaving.
+
+use std::time::Duration;
+
+use actix::{Context, Handler};
+
+use super::decide::Before;
+use super::event::BoxRefusal;
+use super::messages::{Acquire, AskBoxes, BoxError, Grant, Leave, Progress};
+use super::queue::{Place, WaiterId};
+use super::waiters::{Listener, Stage, Waiter};
+use super::{BoxLease, LeaseId, PoolName};
+
+/// What is to be done for whoever asks.
+enum Admission {
+    /// It waits with others for the same request.
+    Join(WaiterId),
+    /// It is answered what the request was granted.
+    Tell(Vec<LeaseId>),
+    /// It waits until the boxes of its request are ready.
+    Await(Vec<LeaseId>),
+    /// It is new. Its leases last for so long first, and after a renewal.
+    New(Duration, Duration),
+}
+
+impl Handler<Acquire> for BoxLease {
+    type Result = ();
+
+    fn handle(&mut self, acquire: Acquire, ctx: &mut Context<Self>) {
+        let Acquire { ask, ticket, reply, progress } = acquire;
+        let listener = Listener { ticket, reply, progress };
+        match self.admission(&ask) {
+            Err(error) => {
+                if matches!(error, BoxError::Refused(_))
+                    && self.seat.piece().read().pool(&ask.pool).is_ok()
+                {
+                    self.counts(&ask.pool).refused += 1;
+                }
+                listener.answer(Err(error));
+            }
+            Ok(Admission::Join(waiter)) => self.waiters.join(waiter, listener),
+            Ok(Admission::Tell(leases)) => self.tell_again(&leases, listener),
+            Ok(Admission::Await(leases)) => self.await_ready(ask, &leases, listener),
+            Ok(Admission::New(term, ttl)) => self.enqueue(ask, (term, ttl), listener, ctx),
+        }
+        self.note_stale(ctx);
+    }
+}
+
+impl BoxLease {
+    fn admission(&self, ask: &AskBoxes) -> Result<Admission, BoxError> {
+        self.seat.leading()?;
+        let table = self.seat.piece().read();
+        if let Some(request) = ask.request {
+            if let Some(waiter) = self.waiters.of_request(request)? {
+                return Ok(Admission::Join(waiter));
+            }
+            match table.before(request)? {
+                Before::Nothing => {}
+                Before::Held(leases) => return Ok(Admission::Tell(leases)),
+                Before::Preparing(leases) => return Ok(Admission::Await(leases)),
+                Before::Ended(refusal) => return Err(refusal.into()),
+            }
+        }
+        let (term, ttl) = table.may_ask(ask, self.lines.get(&ask.pool))?;
+        Ok(Admission::New(term, ttl))
+    }
+
+    /// A request was granted before: whoever repeats it is answered the same.
+    fn tell_again(&mut self, leases: &[LeaseId], listener: Listener) {
+        let Some(first) = leases.first() else { return };
+        // Whoever was told before may not have read it, and say so now.
+        *self.told.entry(*first).or_insert(1) += 1;
+        let answer = self.grant_of(leases);
+        if !listener.answer(answer)
+            && let Some(told) = self.told.get_mut(first)
+        {
+            *told -= 1;
+        }
+    }
+
+    /// The leases as they are now, to be told.
+    pub(super) fn grant_of(&self, leases: &[LeaseId]) -> Result<Grant, BoxError> {
+        let epoch = self.seat.leading()?;
+        let table = self.seat.piece().read();
+        let found = leases.iter().map(|id| table.live(*id).cloned());
+        Ok(Grant { leases: found.collect::<Result<_, BoxRefusal>>()?, epoch })
+    }
+
+    fn enqueue(
+        &mut self,
+        ask: AskBoxes,
+        terms: (Duration, Duration),
+        listener: Listener,
+        ctx: &mut Context<Self>,
+    ) {
+        let (id, came) = (self.waiters.next_id(), self.now().monotonic);
+        let (step, limit) = match self.seat.piece().read().pool(&ask.pool) {
+            Ok(pool) => (pool.spec().priority_ages, pool.spec().queue_limit as usize),
+            Err(refusal) => {
+                listener.answer(Err(refusal.into()));
+                return;
+            }
+        };
+        let (pool, wait) = (ask.pool.clone(), ask.wait);
+        let place = Place::of(id, ask.priority, came, step);
+        let line = self.line(&pool);
+        line.queue.push(place, ask.count);
+        line.asking.add(&ask.holder, ask.count);
+        self.waiters.add(id, Waiter::new(ask, terms, place, came, Stage::Queued), listener);
+        self.pump(&pool, ctx);
+        let queue = &self.line(&pool).queue;
+        if !queue.has(id) {
+            return;
+        }
+        let waiting = queue.len();
+        if wait.is_zero() {
+            self.time_out(id);
+        } else if waiting > limit {
+            self.queue_full(id, &pool, waiting as u64 - 1);
+        } else {
+            let deadline = came.saturating_add(wait);
+            self.waiters.deadlines.set(id, deadline);
+            self.wake_at(deadline, ctx);
+        }
+    }
+
+    fn queue_full(&mut self, id: WaiterId, pool: &PoolName, waiting: u64) {
+        self.counts(pool).queue_full += 1;
+        let retry_after = match (self.seat.piece().read().pool(pool), self.lines.get(pool)) {
+            (Ok(standing), Some(line)) => line.retry_after(standing),
+            _ => Duration::from_secs(1),
+        };
+        self.end_waiter(id, BoxError::QueueFull { pool: pool.clone(), waiting, retry_after });
+    }
+
+    /// Somebody has waited long enough.
+    pub(super) fn time_out(&mut self, id: WaiterId) {
+        let Some(waiter) = self.waiters.get(id).filter(|waiter| waiter.stage == Stage::Queued)
+        else {
+            return;
+        };
+        let (pool, wait) = (waiter.ask.pool.clone(), waiter.ask.wait);
+        self.counts(&pool).timed_out += 1;
+        self.end_waiter(id, BoxError::TimedOut { pool, wait });
+    }
+
+    /// Somebody waits no longer, and is told why.
+    pub(super) fn end_waiter(&mut self, id: WaiterId, error: BoxError) {
+        if let Some(waiter) = self.take_waiter(id) {
+            waiter.answer(&Err(error));
+        }
+    }
+
+    /// Somebody waits no longer.
+    pub(super) fn take_waiter(&mut self, id: WaiterId) -> Option<Waiter> {
+        self.uncount(id);
+        let waiter = self.waiters.remove(id)?;
+        self.line(&waiter.ask.pool).queue.remove(id);
+        Some(waiter)
+    }
+
+    /// What somebody asked for is no longer only asked for.
+    pub(super) fn uncount(&mut self, id: WaiterId) {
+        let Some(waiter) = self.waiters.get_mut(id).filter(|waiter| waiter.is_counted) else {
+            return;
+        };
+        waiter.is_counted = false;
+        let (pool, holder, count) =
+            (waiter.ask.pool.clone(), waiter.ask.holder.clone(), waiter.ask.count);
+        self.line(&pool).asking.take(&holder, count);
+    }
+
+    /// What was to be granted to somebody came to nothing: it goes back to its place, unless its time is
+    /// over once everything that is free has been granted.
+    pub(super) fn requeue(&mut self, id: WaiterId) -> Option<PoolName> {
+        let waiter = self.waiters.get_mut(id)?;
+        waiter.stage = Stage::Queued;
+        waiter.tell(Progress::Asked);
+        let (ask, place) = (waiter.ask.clone(), waiter.place);
+        let (deadline, was_counted) =
+            (waiter.deadline(), std::mem::replace(&mut waiter.is_counted, true));
+        self.waiters.deadlines.set(id, deadline);
+        let line = self.line(&ask.pool);
+        line.queue.push(place, ask.count);
+        if !was_counted {
+            line.asking.add(&ask.holder, ask.count);
+        }
+        Some(ask.pool)
+    }
+}
+
+impl Handler<Leave> for BoxLease {
+    type Result = ();
+
+    fn handle(&mut self, leave: Leave, ctx: &mut Context<Self>) {
+        let Leave { ticket, unread } = leave;
+        if let Some(id) = self.waiters.leave(ticket) {
+            self.nobody_waits(id, ctx);
+        }
+        if let Some(grant) = unread {
+            self.not_read(&grant, ctx);
+        }
+        self.note_stale(ctx);
+    }
+}
+
+impl BoxLease {
+    /// Everybody who waited for a request has gone.
+    fn nobody_waits(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
+        let Some(waiter) = self.waiters.get(id) else { return };
+        let (pool, stage) = (waiter.ask.pool.clone(), waiter.stage);
+        self.counts(&pool).left += 1;
+        match stage {
+            Stage::Queued => {
+                self.take_waiter(id);
+                // Whoever is next may want fewer boxes.
+                self.pump(&pool, ctx);
+            }
+            // It is taken back once it is known what came of it.
+            Stage::Granting => {}
+            Stage::Preparing => {
+                self.take_waiter(id);
+                let leases = self.groups.dissolve_of(id);
+                self.take_back(leases, ctx);
+            }
+        }
+    }
+
+    /// Somebody was told of leases and has gone without reading it.
+    fn not_read(&mut self, grant: &Grant, ctx: &mut Context<Self>) {
+        if self.seat.epoch() != Some(grant.epoch) {
+            return;
+        }
+        let leases: Vec<LeaseId> = grant.leases.iter().map(|lease| lease.id).collect();
+        let Some(first) = leases.first() else { return };
+        if let Some(others) = self.told.get_mut(first) {
+            *others -= 1;
+            if *others > 0 {
+                return;
+            }
+        }
+        if let Some(lease) = grant.leases.first() {
+            self.counts(&lease.pool).left += 1;
+        }
+        self.take_back(leases, ctx);
+    }
+}

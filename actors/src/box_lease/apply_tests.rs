@@ -1,0 +1,186 @@
+use std::time::Duration;
+
+use super::event::{BoxEvent, BoxNews, BoxOutcome, BoxRefusal};
+use super::id::{BoxNumber, FenceToken, LeaseId};
+use super::lease::LeaseEnd;
+use super::pool::BoxPhase;
+use super::samples::{
+    TERM, cleaned, cleaning, grant, granted, holder, hosted, p, phase, refused, release, said,
+    table,
+};
+use super::spec::PoolSpec;
+use super::state::BoxTable;
+use crate::clock::Millis;
+use crate::event::RequestId;
+
+fn no_grace(size: u32) -> PoolSpec {
+    PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) }
+}
+
+fn expire(id: u128, renewals: u32) -> BoxEvent {
+    BoxEvent::Expired { leases: vec![(LeaseId(id), renewals)] }
+}
+
+fn ended(table: &mut BoxTable, at: i64, event: &BoxEvent) -> usize {
+    match table.apply(Millis(at), event) {
+        Ok(BoxOutcome::Ended { leases }) => leases.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn all_boxes_of_a_grant_are_given_or_none() {
+    let mut table = table(no_grace(3));
+    granted(&mut table, 1, 1);
+    for leases in [&[(2, 0), (3, 1)][..], &[(2, 0), (3, 0)], &[(2, 0), (3, 7)]] {
+        assert_eq!(refused(&mut table, &grant(leases, None)), BoxRefusal::NotFree);
+    }
+    assert_eq!(refused(&mut table, &grant(&[(1, 0)], None)), BoxRefusal::IdInUse);
+    assert_eq!(refused(&mut table, &grant(&[], None)), BoxRefusal::BadCount { most: 3 });
+    let outcome = table.apply(Millis(0), &grant(&[(2, 0), (3, 2)], None));
+    assert_eq!(outcome, Ok(BoxOutcome::Granted { first: FenceToken(2) }));
+    let token = |id| table.live(LeaseId(id)).unwrap().token;
+    assert_eq!([token(1), token(2), token(3)], [1, 2, 3].map(FenceToken));
+}
+
+#[test]
+fn a_lease_is_over_at_what_was_told_and_only_if_it_was_not_renewed() {
+    let mut table = table(no_grace(1));
+    let token = granted(&mut table, 1, 0);
+    assert_eq!(ended(&mut table, 99, &expire(1, 0)), 0);
+    let renew = |term| BoxEvent::Renewed { lease: LeaseId(1), token, term };
+    let most = table.pool(&p()).unwrap().spec().ttl_max;
+    assert_eq!(refused(&mut table, &renew(Duration::ZERO)), BoxRefusal::BadTtl { most });
+    let expires_at = Millis(150);
+    let renewed = table.apply(Millis(50), &renew(TERM));
+    assert_eq!(renewed, Ok(BoxOutcome::Renewed { expires_at, renewals: 1 }));
+    assert_eq!(ended(&mut table, 150, &expire(1, 0)), 0, "that was decided before");
+    assert_eq!(
+        (ended(&mut table, 149, &expire(1, 1)), ended(&mut table, 150, &expire(1, 1))),
+        (0, 1)
+    );
+    assert_eq!(refused(&mut table, &renew(TERM)), BoxRefusal::Expired);
+    assert_eq!(refused(&mut table, &release(1, token)), BoxRefusal::Expired);
+    assert_eq!(refused(&mut table, &release(1, FenceToken(9))), BoxRefusal::WrongToken);
+}
+
+#[test]
+fn a_logical_box_drains_only_where_somebody_may_be_surprised() {
+    let revoke =
+        |id| BoxEvent::Revoked { leases: vec![LeaseId(id)], by: String::new(), reason: None };
+    let mut table = table(PoolSpec::of(0, 2));
+    let token = granted(&mut table, 1, 0);
+    granted(&mut table, 2, 1);
+    table.apply(Millis(0), &release(1, token)).unwrap();
+    assert_eq!(ended(&mut table, 0, &revoke(2)), 1);
+    assert_eq!(
+        (phase(&table, 0), phase(&table, 1)),
+        (Some(BoxPhase::Free), Some(BoxPhase::Draining))
+    );
+    let cleaned = cleaned(&table, 1);
+    table.apply(Millis(0), &cleaned).unwrap();
+    assert_eq!(phase(&table, 1), Some(BoxPhase::Free));
+    assert_eq!(refused(&mut table, &cleaned), BoxRefusal::WentOn);
+    let mut table = self::table(no_grace(1));
+    granted(&mut table, 1, 0);
+    ended(&mut table, 0, &revoke(1));
+    assert_eq!(phase(&table, 0), Some(BoxPhase::Free));
+}
+
+#[test]
+fn a_hosted_box_is_held_once_it_is_ready_and_free_once_it_is_clean() {
+    let mut table = table(hosted(1));
+    let token = granted(&mut table, 1, 0);
+    assert_eq!(refused(&mut table, &release(1, token)), BoxRefusal::NotReady);
+    let prepared = BoxEvent::Prepared { leases: vec![LeaseId(1)], term: TERM };
+    let outcome = table.apply(Millis(30), &prepared);
+    assert_eq!(outcome, Ok(BoxOutcome::Prepared { expires_at: Millis(130) }));
+    assert_eq!(refused(&mut table, &prepared), BoxRefusal::WentOn);
+    let failed = BoxEvent::InitFailed { lease: LeaseId(1), said: said() };
+    assert_eq!(refused(&mut table, &failed), BoxRefusal::WentOn);
+    table.apply(Millis(40), &release(1, token)).unwrap();
+    let (number, first) = (BoxNumber(0), cleaning(&table, 0));
+    let clean_failed = |cleaning, attempt| BoxEvent::CleanFailed {
+        pool: p(),
+        number,
+        cleaning,
+        attempt,
+        said: said(),
+    };
+    assert_eq!(refused(&mut table, &clean_failed(first, 2)), BoxRefusal::WentOn);
+    assert_eq!(refused(&mut table, &clean_failed(first + 1, 1)), BoxRefusal::WentOn);
+    assert_eq!(table.apply(Millis(0), &clean_failed(first, 1)), Ok(BoxOutcome::CleanAgain));
+    assert_eq!(refused(&mut table, &clean_failed(first, 1)), BoxRefusal::WentOn);
+    assert_eq!(refused(&mut table, &grant(&[(2, 0)], None)), BoxRefusal::NotFree);
+    let cleaned = cleaned(&table, 0);
+    table.apply(Millis(0), &cleaned).unwrap();
+    assert_eq!(granted(&mut table, 2, 0), FenceToken(2));
+}
+
+#[test]
+fn only_who_says_so_brings_a_quarantined_box_back_and_it_is_cleaned_first() {
+    let mut table = table(hosted(1));
+    let (pool, number) = (p(), BoxNumber(0));
+    let quarantine = |cleaning| {
+        let (pool, said, by) = (pool.clone(), said(), Some("x".to_owned()));
+        BoxEvent::Quarantined { pool, number, cleaning, said, by }
+    };
+    assert_eq!(refused(&mut table, &quarantine(Some(1))), BoxRefusal::WentOn);
+    table.apply(Millis(0), &quarantine(None)).unwrap();
+    assert_eq!(refused(&mut table, &quarantine(None)), BoxRefusal::AlreadyQuarantined);
+    for event in [
+        BoxEvent::Reconciled { pool: p(), clean: vec![number], dirty: vec![] },
+        BoxEvent::Recheck { pool: p() },
+    ] {
+        table.apply(Millis(0), &event).unwrap();
+        assert_eq!(phase(&table, 0), Some(BoxPhase::Quarantined));
+    }
+    let back = BoxEvent::Unquarantined { pool: p(), number, by: "y".to_owned() };
+    table.apply(Millis(0), &back).unwrap();
+    assert_eq!(phase(&table, 0), Some(BoxPhase::Draining));
+    assert_eq!(refused(&mut table, &back), BoxRefusal::NotQuarantined);
+    let news: Vec<_> = table.care().newest_first().map(|(_, line)| line.news.clone()).collect();
+    assert_eq!(news[0], BoxNews::Unquarantined { by: "y".to_owned() });
+}
+
+#[test]
+fn what_nobody_was_told_of_counts_as_never_granted() {
+    let mut table = table(no_grace(2));
+    let request = RequestId::of("n", b"boxes");
+    let two = |first: u128| grant(&[(first, 0), (first + 1, 1)], Some("n"));
+    table.apply(Millis(0), &two(1)).unwrap();
+    assert_eq!(table.granted_to(request).unwrap().leases.len(), 2);
+    let back = |ids: [u128; 2]| BoxEvent::NotTaken { leases: ids.map(LeaseId).to_vec() };
+    assert_eq!((ended(&mut table, 0, &back([1, 2])), ended(&mut table, 0, &back([1, 2]))), (2, 0));
+    assert_eq!(table.granted_to(request), None);
+    table.apply(Millis(0), &two(3)).unwrap();
+    let token = table.live(LeaseId(3)).unwrap().token;
+    table.apply(Millis(0), &release(3, token)).unwrap();
+    assert_eq!(refused(&mut table, &grant(&[(5, 0)], Some("n"))), BoxRefusal::GrantedBefore);
+    // Until it is forgotten.
+    assert_eq!(ended(&mut table, 0, &back([3, 4])), 1);
+    let all = BoxEvent::Forgot { ended_before: 4, care_before: 0 };
+    table.apply(Millis(0), &all).unwrap();
+    assert_eq!(refused(&mut table, &release(3, token)), BoxRefusal::UnknownLease);
+    table.apply(Millis(0), &grant(&[(5, 0)], Some("n"))).unwrap();
+}
+
+#[test]
+fn a_pool_keeps_its_quota_and_its_busy_boxes() {
+    let mut table = table(PoolSpec { quota: 2, ..no_grace(4) });
+    granted(&mut table, 1, 3);
+    let over = refused(&mut table, &grant(&[(2, 0), (3, 1)], None));
+    assert_eq!(over, BoxRefusal::OverQuota { count: 1, most: 2 });
+    let put = |spec| BoxEvent::PoolPut { pool: p(), spec: Box::new(spec) };
+    assert_eq!(refused(&mut table, &put(hosted(4))), BoxRefusal::PoolInUse { pool: p() });
+    table.apply(Millis(0), &put(no_grace(2))).unwrap();
+    let pool = table.pool(&p()).unwrap();
+    assert_eq!((pool.counts().all(), pool.held_by(&holder())), (3, 1));
+    // It grows again before the box was given back.
+    table.apply(Millis(0), &put(no_grace(4))).unwrap();
+    let token = table.live(LeaseId(1)).unwrap().token;
+    table.apply(Millis(0), &release(1, token)).unwrap();
+    assert_eq!(phase(&table, 3), Some(BoxPhase::Free));
+    let totals = table.pool(&p()).unwrap().totals();
+    assert_eq!((totals.granted, totals.ended(LeaseEnd::Released)), (1, 1));
+}

@@ -1,0 +1,221 @@
+//! What happened to boxes: ended leases and what was run in between, as one list, newest first. Pure.
+
+use std::str::FromStr;
+
+use super::event::{BoxLine, BoxNews};
+use super::id::{BoxNumber, FenceToken};
+use super::lease::EndedLease;
+use super::text::{Holder, PoolName};
+use crate::history::Chronicle;
+
+/// One line of the audit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditEntry {
+    /// A lease ended.
+    Lease(EndedLease),
+    /// Something was run for a box, or it was taken out of use.
+    Care(BoxLine),
+}
+
+/// Which lines are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Those of this pool, also of one that is gone.
+    pub pool: PoolName,
+    /// Those of this box.
+    pub number: Option<BoxNumber>,
+    /// Those of leases of this holder. What was run in between is nobody's.
+    pub holder: Option<Holder>,
+    /// Those of the lease of this token, and what was run after it.
+    pub token: Option<FenceToken>,
+    /// Those of this kind, by the word for how a lease ended or for what was run.
+    pub what: Option<String>,
+}
+
+/// How far both lists were read: lines with lower numbers come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditPlace {
+    leases: u64,
+    care: u64,
+}
+
+impl AuditPlace {
+    /// Before the newest line.
+    pub const NEWEST: AuditPlace = AuditPlace { leases: u64::MAX, care: u64::MAX };
+}
+
+impl std::fmt::Display for AuditPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.leases, self.care)
+    }
+}
+
+/// A text that is no place in the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no place in the audit")]
+pub struct BadAuditPlace;
+
+impl FromStr for AuditPlace {
+    type Err = BadAuditPlace;
+
+    fn from_str(text: &str) -> Result<Self, BadAuditPlace> {
+        let (leases, care) = text.split_once('-').ok_or(BadAuditPlace)?;
+        let number = |text: &str| text.parse().map_err(|_| BadAuditPlace);
+        Ok(AuditPlace { leases: number(leases)?, care: number(care)? })
+    }
+}
+
+impl BoxNews {
+    /// A stable word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            BoxNews::InitFailed(_) => "init_failed",
+            BoxNews::Cleaned(_) => "cleaned",
+            BoxNews::CleanFailed { .. } => "clean_failed",
+            BoxNews::FoundDirty(_) => "found_dirty",
+            BoxNews::Quarantined { .. } => "quarantined",
+            BoxNews::Unquarantined { .. } => "unquarantined",
+        }
+    }
+}
+
+impl AuditFilter {
+    /// All lines of a pool.
+    pub fn of(pool: PoolName) -> Self {
+        AuditFilter { pool, number: None, holder: None, token: None, what: None }
+    }
+
+    fn takes(&self, pool: &PoolName, number: BoxNumber, token: Option<FenceToken>) -> bool {
+        self.pool == *pool
+            && self.number.is_none_or(|wanted| wanted == number)
+            && (self.token.is_none() || self.token == token)
+    }
+
+    fn takes_word(&self, word: &str) -> bool {
+        self.what.as_deref().is_none_or(|wanted| wanted == word)
+    }
+
+    fn takes_lease(&self, EndedLease { lease, how, .. }: &EndedLease) -> bool {
+        self.takes(&lease.pool, lease.number, Some(lease.token))
+            && self.takes_word(how.word())
+            && self.holder.as_ref().is_none_or(|wanted| *wanted == lease.holder)
+    }
+
+    fn takes_care(&self, line: &BoxLine) -> bool {
+        self.takes(&line.pool, line.number, line.token)
+            && self.takes_word(line.news.word())
+            && self.holder.is_none()
+    }
+}
+
+/// The lines that a filter takes from a place on, at most so many, and where the next ones begin. At
+/// most `looked_at` lines are looked at: there may be more even where these are few.
+pub(super) fn newest(
+    (leases, care): (&Chronicle<EndedLease>, &Chronicle<BoxLine>),
+    filter: &AuditFilter,
+    from: AuditPlace,
+    most: usize,
+    looked_at: usize,
+) -> (Vec<AuditEntry>, Option<AuditPlace>) {
+    let mut leases = leases.newest_before(from.leases).peekable();
+    let mut care = care.newest_before(from.care).peekable();
+    let (mut lines, mut place) = (Vec::new(), from);
+    for _ in 0..looked_at {
+        let lease_is_newer = match (leases.peek(), care.peek()) {
+            (None, None) => return (lines, None),
+            // What was run for a box came after the lease had ended.
+            (Some((_, ended)), Some((_, line))) => ended.at > line.at,
+            (lease, _) => lease.is_some(),
+        };
+        if lines.len() == most {
+            return (lines, Some(place));
+        }
+        if lease_is_newer {
+            let Some((number, ended)) = leases.next() else { continue };
+            place.leases = number;
+            lines.extend(filter.takes_lease(ended).then(|| AuditEntry::Lease(ended.clone())));
+        } else {
+            let Some((number, line)) = care.next() else { continue };
+            place.care = number;
+            lines.extend(filter.takes_care(line).then(|| AuditEntry::Care(line.clone())));
+        }
+    }
+    (lines, Some(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::box_lease::samples::{grant, holder, p, release, table};
+    use crate::box_lease::{BoxEvent, BoxTable, PoolSpec, Reason, Said};
+    use crate::clock::Millis;
+
+    /// Two leases of box 0, one of box 1; box 1 was taken out of use in between.
+    fn audited() -> BoxTable {
+        let mut table = table(PoolSpec::of(0, 2));
+        let mut apply = |at, event: &BoxEvent| drop(table.apply(Millis(at), event).unwrap());
+        apply(1, &grant(&[(1, 0)], None));
+        apply(2, &release(1, FenceToken(1)));
+        let quarantined = BoxEvent::Quarantined {
+            pool: p(),
+            number: BoxNumber(1),
+            cleaning: None,
+            said: Said::cut("smells"),
+            by: Some("jo".to_owned()),
+        };
+        apply(3, &quarantined);
+        apply(4, &grant(&[(2, 0)], None));
+        let reason = Reason::new("a test").ok();
+        let leases = vec![crate::box_lease::LeaseId(2)];
+        apply(5, &BoxEvent::Revoked { leases, by: "jo".to_owned(), reason });
+        table
+    }
+
+    fn words(entries: &[AuditEntry]) -> Vec<&'static str> {
+        let word = |entry: &AuditEntry| match entry {
+            AuditEntry::Lease(ended) => ended.how.word(),
+            AuditEntry::Care(line) => line.news.word(),
+        };
+        entries.iter().map(word).collect()
+    }
+
+    #[test]
+    fn both_lists_are_read_as_one_in_pages() {
+        let table = audited();
+        let lists = (table.ended(), table.care());
+        let all = AuditFilter::of(p());
+        let (lines, next) = newest(lists, &all, AuditPlace::NEWEST, 9, 100);
+        assert_eq!((words(&lines), next), (vec!["revoked", "quarantined", "released"], None));
+        let (mut read, mut from) = (Vec::new(), Some(AuditPlace::NEWEST));
+        while let Some(place) = from {
+            // A place survives being handed out and back.
+            let (lines, next) = newest(lists, &all, place.to_string().parse().unwrap(), 1, 100);
+            assert!(lines.len() <= 1);
+            read.extend(lines);
+            from = next;
+        }
+        assert_eq!(read, lines);
+        let (none, next) = newest(lists, &all, AuditPlace::NEWEST, 9, 1);
+        assert_eq!((words(&none), next.is_some()), (vec!["revoked"], true));
+        assert!("7".parse::<AuditPlace>().is_err() && "a-b".parse::<AuditPlace>().is_err());
+    }
+
+    #[test]
+    fn every_filter_takes_what_it_says() {
+        let table = audited();
+        let found = |change: fn(&mut AuditFilter)| {
+            let mut filter = AuditFilter::of(p());
+            change(&mut filter);
+            let lists = (table.ended(), table.care());
+            words(&newest(lists, &filter, AuditPlace::NEWEST, 9, 100).0)
+        };
+        assert_eq!(found(|f| f.number = Some(BoxNumber(0))), ["revoked", "released"]);
+        assert_eq!(found(|f| f.number = Some(BoxNumber(1))), ["quarantined"]);
+        assert_eq!(found(|f| f.token = Some(FenceToken(1))), ["released"]);
+        assert_eq!(found(|f| f.holder = Some(holder())), ["revoked", "released"]);
+        assert!(found(|f| f.holder = Holder::new("nobody").ok()).is_empty());
+        assert_eq!(found(|f| f.what = Some("quarantined".to_owned())), ["quarantined"]);
+        assert_eq!(found(|f| f.what = Some("released".to_owned())), ["released"]);
+        assert!(found(|f| f.pool = PoolName::new("other").unwrap()).is_empty());
+    }
+}

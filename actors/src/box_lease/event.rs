@@ -1,0 +1,392 @@
+//! What can happen to boxes: the events of the piece, their outcomes and refusals.
+//!
+//! **Invariant:** whatever a clock or a setting decides stands in the event, and every event is checked
+//! again by `apply`: what was decided on something that has changed meanwhile changes nothing.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::id::{BoxNumber, FenceToken, LeaseId, SlotId};
+use super::lease::LeaseEnd;
+use super::spec::{BadSpec, PoolSpec};
+use super::text::{BadText, Holder, PoolName, Reason, Said};
+use crate::clock::Millis;
+use crate::event::RequestId;
+
+/// One event. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BoxEvent {
+    /// A pool is so from now on.
+    PoolPut {
+        /// The pool.
+        pool: PoolName,
+        /// How it is to be.
+        spec: Box<PoolSpec>,
+    },
+    /// A pool is to go: nothing is granted any more, and it goes with its last box.
+    PoolRemoved {
+        /// The pool.
+        pool: PoolName,
+    },
+    /// Boxes are somebody's: all of them or none.
+    Granted(Box<NewGrant>),
+    /// The boxes of these leases are ready, and their holder is told.
+    Prepared {
+        /// The leases, all granted together.
+        leases: Vec<LeaseId>,
+        /// How long they last from now on.
+        term: Duration,
+    },
+    /// A box could not be made ready.
+    InitFailed {
+        /// Its lease.
+        lease: LeaseId,
+        /// What was said.
+        said: Said,
+    },
+    /// A lease lasts longer.
+    Renewed {
+        /// The lease.
+        lease: LeaseId,
+        /// Its token.
+        token: FenceToken,
+        /// How long from now on.
+        term: Duration,
+    },
+    /// A holder gives its box back.
+    Released {
+        /// The lease.
+        lease: LeaseId,
+        /// Its token.
+        token: FenceToken,
+    },
+    /// The terms of these are over. Those that were renewed since are left out.
+    Expired {
+        /// The leases, and how often each was renewed when that was decided.
+        leases: Vec<(LeaseId, u32)>,
+    },
+    /// These are taken away. Those that have ended are left out.
+    Revoked {
+        /// The leases.
+        leases: Vec<LeaseId>,
+        /// Who wants it.
+        by: String,
+        /// Why.
+        reason: Option<Reason>,
+    },
+    /// Nobody was told of these: whoever waited had gone. Those that have ended are left out.
+    NotTaken {
+        /// The leases.
+        leases: Vec<LeaseId>,
+    },
+    /// A box is clean.
+    Cleaned {
+        /// The pool.
+        pool: PoolName,
+        /// The box.
+        number: BoxNumber,
+        /// Which cleaning that was.
+        cleaning: u64,
+        /// What was said.
+        said: Option<Said>,
+    },
+    /// A box is not clean yet.
+    CleanFailed {
+        /// The pool.
+        pool: PoolName,
+        /// The box.
+        number: BoxNumber,
+        /// Which cleaning that was.
+        cleaning: u64,
+        /// Which attempt, counted from one.
+        attempt: u32,
+        /// What was said.
+        said: Said,
+    },
+    /// A box is out of use until somebody says otherwise.
+    Quarantined {
+        /// The pool.
+        pool: PoolName,
+        /// The box.
+        number: BoxNumber,
+        /// The cleaning that failed for good; none if somebody wants it so.
+        cleaning: Option<u64>,
+        /// Why: the evidence.
+        said: Said,
+        /// Who wants it so, if anybody.
+        by: Option<String>,
+    },
+    /// A box is cleaned again, and may then be used.
+    Unquarantined {
+        /// The pool.
+        pool: PoolName,
+        /// The box.
+        number: BoxNumber,
+        /// Who wants it.
+        by: String,
+    },
+    /// The free boxes of a pool are to be looked at by its host before they are granted.
+    Recheck {
+        /// The pool.
+        pool: PoolName,
+    },
+    /// The host of a pool has looked at boxes. Those that need no look any more are left out.
+    Reconciled {
+        /// The pool.
+        pool: PoolName,
+        /// Those that are clean.
+        clean: Vec<BoxNumber>,
+        /// Those that are not, and what was found.
+        dirty: Vec<(BoxNumber, Said)>,
+    },
+    /// What is remembered goes, the oldest first.
+    Forgot {
+        /// Every ended lease with a lower number.
+        ended_before: u64,
+        /// Everything with a lower number that was told of boxes.
+        care_before: u64,
+    },
+}
+
+/// Boxes that are granted together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewGrant {
+    /// The pool.
+    pub pool: PoolName,
+    /// A lease for each box. Tokens, and ids where the pool draws them, are given by `apply`.
+    pub leases: Vec<(LeaseId, BoxNumber)>,
+    /// Who gets them.
+    pub holder: Holder,
+    /// How long they last after each renewal if nothing else is said.
+    pub ttl: Duration,
+    /// How long they last first, from now on or from when their boxes are ready.
+    pub term: Duration,
+    /// Names the request, if whoever asks named it.
+    pub request: Option<RequestId>,
+    /// Ids whose rest has a lower number may be drawn.
+    pub rested_before: u64,
+}
+
+/// What an applied event did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BoxOutcome {
+    /// A pool is so from now on.
+    PoolPut {
+        /// Whether there was none of that name.
+        created: bool,
+    },
+    /// A pool goes.
+    PoolRemoved {
+        /// Whether it is gone already.
+        gone: bool,
+    },
+    /// Boxes were granted.
+    Granted {
+        /// The token of the first lease; the others have the following ones.
+        first: FenceToken,
+    },
+    /// Boxes are ready.
+    Prepared {
+        /// Until when their leases last.
+        expires_at: Millis,
+    },
+    /// A lease lasts longer.
+    Renewed {
+        /// Until when.
+        expires_at: Millis,
+        /// How often it was renewed.
+        renewals: u32,
+    },
+    /// Leases ended.
+    Ended {
+        /// Which.
+        leases: Vec<LeaseId>,
+    },
+    /// A box that failed its cleaning is to be cleaned again.
+    CleanAgain,
+    /// Boxes changed their states.
+    Boxes {
+        /// How many.
+        changed: u32,
+    },
+    /// It changed the piece.
+    Applied,
+    /// The piece was so already.
+    AlreadySo,
+}
+
+/// Why an event changed nothing, or a request was refused before there was one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum BoxRefusal {
+    /// No such pool.
+    #[error("there is no pool {pool}")]
+    NoPool {
+        /// The pool.
+        pool: PoolName,
+    },
+    /// No such box.
+    #[error("pool {pool} has no box {number}")]
+    NoBox {
+        /// The pool.
+        pool: PoolName,
+        /// The box.
+        number: BoxNumber,
+    },
+    /// A pool cannot be so.
+    #[error(transparent)]
+    BadSpec(#[from] BadSpec),
+    /// A name that is none.
+    #[error(transparent)]
+    BadText(#[from] BadText),
+    /// What runs for the boxes of a pool, or their ids, is changed only while nobody uses them.
+    #[error(
+        "pool {pool} is in use: its host, hooks and ids are changed when no box is leased, being cleaned or quarantined"
+    )]
+    PoolInUse {
+        /// The pool.
+        pool: PoolName,
+    },
+    /// A pool goes: nothing is granted any more.
+    #[error("pool {pool} is being removed")]
+    PoolGoes {
+        /// The pool.
+        pool: PoolName,
+    },
+    /// No such lease, or nothing of it is remembered.
+    #[error("there is no such lease")]
+    UnknownLease,
+    /// The token is another lease's.
+    #[error("the token is not that of this lease")]
+    WrongToken,
+    /// Its holder gave it back already.
+    #[error("the lease was released already")]
+    AlreadyReleased,
+    /// Its term was over.
+    #[error("the lease has expired")]
+    Expired,
+    /// It was taken away.
+    #[error("the lease was revoked{}", .reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}")))]
+    Revoked {
+        /// Why.
+        reason: Option<Reason>,
+    },
+    /// Nobody was ever told of it.
+    #[error("the lease was never handed out")]
+    NeverHeld,
+    /// Its box is not ready.
+    #[error("the box of the lease is not ready yet")]
+    NotReady,
+    /// A term that is not allowed.
+    #[error("a lease of this pool lasts from a millisecond to {}", humantime::format_duration(*.most))]
+    BadTtl {
+        /// How long at most.
+        most: Duration,
+    },
+    /// It has been held as long as it may be in all.
+    #[error("the lease has been held as long as it may be in all: it is not renewed")]
+    HeldTooLong,
+    /// The holder has, or waits for, as many boxes as a holder may have.
+    #[error("this holder has or waits for {count} boxes, and may have {most}")]
+    OverQuota {
+        /// How many.
+        count: u32,
+        /// How many it may have.
+        most: u32,
+    },
+    /// More boxes at once than there are, or none.
+    #[error("from 1 to {most} boxes of this pool can be had at once")]
+    BadCount {
+        /// How many at most.
+        most: u32,
+    },
+    /// A box that was to be granted is not free.
+    #[error("the box is not free")]
+    NotFree,
+    /// No id is to be drawn for a box.
+    #[error("every id of the pool is in use or at rest")]
+    NoSlot,
+    /// The id is in use, or was.
+    #[error("the id is in use already")]
+    IdInUse,
+    /// The request was granted already.
+    #[error("the request was granted already")]
+    GrantedBefore,
+    /// The name of the request is that of another one.
+    #[error("another request was made by this name: choose another one")]
+    OtherRequest,
+    /// A box that is leased is not taken out of use.
+    #[error("the box is leased: revoke the lease first")]
+    BoxInUse,
+    /// The box is not quarantined.
+    #[error("the box is not quarantined")]
+    NotQuarantined,
+    /// The box is quarantined already.
+    #[error("the box is quarantined already")]
+    AlreadyQuarantined,
+    /// What came of a box is no longer of interest.
+    #[error("the box went on meanwhile")]
+    WentOn,
+    /// The system has no random numbers to give.
+    #[error("{0}")]
+    NoRandomness(String),
+}
+
+impl BoxRefusal {
+    /// What is said of a lease that ended so.
+    pub fn of_end(how: LeaseEnd, reason: Option<&Reason>) -> Self {
+        match how {
+            LeaseEnd::Released => BoxRefusal::AlreadyReleased,
+            LeaseEnd::Expired => BoxRefusal::Expired,
+            LeaseEnd::Revoked => BoxRefusal::Revoked { reason: reason.cloned() },
+            LeaseEnd::NotTaken | LeaseEnd::InitFailed => BoxRefusal::NeverHeld,
+        }
+    }
+}
+
+/// What happened to a box beside its leases: what was run for it, and who took it out of use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BoxNews {
+    /// It could not be made ready.
+    InitFailed(Said),
+    /// It was cleaned.
+    Cleaned(Option<Said>),
+    /// It was not.
+    CleanFailed {
+        /// Which attempt, counted from one.
+        attempt: u32,
+        /// What was said.
+        said: Said,
+    },
+    /// Its host found that it is not clean.
+    FoundDirty(Said),
+    /// It was taken out of use.
+    Quarantined {
+        /// Why.
+        said: Said,
+        /// Who wanted it, unless it could not be cleaned.
+        by: Option<String>,
+    },
+    /// It is cleaned again, to be used.
+    Unquarantined {
+        /// Who wanted it.
+        by: String,
+    },
+}
+
+/// One line of what happened to boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxLine {
+    /// When.
+    pub at: Millis,
+    /// The pool.
+    pub pool: PoolName,
+    /// The box.
+    pub number: BoxNumber,
+    /// The token of its last lease.
+    pub token: Option<FenceToken>,
+    /// The id it had for that lease, where the pool draws them.
+    pub slot: Option<SlotId>,
+    /// What.
+    pub news: BoxNews,
+}

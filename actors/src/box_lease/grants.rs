@@ -1,0 +1,270 @@
+//! Granting boxes to those who wait, and taking back what nobody is there for.
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+
+use super::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
+use super::id::{BoxNumber, LeaseId};
+use super::messages::Progress;
+use super::queue::WaiterId;
+use super::waiters::Stage;
+use super::{BoxLease, PoolName, SharedTable};
+use crate::journal::{Asked, CommitError, Seat};
+
+/// The name under which the actor commits what it does by itself.
+pub(super) const MYSELF: &str = "box-lease";
+
+impl BoxLease {
+    /// Grants what is free to those who wait for it.
+    pub(super) fn pump(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
+        if self.is_held_up() {
+            return;
+        }
+        let events = self.next_grants(pool, None, usize::MAX);
+        for events in Seat::<SharedTable>::parts(events) {
+            self.commit_grants(events, ctx);
+        }
+    }
+
+    /// The grants to those who are next, so many at most and as far as boxes are free. One more may be
+    /// about to be free: it goes to the first of them.
+    pub(super) fn next_grants(
+        &mut self,
+        name: &PoolName,
+        mut coming: Option<BoxNumber>,
+        most: usize,
+    ) -> Vec<BoxEvent> {
+        let mut events = Vec::new();
+        if self.rechecks.contains_key(name) {
+            return events;
+        }
+        while events.len() < most {
+            let table = self.seat.piece().read();
+            let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get_mut(name)) else {
+                break;
+            };
+            let Some((id, count)) = line.queue.first() else { break };
+            if pool.goes() || !line.can_grant(pool, count, usize::from(coming.is_some())) {
+                break;
+            }
+            let Some(waiter) = self.waiters.get_mut(id) else {
+                line.queue.remove(id);
+                continue;
+            };
+            let leases: Result<Vec<LeaseId>, _> = (0..count).map(|_| LeaseId::random()).collect();
+            let leases = match leases {
+                Ok(leases) => leases,
+                Err(error) => {
+                    drop(table);
+                    let refusal = BoxRefusal::NoRandomness(error.to_string());
+                    self.end_waiter(id, refusal.into());
+                    continue;
+                }
+            };
+            line.queue.remove(id);
+            waiter.stage = Stage::Granting;
+            self.waiters.deadlines.remove(&id);
+            let first = leases.first().copied();
+            let numbers = line.take(count, coming.take());
+            let rested_before = line.rests.before();
+            drop(table);
+            self.granting.extend(first.map(|first| (first, id)));
+            let Some(waiter) = self.waiters.get(id) else { continue };
+            events.push(BoxEvent::Granted(Box::new(NewGrant {
+                pool: name.clone(),
+                leases: leases.into_iter().zip(numbers).collect(),
+                holder: waiter.ask.holder.clone(),
+                ttl: waiter.ttl,
+                term: waiter.term,
+                request: waiter.ask.request,
+                rested_before,
+            })));
+        }
+        events
+    }
+
+    fn commit_grants(&mut self, events: Vec<BoxEvent>, ctx: &mut Context<Self>) {
+        let grants = events.clone();
+        let asked = Asked::by_itself(MYSELF);
+        let committing = self.seat.commit(self.clock.now(), asked, events);
+        ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
+            if let Err(error) = actor.settled(settlement, ctx) {
+                actor.not_granted(&grants, &error, ctx);
+            }
+        }));
+    }
+
+    /// A commit of grants has no outcome. What was applied was dealt with then.
+    pub(super) fn not_granted(
+        &mut self,
+        events: &[BoxEvent],
+        error: &CommitError,
+        ctx: &mut Context<Self>,
+    ) {
+        let is_unknown = matches!(error, CommitError::Unknown { .. });
+        let may_be_tried_again =
+            matches!(error, CommitError::Busy { .. } | CommitError::DiskFull { .. });
+        for event in events {
+            let BoxEvent::Granted(grant) = event else { continue };
+            let Some((first, _)) = grant.leases.first() else { continue };
+            // Not there: it came to be applied, or leadership ended.
+            let Some(id) = self.granting.remove(first) else { continue };
+            if !is_unknown {
+                self.settle_boxes(grant);
+            }
+            let has_time = self.has_time_left(id);
+            if may_be_tried_again && has_time {
+                self.requeue(id);
+            } else {
+                self.end_waiter(id, error.clone().into());
+            }
+        }
+        self.soon(ctx);
+    }
+
+    fn has_time_left(&self, id: WaiterId) -> bool {
+        let now = self.now().monotonic;
+        self.waiters.get(id).is_some_and(|waiter| now < waiter.deadline())
+    }
+
+    /// It is known what became of boxes that were being granted.
+    fn settle_boxes(&mut self, grant: &NewGrant) {
+        let table = self.seat.piece().read();
+        let Some(line) = self.lines.get_mut(&grant.pool) else { return };
+        let pool = table.pool(&grant.pool).ok();
+        for (_, number) in &grant.leases {
+            line.settled(pool, *number);
+        }
+    }
+
+    /// A grant was applied, or refused then.
+    pub(super) fn follow_grant(
+        &mut self,
+        grant: &NewGrant,
+        result: &Result<BoxOutcome, BoxRefusal>,
+        ctx: &mut Context<Self>,
+    ) {
+        self.settle_boxes(grant);
+        let leases: Vec<LeaseId> = grant.leases.iter().map(|(id, _)| *id).collect();
+        let Some(first) = leases.first() else { return };
+        let waiter = self.granting.remove(first);
+        if let Err(refusal) = result {
+            if let Some(id) = waiter {
+                self.grant_refused(id, refusal, ctx);
+            }
+            return;
+        }
+        if let Some(id) = waiter {
+            self.uncount(id);
+        }
+        for id in &leases {
+            self.note_term(*id);
+        }
+        let is_preparing = self.seat.piece().read().leases.get(first).is_some_and(|l| !l.is_held());
+        match waiter {
+            // Nobody knows whether it was granted. Who named the request may find out.
+            None if grant.request.is_none() => self.take_back(leases, ctx),
+            None if !is_preparing => {}
+            waiter if is_preparing => self.prepare(waiter, leases, grant.term, ctx),
+            waiter => self.hand_out(waiter, &leases, ctx),
+        }
+    }
+
+    fn grant_refused(&mut self, id: WaiterId, refusal: &BoxRefusal, ctx: &mut Context<Self>) {
+        match refusal {
+            // Decided on something that had changed meanwhile.
+            BoxRefusal::NotFree | BoxRefusal::NoSlot | BoxRefusal::IdInUse => {
+                self.requeue(id);
+                self.soon(ctx);
+            }
+            BoxRefusal::GrantedBefore => self.granted_before(id),
+            refusal => self.end_waiter(id, refusal.clone().into()),
+        }
+    }
+
+    /// The request was granted under an earlier leader, or nobody knew that it was.
+    fn granted_before(&mut self, id: WaiterId) {
+        use super::decide::Before;
+        let Some(waiter) = self.take_waiter(id) else { return };
+        let Some(request) = waiter.ask.request else { return };
+        let before = self.seat.piece().read().before(request);
+        let answer = match before {
+            Ok(Before::Held(leases)) => self.grant_of(&leases),
+            Ok(Before::Ended(refusal)) | Err(refusal) => Err(refusal.into()),
+            Ok(Before::Nothing | Before::Preparing(_)) => Err(BoxRefusal::GrantedBefore.into()),
+        };
+        let reached = waiter.answer(&answer);
+        if let Ok(grant) = answer
+            && let Some(first) = grant.leases.first()
+        {
+            *self.told.entry(first.id).or_insert(1) += reached;
+        }
+    }
+
+    /// Tells whoever waits of its leases. If nobody is there any more they are taken back.
+    pub(super) fn hand_out(
+        &mut self,
+        waiter: Option<WaiterId>,
+        leases: &[LeaseId],
+        ctx: &mut Context<Self>,
+    ) {
+        let (Some(id), Some(first)) = (waiter, leases.first()) else { return };
+        let Some(waiter) = self.take_waiter(id) else {
+            self.take_back(leases.to_vec(), ctx);
+            return;
+        };
+        let waited = self.now().monotonic.saturating_sub(waiter.came);
+        let pool = waiter.ask.pool.clone();
+        let answer = self.grant_of(leases);
+        let is_granted = answer.is_ok();
+        let reached = waiter.answer(&answer);
+        if !is_granted {
+            return;
+        }
+        match reached {
+            0 => {
+                self.counts(&pool).left += 1;
+                self.take_back(leases.to_vec(), ctx);
+            }
+            reached => {
+                let counts = self.counts(&pool);
+                counts.served += 1;
+                counts.waits.note(waited);
+                if reached > 1 {
+                    self.told.insert(*first, reached);
+                }
+            }
+        }
+    }
+
+    /// Takes back leases of which nobody was told.
+    pub(super) fn take_back(&mut self, leases: Vec<LeaseId>, ctx: &mut Context<Self>) {
+        if leases.is_empty() {
+            return;
+        }
+        let event = BoxEvent::NotTaken { leases: leases.clone() };
+        self.commit(vec![event], ctx, move |actor, settled, ctx| {
+            // One without an outcome may still be applied: taking back what has ended changes nothing.
+            if settled.is_err() && actor.seat.epoch().is_some() {
+                actor.orphans.extend(leases.iter().copied());
+                actor.soon(ctx);
+            }
+        });
+    }
+
+    /// Shows those who look how their waits go.
+    pub(super) fn tell_progress(&mut self) {
+        let table = self.seat.piece().read();
+        for (name, line) in &self.lines {
+            let Ok(pool) = table.pool(name) else { continue };
+            let mut wanted = 0;
+            for (place, (id, count)) in line.queue.all().enumerate() {
+                wanted += u64::from(count);
+                let Some(waiter) = self.waiters.get(id).filter(|waiter| waiter.is_watched()) else {
+                    continue;
+                };
+                let estimate = line.estimate(pool, wanted);
+                waiter.tell(Progress::Waiting { position: place as u64 + 1, estimate });
+            }
+        }
+    }
+}

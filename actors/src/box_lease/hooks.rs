@@ -1,0 +1,293 @@
+//! What is being run for boxes, off the actor: one thing a box at a time, and none waits for another
+//! pool's host.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use actix::{AsyncContext, Context, Handler, Message};
+
+use super::event::BoxRefusal;
+use super::host::{BoxHosts, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt, RunHook};
+use super::id::{BoxNumber, LeaseId};
+use super::text::PoolName;
+use super::{BoxKey, BoxLease, BoxPhase};
+use crate::back_off::CoolDown;
+
+/// How long a host that does not answer is left alone.
+const SILENT: CoolDown = CoolDown { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
+
+/// What is being run.
+#[derive(Default)]
+pub(super) struct Jobs {
+    of_boxes: HashMap<BoxKey, Job>,
+    /// The pools whose boxes are being looked at.
+    looks: HashMap<PoolName, u64>,
+    /// Boxes of which it is being put on record what came of a cleaning.
+    settling: HashSet<BoxKey>,
+    /// How often in a row a host did not answer for a box, or for a pool.
+    silent_boxes: HashMap<BoxKey, u32>,
+    silent_pools: HashMap<PoolName, u32>,
+    /// How many were started: names each.
+    started: u64,
+}
+
+/// One thing that is being run for a box.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    run: u64,
+    kind: HookKind,
+    /// The lease that it is for.
+    lease: Option<LeaseId>,
+    /// The cleaning that it is.
+    cleaning: Option<u64>,
+}
+
+impl Jobs {
+    /// Whether something is run for a box, or what came of it is not on record yet.
+    pub(super) fn has(&self, key: &BoxKey) -> bool {
+        self.of_boxes.contains_key(key) || self.settling.contains(key)
+    }
+
+    /// What came of a cleaning is being put on record.
+    pub(super) fn settle(&mut self, key: &BoxKey) {
+        self.settling.insert(key.clone());
+    }
+
+    /// It is, or that failed.
+    pub(super) fn settled(&mut self, key: &BoxKey) {
+        self.settling.remove(key);
+    }
+
+    /// Whether boxes of a pool are being looked at.
+    pub(super) fn looks_at(&self, pool: &PoolName) -> bool {
+        self.looks.contains_key(pool)
+    }
+
+    /// What is answered from here on is nobody's business any more.
+    pub(super) fn clear(&mut self) {
+        let started = self.started;
+        *self = Jobs { started, ..Jobs::default() };
+    }
+
+    fn next(&mut self) -> u64 {
+        self.started += 1;
+        self.started
+    }
+}
+
+/// Something that was run for a box has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct HookEnded {
+    key: BoxKey,
+    run: u64,
+    answer: HookAnswer,
+    took: Duration,
+}
+
+/// A host has looked at boxes of a pool.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct LookEnded {
+    pool: PoolName,
+    run: u64,
+    answer: Result<Vec<LookedAt>, String>,
+}
+
+fn gone(error: actix::MailboxError) -> HookAnswer {
+    HookAnswer::Silent { why: error.to_string() }
+}
+
+/// Has the host look at the id that a box drew, before anything is made of it: no free box stands for it
+/// that would have been looked at. Answers what comes of the box if the id is not clean, or if nobody
+/// knows.
+async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
+    let id = BoxNumber(hook.box_id);
+    let look = LookAtBoxes { place: hook.place.clone(), boxes: vec![id] };
+    let looked_at = match hosts.look.recipient().send(look).await {
+        Ok(Ok(looked_at)) => looked_at,
+        Ok(Err(why)) => return Some(HookAnswer::Silent { why }),
+        Err(error) => return Some(gone(error)),
+    };
+    match looked_at.into_iter().find(|one| one.number == id) {
+        Some(LookedAt { dirt: None, .. }) => None,
+        Some(LookedAt { dirt: Some(said), .. }) => Some(HookAnswer::Failed { said }),
+        None => Some(HookAnswer::Silent { why: "it could not be looked at".to_owned() }),
+    }
+}
+
+impl BoxLease {
+    fn place(&self, name: &PoolName) -> Result<Option<HookPlace>, BoxRefusal> {
+        let Some(epoch) = self.seat.epoch() else { return Ok(None) };
+        let table = self.seat.piece().read();
+        let spec = table.pool(name)?.spec();
+        let (pool, hooks) = (name.clone(), spec.hooks.clone());
+        Ok(spec.host.map(|host| HookPlace { host, epoch, pool, hooks }))
+    }
+
+    /// Has something run for a box.
+    pub(super) fn start_hook(
+        &mut self,
+        key: BoxKey,
+        kind: HookKind,
+        lease: Option<LeaseId>,
+        attempt: u32,
+        ctx: &mut Context<Self>,
+    ) {
+        let Ok(Some(place)) = self.place(&key.0) else { return };
+        let Some((mut hook, cleaning)) = self.hook_for(&key, kind, place) else { return };
+        hook.attempt = attempt;
+        let run = self.jobs.next();
+        self.jobs.of_boxes.insert(key.clone(), Job { run, kind, lease, cleaning });
+        let looks_first = kind == HookKind::Init && self.draws_ids(&key.0);
+        let (hosts, actor) = (self.hosts.clone(), ctx.address());
+        // A task of its own: the actor's own ones are all looked at whenever it wakes.
+        actix_rt::spawn(async move {
+            let began = Instant::now();
+            let dirt = if looks_first { look_at_id(&hosts, &hook).await } else { None };
+            let answer = match dirt {
+                Some(answer) => answer,
+                None => hosts.run.recipient().send(hook).await.unwrap_or_else(gone),
+            };
+            actor.do_send(HookEnded { key, run, answer, took: began.elapsed() });
+        });
+    }
+
+    fn draws_ids(&self, pool: &PoolName) -> bool {
+        self.seat.piece().read().pool(pool).is_ok_and(|pool| pool.spec().slots.is_some())
+    }
+
+    /// What is to be run for a box as it stands, and which cleaning that is.
+    fn hook_for(
+        &self,
+        key: &BoxKey,
+        kind: HookKind,
+        place: HookPlace,
+    ) -> Option<(RunHook, Option<u64>)> {
+        let table = self.seat.piece().read();
+        let record = table.pool(&key.0).ok()?.find(key.1)?;
+        let lease = table.lease_of(&key.0, key.1);
+        let (cleaning, last_holder) = match &record.state {
+            super::BoxState::Draining(draining) => {
+                (Some(draining.cleaning), draining.holder.clone())
+            }
+            _ => (None, None),
+        };
+        let hook = RunHook {
+            place,
+            kind,
+            number: key.1,
+            box_id: record.slot.map_or(key.1.0, |slot| slot.0),
+            token: record.token,
+            holder: lease.map(|lease| lease.holder.clone()).or(last_holder),
+            attempt: 1,
+        };
+        Some((hook, cleaning))
+    }
+
+    /// Has the host of a pool look at its boxes that nobody has looked at yet.
+    pub(super) fn start_look(&mut self, name: PoolName, ctx: &mut Context<Self>) {
+        let Ok(Some(place)) = self.place(&name) else { return };
+        let boxes = self.unchecked(&name);
+        if boxes.is_empty() || self.jobs.looks_at(&name) {
+            return;
+        }
+        if self.draws_ids(&name) {
+            // A free box has no id: there is nothing of it that could be dirty. An id is looked at when
+            // it is drawn.
+            let clean = boxes.into_iter().map(|number| LookedAt { number, dirt: None });
+            self.look_ended(&name, Ok(clean.collect()), ctx);
+            return;
+        }
+        let run = self.jobs.next();
+        self.jobs.looks.insert(name.clone(), run);
+        let (host, actor) = (self.hosts.look.recipient(), ctx.address());
+        actix_rt::spawn(async move {
+            let answer = host.send(LookAtBoxes { place, boxes }).await;
+            let answer = answer.unwrap_or_else(|error| Err(error.to_string()));
+            actor.do_send(LookEnded { pool: name, run, answer });
+        });
+    }
+
+    fn unchecked(&self, name: &PoolName) -> Vec<BoxNumber> {
+        let table = self.seat.piece().read();
+        let Ok(pool) = table.pool(name) else { return Vec::new() };
+        if pool.counts().of(BoxPhase::Unchecked) == 0 {
+            return Vec::new();
+        }
+        let boxes = pool.boxes_from(BoxNumber(0));
+        let unchecked = boxes.filter(|(_, record)| record.state.phase() == BoxPhase::Unchecked);
+        unchecked.map(|(number, _)| number).collect()
+    }
+
+    /// A host did not answer for a box. Answers how long it is left alone.
+    pub(super) fn silent_box(&mut self, key: &BoxKey) -> Duration {
+        self.counts(&key.0).silences += 1;
+        let count = self.jobs.silent_boxes.entry(key.clone()).or_default();
+        *count += 1;
+        SILENT.after_failures(*count)
+    }
+
+    /// The same for the boxes of a pool that nobody has looked at.
+    pub(super) fn silent_pool(&mut self, pool: &PoolName) -> Duration {
+        self.counts(pool).silences += 1;
+        let count = self.jobs.silent_pools.entry(pool.clone()).or_default();
+        *count += 1;
+        SILENT.after_failures(*count)
+    }
+}
+
+impl Handler<HookEnded> for BoxLease {
+    type Result = ();
+
+    fn handle(&mut self, ended: HookEnded, ctx: &mut Context<Self>) {
+        let HookEnded { key, run, answer, took } = ended;
+        let Some(job) = self.jobs.of_boxes.get(&key).copied().filter(|job| job.run == run) else {
+            return;
+        };
+        self.jobs.of_boxes.remove(&key);
+        let counts = self.counts(&key.0);
+        match job.kind {
+            HookKind::Init => counts.inits.note(took),
+            HookKind::Cleanup => counts.cleanups.note(took),
+        }
+        counts.hook_failures += u64::from(matches!(answer, HookAnswer::Failed { .. }));
+        if !matches!(answer, HookAnswer::Silent { .. }) {
+            self.jobs.silent_boxes.remove(&key);
+        }
+        match (job.kind, job.lease, job.cleaning) {
+            (HookKind::Init, Some(lease), _) => match answer {
+                HookAnswer::Done { .. } => self.init_done(lease, ctx),
+                HookAnswer::Failed { said } => self.init_failed(lease, Some(said), ctx),
+                HookAnswer::Silent { .. } => {
+                    self.counts(&key.0).silences += 1;
+                    self.init_failed(lease, None, ctx);
+                }
+            },
+            (HookKind::Cleanup, _, Some(cleaning)) => {
+                self.cleanup_ended(&key, cleaning, answer, ctx)
+            }
+            _ => {}
+        }
+        // What came up meanwhile waited for this.
+        self.attend(&key, ctx);
+        self.note_stale(ctx);
+    }
+}
+
+impl Handler<LookEnded> for BoxLease {
+    type Result = ();
+
+    fn handle(&mut self, ended: LookEnded, ctx: &mut Context<Self>) {
+        let LookEnded { pool, run, answer } = ended;
+        if self.jobs.looks.get(&pool) != Some(&run) {
+            return;
+        }
+        self.jobs.looks.remove(&pool);
+        if answer.is_ok() {
+            self.jobs.silent_pools.remove(&pool);
+        }
+        self.look_ended(&pool, answer, ctx);
+        self.note_stale(ctx);
+    }
+}

@@ -1,0 +1,258 @@
+//! The face of the BoxLeaseActor. What only reads asks the [`BoxBoard`](super::BoxBoard); who waits for
+//! boxes holds an [`Acquisition`](super::Acquisition).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Message;
+use tokio::sync::{oneshot, watch};
+
+use super::event::BoxRefusal;
+use super::id::{BoxNumber, FenceToken, LeaseId};
+use super::lease::Lease;
+use super::queue::Priority;
+use super::settings::BoxSettings;
+use super::spec::PoolSpec;
+use super::text::{Holder, PoolName, Reason};
+use crate::event::{Epoch, RequestId};
+use crate::journal::CommitError;
+
+/// Why a request came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BoxError {
+    /// It was refused.
+    #[error(transparent)]
+    Refused(#[from] BoxRefusal),
+    /// No box was free in time.
+    #[error("no box of pool {pool} was free within {}", humantime::format_duration(*.wait))]
+    TimedOut {
+        /// The pool.
+        pool: PoolName,
+        /// How long that was.
+        wait: Duration,
+    },
+    /// As many wait as may.
+    #[error("{waiting} wait for boxes of pool {pool} already, retry in {}", humantime::format_duration(*.retry_after))]
+    QueueFull {
+        /// The pool.
+        pool: PoolName,
+        /// How many.
+        waiting: u64,
+        /// When asking again makes sense, by how long boxes were held lately.
+        retry_after: Duration,
+    },
+    /// The mailbox takes no more just now.
+    #[error("too many requests are waiting, retry in {}", humantime::format_duration(*.retry_after))]
+    Busy {
+        /// When asking again makes sense.
+        retry_after: Duration,
+    },
+    /// Another node leads since: the place in the queue is lost.
+    #[error("leadership changed while the request waited: ask again")]
+    LeaderChanged,
+    /// The actor restarted while it had the request.
+    #[error("outcome unknown: the actor restarted while it had the request")]
+    Lost,
+    /// It has no outcome, or this node does not lead.
+    #[error(transparent)]
+    Journal(#[from] CommitError),
+}
+
+/// What is asked for: boxes of a pool, all of them or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskBoxes {
+    /// The pool.
+    pub pool: PoolName,
+    /// Who wants them.
+    pub holder: Holder,
+    /// How long their leases last, from when they are handed out; as the pool says if none.
+    pub ttl: Option<Duration>,
+    /// How long to wait for them. Zero tries once. Making a box ready does not count.
+    pub wait: Duration,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// How many.
+    pub count: u32,
+    /// Names the request; none when nobody is going to repeat it.
+    pub request: Option<RequestId>,
+}
+
+impl AskBoxes {
+    /// One box, for as long as the pool says, without waiting.
+    pub fn one(pool: PoolName, holder: Holder) -> Self {
+        AskBoxes {
+            pool,
+            holder,
+            ttl: None,
+            wait: Duration::ZERO,
+            priority: Priority::default(),
+            count: 1,
+            request: None,
+        }
+    }
+}
+
+/// Boxes that were handed out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// A lease for each, in the order of their tokens.
+    pub leases: Vec<Arc<Lease>>,
+    /// The epoch in which they were handed out.
+    pub epoch: Epoch,
+}
+
+/// Names one who waits: several may, for one request that is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub(super) u64);
+
+/// Asks for boxes. Sent by [`Acquisition`](super::Acquisition), which tells when whoever asks has gone.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Acquire {
+    pub(super) ask: AskBoxes,
+    pub(super) ticket: Ticket,
+    pub(super) reply: oneshot::Sender<Result<Grant, BoxError>>,
+    pub(super) progress: watch::Sender<Progress>,
+}
+
+/// Whoever asked for boxes has gone.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Leave {
+    pub(super) ticket: Ticket,
+    /// What it was answered and never read.
+    pub(super) unread: Option<Grant>,
+}
+
+/// How a wait goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing is known yet.
+    #[default]
+    Asked,
+    /// It waits.
+    Waiting {
+        /// Its place: 1 is served next.
+        position: u64,
+        /// How long that takes, as far as one can tell by how long boxes were held lately.
+        estimate: Option<Duration>,
+    },
+    /// Its boxes are being made ready.
+    Preparing,
+}
+
+/// A lease lasts longer. Answers the lease as it is then.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<Arc<Lease>, BoxError>")]
+pub struct RenewLease {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Its token.
+    pub token: FenceToken,
+    /// How long from now on; as long as it was asked for first if none.
+    pub ttl: Option<Duration>,
+}
+
+/// A holder gives its box back.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct ReleaseLease {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Its token.
+    pub token: FenceToken,
+}
+
+/// Takes a lease away from its holder.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct RevokeLease {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// Who asks.
+    pub asked_by: String,
+}
+
+/// A pool is to be so: it is created, or changed. Boxes that are too many go as soon as nobody has
+/// them.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<PoolPut, BoxError>")]
+pub struct PutPool {
+    /// The pool.
+    pub pool: PoolName,
+    /// How it is to be.
+    pub spec: PoolSpec,
+    /// Who asks.
+    pub asked_by: String,
+}
+
+/// What became of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolPut {
+    /// There was none of that name.
+    Created,
+    /// It was another one.
+    Changed,
+    /// It was so already.
+    AlreadySo,
+}
+
+/// A pool is to go. Nothing is granted any more; it is gone once all its boxes are clean. Answers
+/// whether it is already.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<bool, BoxError>")]
+pub struct RemovePool {
+    /// The pool.
+    pub pool: PoolName,
+    /// Whether its leases are revoked, instead of waiting for their ends.
+    pub revoke: bool,
+    /// Who asks.
+    pub asked_by: String,
+}
+
+/// A box is taken out of use. Refused while it is leased.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct QuarantineBox {
+    /// The pool.
+    pub pool: PoolName,
+    /// The box.
+    pub number: BoxNumber,
+    /// Why.
+    pub reason: Reason,
+    /// Who asks.
+    pub asked_by: String,
+}
+
+/// A box may be used again: it is cleaned, and free if that succeeds.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct UnquarantineBox {
+    /// The pool.
+    pub pool: PoolName,
+    /// The box.
+    pub number: BoxNumber,
+    /// Who asks.
+    pub asked_by: String,
+}
+
+/// The host of a pool is to look at its free boxes before they are granted: it may have been started
+/// anew.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), BoxError>")]
+pub struct RecheckPool {
+    /// The pool.
+    pub pool: PoolName,
+}
+
+/// Looks at once what is due, instead of when the timer says. Operators and tests send it.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct LookNow;
+
+/// Goes by these settings from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ChangeSettings(pub BoxSettings);

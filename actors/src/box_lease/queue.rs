@@ -1,0 +1,198 @@
+//! Those who wait for boxes of one pool, in order. Pure.
+//!
+//! A waiter has a place that never changes: when it came, less what its priority is worth. A step of
+//! priority is worth as much as having come so much earlier; so priorities age by themselves, and
+//! whoever waits long enough is ahead of all who come. The first one is served first, also when it
+//! wants more boxes than are free: those behind it wait, and it does not starve.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How urgent a request is: from -100 to 100, the higher the more.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(into = "i64", try_from = "i64")]
+#[schema(value_type = i8, minimum = -100, maximum = 100)]
+pub struct Priority(i8);
+
+/// A number that is no priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a priority is a whole number from -100 to 100")]
+pub struct BadPriority;
+
+impl Priority {
+    /// The priority itself.
+    pub fn get(self) -> i8 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for Priority {
+    type Error = BadPriority;
+
+    fn try_from(number: i64) -> Result<Self, BadPriority> {
+        match i8::try_from(number) {
+            Ok(number) if (-100..=100).contains(&number) => Ok(Priority(number)),
+            _ => Err(BadPriority),
+        }
+    }
+}
+
+impl From<Priority> for i64 {
+    fn from(priority: Priority) -> i64 {
+        i64::from(priority.0)
+    }
+}
+
+/// Names a waiter, of all pools, as long as this node leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaiterId(pub u64);
+
+/// A place in the queue: the lower the earlier. Equal ones are told apart by who came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    rank: i128,
+    waiter: WaiterId,
+}
+
+impl Place {
+    /// The place of who came at `came`, where a step of priority is worth `step`.
+    pub fn of(waiter: WaiterId, priority: Priority, came: Duration, step: Duration) -> Self {
+        let micros = |time: Duration| i128::try_from(time.as_micros()).unwrap_or(i128::MAX / 256);
+        Place { rank: micros(came) - i128::from(priority.0) * micros(step), waiter }
+    }
+
+    /// Whose it is.
+    pub fn waiter(self) -> WaiterId {
+        self.waiter
+    }
+}
+
+/// The queue of one pool. Every operation but [`Queue::all`] takes time in the logarithm of how many
+/// wait.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    /// How many boxes each wants.
+    order: BTreeMap<Place, u32>,
+    places: HashMap<WaiterId, Place>,
+    /// How many boxes all of them want.
+    wanted: u64,
+}
+
+impl Queue {
+    /// Somebody waits for `count` boxes at this place.
+    pub fn push(&mut self, place: Place, count: u32) {
+        self.remove(place.waiter);
+        self.places.insert(place.waiter, place);
+        self.order.insert(place, count);
+        self.wanted += u64::from(count);
+    }
+
+    /// Somebody waits no longer. Answers whether it did.
+    pub fn remove(&mut self, waiter: WaiterId) -> bool {
+        let Some(place) = self.places.remove(&waiter) else { return false };
+        self.wanted -= u64::from(self.order.remove(&place).unwrap_or(0));
+        true
+    }
+
+    /// Who is served next, and how many boxes it wants.
+    pub fn first(&self) -> Option<(WaiterId, u32)> {
+        self.order.first_key_value().map(|(place, count)| (place.waiter, *count))
+    }
+
+    /// Whether this one waits.
+    pub fn has(&self, waiter: WaiterId) -> bool {
+        self.places.contains_key(&waiter)
+    }
+
+    /// All of them in order, each with how many boxes it wants.
+    pub fn all(&self) -> impl Iterator<Item = (WaiterId, u32)> {
+        self.order.iter().map(|(place, count)| (place.waiter, *count))
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// How many boxes they want together.
+    pub fn wanted(&self) -> u64 {
+        self.wanted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_secs(60);
+
+    fn place(waiter: u64, priority: i64, came_ms: u64) -> Place {
+        let priority = Priority::try_from(priority).unwrap();
+        Place::of(WaiterId(waiter), priority, Duration::from_millis(came_ms), STEP)
+    }
+
+    fn order(places: &[Place]) -> Vec<u64> {
+        let mut queue = Queue::default();
+        for place in places {
+            queue.push(*place, 1);
+        }
+        queue.all().map(|(waiter, _)| waiter.0).collect()
+    }
+
+    #[test]
+    fn first_come_first_served_within_a_priority() {
+        assert_eq!(order(&[place(2, 0, 5), place(1, 0, 5), place(3, 0, 4)]), [3, 1, 2]);
+        assert_eq!(order(&[place(1, 0, 0), place(2, 1, 1), place(3, -1, 0)]), [2, 1, 3]);
+    }
+
+    #[test]
+    fn a_priority_ages_and_nobody_starves() {
+        // Two steps are worth two minutes: who waits that long is ahead of all who come then.
+        assert_eq!(order(&[place(1, 0, 0), place(2, 2, 119_999)]), [2, 1]);
+        assert_eq!(order(&[place(1, 0, 0), place(2, 2, 120_000)]), [1, 2]);
+        assert_eq!(order(&[place(1, -100, 0), place(2, 100, 200 * 60_000)]), [1, 2]);
+    }
+
+    #[test]
+    fn who_leaves_is_gone_and_the_others_keep_their_places() {
+        let mut queue = Queue::default();
+        for waiter in 0..5 {
+            queue.push(place(waiter, 0, waiter), 2);
+        }
+        assert!(queue.remove(WaiterId(0)) && queue.remove(WaiterId(3)));
+        assert!(!queue.remove(WaiterId(3)) && !queue.has(WaiterId(3)));
+        assert_eq!((queue.len(), queue.wanted(), queue.first()), (3, 6, Some((WaiterId(1), 2))));
+        // Whose grant came to nothing goes back to its place.
+        let first = place(1, 0, 1);
+        queue.remove(first.waiter());
+        queue.push(first, 2);
+        assert_eq!(queue.first(), Some((WaiterId(1), 2)));
+    }
+
+    #[test]
+    fn a_priority_is_from_minus_100_to_100() {
+        assert!([-101, 101, 1000].iter().all(|number| Priority::try_from(*number).is_err()));
+        assert_eq!(serde_json::from_str::<Priority>("-100").unwrap().get(), -100);
+        assert!(serde_json::from_str::<Priority>("200").is_err());
+    }
+}

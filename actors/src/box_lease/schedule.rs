@@ -1,0 +1,97 @@
+//! What is to be done when. Pure; the monotonic clock tells when.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+use std::time::Duration;
+
+/// Keys with the instants at which it is their turn. Each has one at most.
+///
+/// Every operation takes time in the logarithm of how many there are.
+#[derive(Clone, Debug)]
+pub struct Schedule<K> {
+    by_time: BTreeSet<(Duration, K)>,
+    times: HashMap<K, Duration>,
+}
+
+impl<K> Default for Schedule<K> {
+    fn default() -> Self {
+        Schedule { by_time: BTreeSet::new(), times: HashMap::new() }
+    }
+}
+
+impl<K: Clone + Ord + Hash> Schedule<K> {
+    /// It is the turn of `key` at `at`, and at no other instant.
+    pub fn set(&mut self, key: K, at: Duration) {
+        self.remove(&key);
+        self.times.insert(key.clone(), at);
+        self.by_time.insert((at, key));
+    }
+
+    /// It is never the turn of `key`.
+    pub fn remove(&mut self, key: &K) {
+        if let Some((key, at)) = self.times.remove_entry(key) {
+            self.by_time.remove(&(at, key));
+        }
+    }
+
+    /// Whether `key` has its turn some time.
+    pub fn has(&self, key: &K) -> bool {
+        self.times.contains_key(key)
+    }
+
+    /// When it is the turn of `key`.
+    pub fn at(&self, key: &K) -> Option<Duration> {
+        self.times.get(key).copied()
+    }
+
+    /// Takes the first one whose turn it is at `now`.
+    pub fn take_due(&mut self, now: Duration) -> Option<K> {
+        let (at, _) = self.by_time.first().filter(|(at, _)| *at <= now)?;
+        let at = *at;
+        let (_, key) = self.by_time.pop_first()?;
+        debug_assert_eq!(self.times.get(&key), Some(&at));
+        self.times.remove(&key);
+        Some(key)
+    }
+
+    /// When it is somebody's turn next.
+    pub fn next(&self) -> Option<Duration> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Nobody's turn comes any more.
+    pub fn clear(&mut self) {
+        self.by_time.clear();
+        self.times.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_its_turn_once_at_the_instant_that_was_set_last() {
+        let ms = Duration::from_millis;
+        let mut schedule = Schedule::default();
+        for (key, at) in [("a", 5), ("b", 3), ("c", 3), ("a", 4), ("d", 1)] {
+            schedule.set(key, ms(at));
+        }
+        schedule.remove(&"d");
+        assert_eq!((schedule.len(), schedule.next()), (3, Some(ms(3))));
+        assert_eq!(schedule.take_due(ms(2)), None);
+        let due: Vec<_> = std::iter::from_fn(|| schedule.take_due(ms(4))).collect();
+        assert_eq!(due, ["b", "c", "a"]);
+        assert!(schedule.is_empty());
+    }
+}

@@ -1,0 +1,29 @@
+//! How the BoxLeaseActor is set up.
+
+use std::time::Duration;
+
+/// How much is remembered of what was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxSettings {
+    /// How long an ended lease is remembered, so that who comes late is told how it ended, and a
+    /// repeated request what came of it.
+    pub keep_ended_for: Duration,
+    /// How many ended leases are remembered at most.
+    pub keep_ended: u64,
+    /// How long it is remembered what was run for boxes and said.
+    pub keep_care_for: Duration,
+    /// How many lines of that are remembered at most.
+    pub keep_care: u64,
+}
+
+impl Default for BoxSettings {
+    fn default() -> Self {
+        let day = Duration::from_secs(24 * 60 * 60);
+        BoxSettings {
+            keep_ended_for: 7 * day,
+            keep_ended: 100_000,
+            keep_care_for: 30 * day,
+            keep_care: 20_000,
+        }
+    }
+}

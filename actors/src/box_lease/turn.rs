@@ -1,0 +1,328 @@
+//! What the actor does by itself, when it is time.
+
+use std::time::{Duration, Instant};
+
+use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+
+use super::event::BoxEvent;
+use super::grants::MYSELF;
+use super::id::LeaseId;
+use super::{BoxLease, PoolName, SharedTable};
+use crate::clock::Reading;
+use crate::journal::{Asked, CommitError, Outcomes, Piece, Seat, Settlement};
+
+/// The longest sleep: jumps of the clock and suspends are noticed after it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The shortest one: what comes due within it is dealt with together.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// How old the view on the board may be.
+const STALE: Duration = Duration::from_millis(20);
+
+/// How often those who look are told how their waits go.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// How often it is looked at what is to be forgotten.
+const UPKEEP: Duration = Duration::from_secs(1);
+
+/// How many leases one commit ends at most: they fit an entry of the journal.
+const AT_ONCE: usize = 1000;
+
+/// How much one event forgets at most.
+const FORGOTTEN_AT_ONCE: u64 = 10_000;
+
+impl BoxLease {
+    /// Takes a turn soon.
+    pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
+        self.wake_after(SHORTEST_SLEEP, ctx);
+    }
+
+    /// Takes a turn before the view on the board is too old.
+    pub(super) fn note_stale(&mut self, ctx: &mut Context<Self>) {
+        self.is_stale = true;
+        self.wake_after(STALE, ctx);
+    }
+
+    /// Takes a turn at this instant of the clock that nobody sets, or before.
+    pub(super) fn wake_at(&mut self, at: Duration, ctx: &mut Context<Self>) {
+        let delay = at.saturating_sub(self.now().monotonic);
+        self.wake_after(delay.clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
+    }
+
+    fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
+        let at = Instant::now() + delay;
+        match self.wake {
+            Some((planned, _)) if planned <= at => return,
+            Some((_, timer)) => {
+                ctx.cancel_future(timer);
+            }
+            None => {}
+        }
+        let timer = ctx.run_later(delay, |actor, ctx| {
+            actor.wake = None;
+            actor.turn(ctx);
+        });
+        self.wake = Some((at, timer));
+    }
+
+    /// Whether nothing is decided just now: a commit came back without an outcome.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.hold.left(self.clock.now()).is_some()
+    }
+
+    /// Takes a turn now.
+    pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
+        let now = self.now();
+        self.wake_after(LONGEST_SLEEP, ctx);
+        if self.seat.epoch().is_none() {
+            self.show();
+            return;
+        }
+        if let Some(left) = self.hold.left(now.wall) {
+            self.wake_after(left.max(SHORTEST_SLEEP), ctx);
+            self.show();
+            return;
+        }
+        self.recheck(ctx);
+        self.expire(now, ctx);
+        self.look_at_rests(now, ctx);
+        self.take_up_again(ctx);
+        while let Some(key) = self.cleanings.take_due(now.monotonic) {
+            self.clean(key, ctx);
+        }
+        while let Some(pool) = self.looks.take_due(now.monotonic) {
+            self.start_look(pool, ctx);
+        }
+        // Whoever is served at this instant has not waited in vain.
+        while let Some(waiter) = self.waiters.deadlines.take_due(now.monotonic) {
+            self.time_out(waiter);
+        }
+        if self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP) {
+            self.upkeep_at = Some(Instant::now());
+            self.upkeep(ctx);
+        }
+        self.look_at_progress(ctx);
+        self.wake_for_next(now, ctx);
+        if self.is_stale {
+            self.show();
+        }
+    }
+
+    fn wake_for_next(&mut self, now: Reading, ctx: &mut Context<Self>) {
+        let others = [self.cleanings.next(), self.looks.next(), self.waiters.deadlines.next()];
+        let others = others.into_iter().flatten().map(|at| at.saturating_sub(now.monotonic));
+        let next = others.chain(self.terms.next(now)).min();
+        if let Some(delay) = next {
+            self.wake_after(delay.clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
+        }
+    }
+
+    /// Ends the leases whose terms are over.
+    fn expire(&mut self, now: Reading, ctx: &mut Context<Self>) {
+        loop {
+            let mut over: Vec<(LeaseId, u32)> = Vec::new();
+            while over.len() < AT_ONCE
+                && let Some(id) = self.terms.take_due(now)
+            {
+                match self.seat.piece().read().leases.get(&id) {
+                    Some(lease) => over.push((id, lease.renewals)),
+                    None => self.terms.remove(id),
+                }
+            }
+            if over.is_empty() {
+                return;
+            }
+            let event = BoxEvent::Expired { leases: over.clone() };
+            self.commit(vec![event], ctx, move |actor, _, ctx| {
+                // What is still there was renewed meanwhile, and has another term; or that failed.
+                for (id, renewals) in &over {
+                    let same = actor.seat.piece().read().leases.get(id).map(|l| l.renewals);
+                    if same == Some(*renewals) {
+                        actor.terms.put_back(*id);
+                        actor.soon(ctx);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Ids may have rested long enough.
+    fn look_at_rests(&mut self, now: Reading, ctx: &mut Context<Self>) {
+        let mut ready = Vec::new();
+        let mut next = None;
+        {
+            let table = self.seat.piece().read();
+            for (name, line) in &mut self.lines {
+                let Ok(pool) = table.pool(name) else { continue };
+                let Some(range) = pool.spec().slots else { continue };
+                if line.rests.look(range.rest, now.monotonic) {
+                    ready.push(name.clone());
+                }
+                next = [next, line.rests.next(range.rest)].into_iter().flatten().min();
+            }
+        }
+        for pool in ready {
+            self.pump(&pool, ctx);
+        }
+        if let Some(at) = next {
+            self.wake_at(at, ctx);
+        }
+    }
+
+    /// What came to nothing before is done again.
+    fn take_up_again(&mut self, ctx: &mut Context<Self>) {
+        self.commit_ready(ctx);
+        let orphans: Vec<LeaseId> = std::mem::take(&mut self.orphans).into_iter().collect();
+        for leases in orphans.chunks(AT_ONCE) {
+            self.take_back(leases.to_vec(), ctx);
+        }
+        let waiting: Vec<PoolName> = {
+            let lines = self.lines.iter().filter(|(_, line)| !line.queue.is_empty());
+            lines.map(|(name, _)| name.clone()).collect()
+        };
+        for pool in waiting {
+            self.pump(&pool, ctx);
+        }
+    }
+
+    /// Puts on record that boxes are to be looked at before they are granted.
+    fn recheck(&mut self, ctx: &mut Context<Self>) {
+        let wanted: Vec<PoolName> = {
+            let wanted = self.rechecks.iter_mut().filter(|(_, under_way)| !**under_way);
+            wanted
+                .map(|(pool, under_way)| {
+                    *under_way = true;
+                    pool.clone()
+                })
+                .collect()
+        };
+        for pool in wanted {
+            let event = BoxEvent::Recheck { pool: pool.clone() };
+            self.commit(vec![event], ctx, move |actor, settled, ctx| match settled {
+                Ok(_) => {
+                    actor.rechecks.remove(&pool);
+                    actor.pump(&pool, ctx);
+                }
+                Err(_) => {
+                    if let Some(under_way) = actor.rechecks.get_mut(&pool) {
+                        *under_way = false;
+                    }
+                    actor.soon(ctx);
+                }
+            });
+        }
+    }
+
+    /// Forgets what is too old or too much.
+    fn upkeep(&mut self, ctx: &mut Context<Self>) {
+        let now = self.clock.now();
+        let settings = &self.settings;
+        let (ended, care) = {
+            let table = self.seat.piece().read();
+            let ended = table.ended();
+            let ended_before = forgotten(ended, settings.keep_ended, |ended| {
+                now.since(ended.at) >= settings.keep_ended_for
+            });
+            let care = table.care();
+            let care_before = forgotten(care, settings.keep_care, |line| {
+                now.since(line.at) >= settings.keep_care_for
+            });
+            ((ended.first(), ended_before), (care.first(), care_before))
+        };
+        if ended.0 == ended.1 && care.0 == care.1 {
+            return;
+        }
+        let event = BoxEvent::Forgot { ended_before: ended.1, care_before: care.1 };
+        self.commit(vec![event], ctx, |actor, settled, ctx| {
+            if settled.is_ok() {
+                // There may be more of it than one event forgets.
+                actor.upkeep(ctx);
+            }
+        });
+    }
+
+    fn look_at_progress(&mut self, ctx: &mut Context<Self>) {
+        if self.lines.values().all(|line| line.queue.is_empty()) {
+            return;
+        }
+        match self.progress_at.map(|last| PROGRESS.saturating_sub(last.elapsed())) {
+            Some(left) if !left.is_zero() => self.wake_after(left, ctx),
+            _ => {
+                self.progress_at = Some(Instant::now());
+                self.tell_progress();
+            }
+        }
+    }
+
+    /// Commits events of the actor's own, cut to entries.
+    pub(super) fn commit(
+        &mut self,
+        events: Vec<BoxEvent>,
+        ctx: &mut Context<Self>,
+        then: impl Fn(&mut Self, Result<Outcomes<SharedTable>, CommitError>, &mut Context<Self>)
+        + Clone
+        + 'static,
+    ) {
+        let now = self.clock.now();
+        for events in Seat::<SharedTable>::parts(events) {
+            let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
+            let (then, epoch) = (then.clone(), self.seat.epoch());
+            ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
+                let settled = actor.settled(settlement, ctx);
+                // What is in memory was made anew since, if another epoch began.
+                if actor.seat.epoch() == epoch {
+                    then(actor, settled, ctx);
+                }
+            }));
+        }
+    }
+
+    /// Takes a commit of this actor's own that came back.
+    pub(super) fn settled(
+        &mut self,
+        settlement: Settlement<SharedTable>,
+        ctx: &mut Context<Self>,
+    ) -> Result<Outcomes<SharedTable>, CommitError> {
+        let settled = self.seat.settle(settlement);
+        match &settled {
+            Ok(_) => {
+                if self.hold.committed() {
+                    tracing::info!(piece = ?SharedTable::ID, "commits of boxes are answered again");
+                }
+            }
+            Err(error) => {
+                self.uncommitted += 1;
+                let held = self.hold.uncommitted(error, self.clock.now());
+                if held.is_news {
+                    tracing::warn!(%error, "a commit of boxes came back without an outcome");
+                }
+                self.wake_after(held.pause, ctx);
+            }
+        }
+        settled
+    }
+
+    /// Takes a commit that came back and that somebody asked for: what it failed of is theirs to hear.
+    pub(super) fn answered(
+        &mut self,
+        settlement: Settlement<SharedTable>,
+    ) -> Result<Outcomes<SharedTable>, CommitError> {
+        let settled = self.seat.settle(settlement);
+        self.uncommitted += u64::from(settled.is_err());
+        settled
+    }
+}
+
+/// The number of the first line that stays, of those that may go at once.
+fn forgotten<T>(
+    list: &crate::history::Chronicle<T>,
+    most: u64,
+    is_old: impl Fn(&T) -> bool,
+) -> u64 {
+    let too_many = list.len().saturating_sub(most).min(FORGOTTEN_AT_ONCE);
+    let surplus = list.first() + too_many;
+    let last = list.first() + FORGOTTEN_AT_ONCE;
+    let old = list.oldest_from(surplus).take_while(|(number, line)| *number < last && is_old(line));
+    old.last().map_or(surplus, |(number, _)| number + 1)
+}

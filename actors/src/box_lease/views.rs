@@ -1,0 +1,66 @@
+//! What there is to see of the BoxLeaseActor beside the table itself.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::text::PoolName;
+use crate::clock::Millis;
+use crate::durations::Durations;
+use crate::event::Epoch;
+
+/// The observable state of the actor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BoxView {
+    /// When it was made.
+    pub at: Millis,
+    /// The epoch this node leads in; none on a follower.
+    pub epoch: Option<Epoch>,
+    /// How many wait for boxes of any pool, or for what is being granted to them.
+    pub waiters: u64,
+    /// The pools as this node sees them while it leads.
+    pub lines: BTreeMap<PoolName, LineView>,
+    /// Commits without an outcome, since the process started.
+    pub uncommitted: u64,
+}
+
+/// What there is to see of one pool's queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LineView {
+    /// How many wait.
+    pub waiting: u64,
+    /// How many boxes they want together.
+    pub wanted: u64,
+    /// Boxes that can be granted at once.
+    pub available: u64,
+    /// How long boxes were held lately.
+    pub mean_hold: Option<Duration>,
+    /// What was counted since this node leads.
+    pub counts: LineCounts,
+}
+
+/// What is counted of one pool while this node leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LineCounts {
+    /// Requests that got what they asked for.
+    pub served: u64,
+    /// Requests that waited long enough.
+    pub timed_out: u64,
+    /// Requests whose askers went away.
+    pub left: u64,
+    /// Requests that a full queue refused.
+    pub queue_full: u64,
+    /// Requests that were refused for other reasons.
+    pub refused: u64,
+    /// How long those waited that were served.
+    pub waits: Durations,
+    /// How long boxes were held.
+    pub holds: Durations,
+    /// How long it took to make boxes ready, or to find that it fails.
+    pub inits: Durations,
+    /// How long cleaning took, or finding that it fails.
+    pub cleanups: Durations,
+    /// Hooks that failed.
+    pub hook_failures: u64,
+    /// Calls that the host did not answer.
+    pub silences: u64,
+}

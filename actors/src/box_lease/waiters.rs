@@ -1,0 +1,186 @@
+//! Those who wait for boxes of any pool: what they asked for and how they are answered. In memory.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+
+use super::event::BoxRefusal;
+use super::messages::{AskBoxes, BoxError, Grant, Progress, Ticket};
+use super::queue::{Place, WaiterId};
+use super::schedule::Schedule;
+use crate::event::RequestId;
+
+/// One who waits, for one request however often that is repeated.
+pub(super) struct Waiter {
+    pub(super) ask: AskBoxes,
+    /// How long its leases last first.
+    pub(super) term: Duration,
+    /// How long they last after a renewal.
+    pub(super) ttl: Duration,
+    pub(super) place: Place,
+    /// When it came, by the clock that nobody sets.
+    pub(super) came: Duration,
+    pub(super) stage: Stage,
+    /// Whether the line counts what it asks for.
+    pub(super) is_counted: bool,
+    listeners: Vec<Listener>,
+}
+
+/// How far a waiter has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It is in the queue.
+    Queued,
+    /// What it asked for is being granted.
+    Granting,
+    /// Its boxes are being made ready.
+    Preparing,
+}
+
+/// Who is to be answered.
+pub(super) struct Listener {
+    pub(super) ticket: Ticket,
+    pub(super) reply: oneshot::Sender<Result<Grant, BoxError>>,
+    pub(super) progress: watch::Sender<Progress>,
+}
+
+impl Listener {
+    /// Answers. False if nobody listens any more.
+    pub(super) fn answer(self, answer: Result<Grant, BoxError>) -> bool {
+        self.reply.send(answer).is_ok()
+    }
+}
+
+impl Waiter {
+    /// Until when it waits, by the clock that nobody sets.
+    pub(super) fn deadline(&self) -> Duration {
+        self.came.saturating_add(self.ask.wait)
+    }
+
+    /// Answers everybody alike. Answers how many were reached.
+    pub(super) fn answer(self, answer: &Result<Grant, BoxError>) -> usize {
+        let reached = self.listeners.into_iter().map(|listener| listener.answer(answer.clone()));
+        reached.filter(|reached| *reached).count()
+    }
+
+    /// Tells everybody how the wait goes.
+    pub(super) fn tell(&self, progress: Progress) {
+        for listener in &self.listeners {
+            listener.progress.send_if_modified(|told| {
+                let is_news = *told != progress;
+                *told = progress;
+                is_news
+            });
+        }
+    }
+
+    /// Whether anybody looks how the wait goes.
+    pub(super) fn is_watched(&self) -> bool {
+        // Whoever waits has one receiver himself.
+        self.listeners.iter().any(|listener| listener.progress.receiver_count() > 1)
+    }
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Waiters {
+    all: HashMap<WaiterId, Waiter>,
+    by_ticket: HashMap<Ticket, WaiterId>,
+    /// By the names of their requests.
+    by_request: HashMap<u64, WaiterId>,
+    /// When they have waited long enough.
+    pub(super) deadlines: Schedule<WaiterId>,
+    last: u64,
+}
+
+impl Waiters {
+    /// A name for the next one.
+    pub(super) fn next_id(&mut self) -> WaiterId {
+        self.last += 1;
+        WaiterId(self.last)
+    }
+
+    /// The one that waits for a request of this name.
+    pub(super) fn of_request(&self, request: RequestId) -> Result<Option<WaiterId>, BoxRefusal> {
+        let Some(id) = self.by_request.get(&request.name()) else { return Ok(None) };
+        let is_same = self.all.get(id).is_some_and(|waiter| waiter.ask.request == Some(request));
+        if is_same { Ok(Some(*id)) } else { Err(BoxRefusal::OtherRequest) }
+    }
+
+    /// One more waits.
+    pub(super) fn add(&mut self, id: WaiterId, waiter: Waiter, listener: Listener) {
+        if let Some(request) = waiter.ask.request {
+            self.by_request.insert(request.name(), id);
+        }
+        self.all.insert(id, waiter);
+        self.join(id, listener);
+    }
+
+    /// Somebody else wants to know what comes of it, too.
+    pub(super) fn join(&mut self, id: WaiterId, listener: Listener) {
+        if let Some(waiter) = self.all.get_mut(&id) {
+            self.by_ticket.insert(listener.ticket, id);
+            if waiter.stage == Stage::Preparing {
+                listener.progress.send_replace(Progress::Preparing);
+            }
+            waiter.listeners.push(listener);
+        }
+    }
+
+    /// Somebody does not want to know any more. Answers who waited, if nobody does now.
+    pub(super) fn leave(&mut self, ticket: Ticket) -> Option<WaiterId> {
+        let id = self.by_ticket.remove(&ticket)?;
+        let waiter = self.all.get_mut(&id)?;
+        waiter.listeners.retain(|listener| listener.ticket != ticket);
+        waiter.listeners.is_empty().then_some(id)
+    }
+
+    pub(super) fn get(&self, id: WaiterId) -> Option<&Waiter> {
+        self.all.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: WaiterId) -> Option<&mut Waiter> {
+        self.all.get_mut(&id)
+    }
+
+    /// One waits no longer.
+    pub(super) fn remove(&mut self, id: WaiterId) -> Option<Waiter> {
+        let waiter = self.all.remove(&id)?;
+        self.deadlines.remove(&id);
+        for listener in &waiter.listeners {
+            self.by_ticket.remove(&listener.ticket);
+        }
+        if let Some(request) = waiter.ask.request {
+            self.by_request.remove(&request.name());
+        }
+        Some(waiter)
+    }
+
+    /// Nobody waits any more. Answers who did.
+    pub(super) fn take_all(&mut self) -> Vec<Waiter> {
+        self.by_ticket.clear();
+        self.by_request.clear();
+        self.deadlines.clear();
+        self.all.drain().map(|(_, waiter)| waiter).collect()
+    }
+
+    /// How many wait, in the queue or for what is being granted to them.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+}
+
+impl Waiter {
+    /// One that has just come.
+    pub(super) fn new(
+        ask: AskBoxes,
+        (term, ttl): (Duration, Duration),
+        place: Place,
+        came: Duration,
+        stage: Stage,
+    ) -> Self {
+        let is_counted = stage != Stage::Preparing;
+        Waiter { ask, term, ttl, place, came, stage, is_counted, listeners: Vec::new() }
+    }
+}

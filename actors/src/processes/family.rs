@@ -1,0 +1,225 @@
+//! All processes of one run of a program, and their end.
+//!
+//! They are known by their process group, and by a variable in their environment, which also those
+//! have that left the group, and by which those are found that outlived a worker that was killed:
+//! no number of a process has to be kept anywhere, and none is ever taken for another's. Only what
+//! left the group and changed its environment, too, is not found here.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
+
+use super::table::{Standing, Variable, has_ended, processes, tell};
+
+/// How long what an earlier run left behind may take to end after SIGTERM.
+pub const LEFTOVER_GRACE: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether all have ended.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How long the end is waited for after SIGKILL. Only what hangs in the kernel takes longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long it may take to load a program. Until then nobody can tell whose it is.
+const LOADING: Duration = Duration::from_secs(2);
+
+/// The variable that marks the processes of programs of one kind; its value is a path that each run
+/// has for itself.
+pub type MarkName = &'static str;
+
+/// The processes of one run, or of all runs of which the paths are in one directory.
+pub struct Family<'a> {
+    leader: Option<Pid>,
+    name: MarkName,
+    mark: Marked<'a>,
+}
+
+enum Marked<'a> {
+    With(&'a Path),
+    In(&'a Path),
+}
+
+impl Marked<'_> {
+    fn is(&self, mark: &[u8]) -> bool {
+        match self {
+            Marked::With(path) => mark == path.as_os_str().as_bytes(),
+            Marked::In(dir) => Path::new(OsStr::from_bytes(mark)).parent() == Some(dir),
+        }
+    }
+}
+
+/// Who lives of a family.
+#[derive(Default)]
+struct Living {
+    members: Vec<Pid>,
+    /// Whether there are some of whom nobody can tell yet.
+    is_unsure: bool,
+}
+
+impl<'a> Family<'a> {
+    /// What `leader` started, a child that is not waited for yet and, unless it is at a terminal, leads
+    /// its own group.
+    pub fn of(leader: Pid, name: MarkName, path: &'a Path) -> Self {
+        Family { leader: Some(leader), name, mark: Marked::With(path) }
+    }
+
+    /// Ends all of them: SIGTERM, and SIGKILL for whoever lives after `grace`. Answers whether
+    /// nobody lives.
+    pub fn end(&self, grace: Duration) -> bool {
+        self.tell(Signal::TERM, grace) || self.tell(Signal::KILL, PATIENCE)
+    }
+
+    fn tell(&self, signal: Signal, patience: Duration) -> bool {
+        let began = Instant::now();
+        let mut told = HashSet::new();
+        if let Some(leader) = self.leader {
+            // It fails only for a group of which nobody lives. Those that come to it later, and
+            // those that left it, are found one by one. A leader that stayed in its parent's group, as
+            // one at a terminal does, need not show its mark: it is a child that is not waited for yet.
+            if kill_process_group(leader, signal).is_err() && !has_ended(leader) {
+                let _ = kill_process(leader, signal);
+            }
+        }
+        loop {
+            let Living { members, is_unsure } = self.living();
+            let is_sure = !is_unsure || began.elapsed() >= LOADING;
+            if members.is_empty() && is_sure && self.leader.is_none_or(has_ended) {
+                return true;
+            }
+            for pid in members {
+                if told.insert(pid) {
+                    // It fails for one that has just ended, and for one that is not ours to end:
+                    // that one is still there when the time is over.
+                    tell(pid, signal, |pid| self.has(pid) == Some(true));
+                }
+            }
+            if began.elapsed() >= patience {
+                return false;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn living(&self) -> Living {
+        let (own, mut living) = (getpid(), Living::default());
+        for pid in processes().filter(|pid| *pid != own) {
+            match self.has(pid) {
+                Some(true) => living.members.push(pid),
+                Some(false) => {}
+                None => living.is_unsure = true,
+            }
+        }
+        living
+    }
+
+    /// Whether a process lives and is one of them, if that can be told.
+    fn has(&self, pid: Pid) -> Option<bool> {
+        let Some(process) = Standing::of(pid) else { return Some(false) };
+        if self.leader.is_some() && process.group == self.leader {
+            return Some(true);
+        }
+        match Variable::of(pid, self.name) {
+            Variable::Is(mark) => Some(self.mark.is(&mark)),
+            Variable::Absent => Some(false),
+            Variable::NotYet => None,
+        }
+    }
+}
+
+/// What an earlier run of the worker had left behind.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// How many processes.
+    pub processes: usize,
+    /// The names in the directory that they were marked with.
+    pub names: HashSet<OsString>,
+    /// Whether all of them have ended.
+    pub have_ended: bool,
+}
+
+/// Ends what an earlier run of the worker left behind of the programs that are marked with paths in
+/// `dir`. Only for whoever holds the lock of that directory.
+pub fn end_leftovers(name: MarkName, dir: &Path, grace: Duration) -> Leftovers {
+    let left = Family { leader: None, name, mark: Marked::In(dir) };
+    let living = left.living().members;
+    let named = |pid: &Pid| match Variable::of(*pid, name) {
+        Variable::Is(mark) => Path::new(OsStr::from_bytes(&mark)).file_name().map(OsStr::to_owned),
+        _ => None,
+    };
+    let names = living.iter().filter_map(named).collect();
+    let have_ended = living.is_empty() || left.end(grace);
+    Leftovers { processes: living.len(), names, have_ended }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    const MARK: MarkName = "FAMILY_OF_A_TEST";
+
+    fn sleeper(mark: &Path) -> Child {
+        Command::new("sleep").arg("600").env(MARK, mark).process_group(0).spawn().unwrap()
+    }
+
+    #[test]
+    fn only_the_family_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, other) = (dir.path().join("1"), dir.path().join("2"));
+        let mut leader = sleeper(&own);
+        let mut marked_elsewhere = sleeper(&own);
+        let mut stranger = sleeper(&other);
+        assert!(Family::of(Pid::from_child(&leader), MARK, &own).end(Duration::from_secs(60)));
+        assert!(!leader.wait().unwrap().success());
+        assert!(!marked_elsewhere.wait().unwrap().success());
+        assert!(stranger.try_wait().unwrap().is_none());
+
+        let nested = dir.path().join("deeper");
+        let end = |dir: &Path| end_leftovers(MARK, dir, Duration::from_secs(60));
+        let nobody = Leftovers { have_ended: true, ..Leftovers::default() };
+        assert_eq!(end(&nested), nobody);
+        let names = HashSet::from(["2".into()]);
+        assert_eq!(end(dir.path()), Leftovers { processes: 1, names, have_ended: true });
+        assert!(!stranger.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_member_of_which_the_program_is_just_being_loaded_is_ended_too() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..50 {
+            let own = dir.path().join(number.to_string());
+            // Its environment is not there yet when it is looked for.
+            let mut marked = sleeper(&own);
+            let left = Family { leader: None, name: MARK, mark: Marked::With(&own) };
+            assert!(left.end(Duration::from_secs(60)));
+            let ended = marked.try_wait().unwrap();
+            if ended.is_none() {
+                marked.kill().unwrap();
+            }
+            assert!(ended.is_some_and(|status| !status.success()), "{number} was missed");
+        }
+    }
+
+    #[test]
+    fn whoever_ignores_the_request_is_killed() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("1");
+        let deaf = "trap '' TERM; touch \"$0\"; while :; do sleep 600; done";
+        let mut command = Command::new("sh");
+        let ready = dir.path().join("ready");
+        command.args(["-c", deaf]).arg(&ready).env(MARK, &own).process_group(0);
+        let mut deaf = command.spawn().unwrap();
+        while !ready.exists() {
+            std::thread::yield_now();
+        }
+        let family = Family::of(Pid::from_child(&deaf), MARK, &own);
+        assert!(family.end(Duration::from_millis(50)));
+        assert!(!deaf.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,8 @@
+//! Programs that a worker runs: what they say, who belongs to them, and the end of all of them. And
+//! who runs on this machine besides.
+//!
+//! Everything here blocks: it reads `/proc`, and waits for processes to end.
+
+pub mod family;
+pub mod table;
+pub mod tail;

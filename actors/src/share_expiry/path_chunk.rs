@@ -1,0 +1,165 @@
+//! Sorted chunks of shares, and how a share is found in one. Pure.
+//!
+//! Of each share a chunk keeps where its key begins to differ from the one before, and the byte
+//! there. By these alone a place is found, but for one look at a share: a tree of shares would look at
+//! twenty paths, which are strewn all over memory. (Ferguson's bit-tree, by bytes.)
+
+use std::sync::Arc;
+
+use super::path_key::{Key, Step};
+use super::share::Share;
+
+/// How many shares a chunk has at most.
+pub(super) const MOST: usize = 128;
+
+/// How many it has when it is made of shares that are already in order.
+pub(super) const WELL_FILLED: usize = 96;
+
+/// For how many more a full chunk gets memory at a time.
+const GROWS_BY: usize = 16;
+
+/// Shares in the order of their keys.
+///
+/// **Invariants:** keys only grow; of each share but the first, `steps` says how it differs from the
+/// one before.
+#[derive(Default)]
+pub(super) struct Chunk {
+    shares: Vec<Arc<Share>>,
+    steps: Vec<Step>,
+}
+
+impl Chunk {
+    /// A chunk of shares that are in order already, at least one.
+    pub(super) fn of(shares: Vec<Arc<Share>>) -> Self {
+        let steps = shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
+        let steps = std::iter::once(Step::default()).chain(steps).collect();
+        Chunk { shares, steps }
+    }
+
+    /// Its shares, in order.
+    pub(super) fn shares(&self) -> &[Arc<Share>] {
+        &self.shares
+    }
+
+    /// The first one. It is not to be asked of an empty chunk, as is the last.
+    pub(super) fn first(&self) -> &Share {
+        &self.shares[0]
+    }
+
+    /// The last one.
+    pub(super) fn last(&self) -> &Share {
+        &self.shares[self.shares.len() - 1]
+    }
+
+    /// Where this very record is, if it is here. The chunk being known that is faster than by its key.
+    pub(super) fn place_of(&self, share: &Share) -> Option<usize> {
+        self.shares.iter().position(|other| std::ptr::eq(Arc::as_ptr(other), share))
+    }
+
+    /// The share whose key begins with more of `key` than that of any other; one of them, if there are
+    /// several.
+    fn nearest(&self, key: &Key<'_>) -> usize {
+        let (mut nearest, mut at) = (0, 1);
+        while let Some(step) = self.steps.get(at) {
+            at += 1;
+            if key.byte(step.same()) >= step.byte {
+                nearest = at - 1;
+            } else {
+                // What goes on like this one is behind the key too.
+                let others = &self.steps[at..];
+                at += others.iter().take_while(|other| other.same > step.same).count();
+            }
+        }
+        nearest
+    }
+
+    /// Where a share is, or else where it would be and with how many bytes its key and that of the
+    /// one before, or behind, then begin.
+    pub(super) fn find(&self, key: &Key<'_>) -> Result<usize, Gap> {
+        let nearest = self.nearest(key);
+        let Some(same) = key.same_as(&self.shares[nearest]) else { return Ok(nearest) };
+        let like_it = |step: &&Step| step.same() > same;
+        let byte = Key::of(&self.shares[nearest]).byte(same);
+        if key.byte(same) > byte {
+            let behind = self.steps[nearest + 1..].iter().take_while(like_it).count();
+            return Err(Gap { at: nearest + 1 + behind, before: true, same, byte });
+        }
+        let ahead = self.steps[1..=nearest].iter().rev().take_while(like_it).count();
+        Err(Gap { at: nearest - ahead, before: false, same, byte })
+    }
+
+    /// Takes a share in, or puts it in the place of the one of its key. Answers where it is.
+    pub(super) fn put(&mut self, key: &Key<'_>, share: Arc<Share>) -> usize {
+        let gap = match self.find(key) {
+            Ok(at) => {
+                self.shares[at] = share;
+                return at;
+            }
+            Err(gap) => gap,
+        };
+        if self.shares.len() == self.shares.capacity() {
+            self.shares.reserve_exact(GROWS_BY);
+            self.steps.reserve_exact(GROWS_BY);
+        }
+        let Gap { at, before, same, byte } = gap;
+        self.shares.insert(at, share);
+        if before {
+            // The next one differs from it as it did from the one before.
+            self.steps.insert(at, Step::at(same, key.byte(same)));
+        } else {
+            let from_the_one_before = self.steps[at];
+            let of_it = Step { byte: key.byte(from_the_one_before.same()), ..from_the_one_before };
+            self.steps.insert(at, of_it);
+            self.steps[at + 1] = Step::at(same, byte);
+        }
+        at
+    }
+
+    /// Takes a share out.
+    pub(super) fn remove(&mut self, at: usize) {
+        self.shares.remove(at);
+        let gone = self.steps.remove(at);
+        if let Some(next) = self.steps.get_mut(at).filter(|next| gone.same < next.same) {
+            *next = gone;
+        }
+    }
+
+    /// Its second half, which leaves it.
+    pub(super) fn split(&mut self) -> Chunk {
+        let half = self.shares.len() / 2;
+        let (shares, steps) = (self.shares.split_off(half), self.steps.split_off(half));
+        let behind = Chunk { shares, steps };
+        self.shares.shrink_to(half + GROWS_BY);
+        self.steps.shrink_to(half + GROWS_BY);
+        behind
+    }
+
+    /// Takes all of the chunk behind. Neither is empty.
+    pub(super) fn join(&mut self, mut behind: Chunk) {
+        behind.steps[0] = Step::between(self.last(), behind.first());
+        self.shares.append(&mut behind.shares);
+        self.steps.append(&mut behind.steps);
+    }
+}
+
+/// Where a share is to come in a chunk that has it not.
+pub(super) struct Gap {
+    at: usize,
+    /// Whether it is the share before with which its key begins alike.
+    before: bool,
+    /// With how many bytes both begin.
+    same: usize,
+    /// The byte of the other then.
+    byte: u8,
+}
+
+#[cfg(test)]
+impl Chunk {
+    /// Looks whether what is said of chunks is true of this one.
+    pub(super) fn check(&self) {
+        assert!(!self.shares.is_empty() && self.shares.len() <= MOST);
+        assert_eq!(self.shares.len(), self.steps.len());
+        let steps = self.shares.windows(2).map(|pair| Step::between(&pair[0], &pair[1]));
+        assert!(steps.eq(self.steps[1..].iter().copied()));
+    }
+}

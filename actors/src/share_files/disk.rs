@@ -1,0 +1,159 @@
+//! What changes directories: renaming without losing what is there, whatever the file system offers.
+
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, fsync, linkat, openat, renameat, renameat_with,
+    unlinkat,
+};
+use rustix::io::{Errno, Result};
+
+use super::dirs::{entry, entry_now};
+use crate::share_expiry::MoveRefused;
+
+/// A name in an open directory.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot<'a> {
+    /// The directory.
+    pub dir: BorrowedFd<'a>,
+    /// The name.
+    pub name: &'a str,
+}
+
+/// What a file system does. Tests put another one in the place of the system's.
+pub trait Disk: fmt::Debug + Send + Sync {
+    /// Renames something, over what is there.
+    fn rename(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()>;
+
+    /// Renames something to a name that nothing has. Not every file system can.
+    fn rename_to_free(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()>;
+
+    /// Gives a file one more name, which nothing has.
+    fn link(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()>;
+
+    /// Takes a name from a file.
+    fn unlink(&self, at: Slot<'_>) -> Result<()>;
+
+    /// What is in a directory is so after a power loss, too.
+    fn sync(&self, dir: BorrowedFd<'_>) -> Result<()>;
+}
+
+/// The system's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemDisk;
+
+impl Disk for SystemDisk {
+    fn rename(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()> {
+        renameat(from.dir, from.name, to.dir, to.name)
+    }
+
+    fn rename_to_free(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()> {
+        renameat_with(from.dir, from.name, to.dir, to.name, RenameFlags::NOREPLACE)
+    }
+
+    fn link(&self, from: Slot<'_>, to: Slot<'_>) -> Result<()> {
+        linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())
+    }
+
+    fn unlink(&self, at: Slot<'_>) -> Result<()> {
+        unlinkat(at.dir, at.name, AtFlags::empty())
+    }
+
+    fn sync(&self, dir: BorrowedFd<'_>) -> Result<()> {
+        fsync(dir)
+    }
+}
+
+/// Why something was not renamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotRenamed {
+    /// The system says so.
+    By(Errno),
+    /// Nothing was done, for this reason.
+    Refused(MoveRefused),
+    /// It may have both names, or only the new one.
+    Halfway(Errno),
+}
+
+/// Renames something, over what is there only if that is wanted.
+pub(super) fn rename(
+    disk: &dyn Disk,
+    from: Slot<'_>,
+    to: Slot<'_>,
+    kind: FileType,
+    overwrite: bool,
+) -> std::result::Result<(), NotRenamed> {
+    let renamed = if overwrite { disk.rename(from, to) } else { disk.rename_to_free(from, to) };
+    match renamed {
+        Ok(()) => Ok(()),
+        // Where a root lies in another one the paths do not tell.
+        Err(Errno::INVAL) if kind == FileType::Directory && is_within(to.dir, from) => {
+            Err(NotRenamed::Refused(MoveRefused::IntoItself))
+        }
+        // NFS and others do not know how to.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if !overwrite => {
+            if kind == FileType::RegularFile {
+                link_and_unlink(disk, from, to)
+            } else {
+                Err(NotRenamed::Refused(MoveRefused::NoSafeRename))
+            }
+        }
+        Err(errno) => Err(NotRenamed::By(errno)),
+    }
+}
+
+/// Whether a directory is the one `of` that name, or lies in it, as far as that can be seen.
+fn is_within(dir: BorrowedFd<'_>, of: Slot<'_>) -> bool {
+    let up = |from: BorrowedFd<'_>, way: &str| {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = openat(from, way, flags, Mode::empty())?;
+        let identity = entry(&opened, "")?.identity;
+        Ok((opened, identity))
+    };
+    let climb = || -> Result<bool> {
+        let of = entry(of.dir, of.name)?.identity;
+        let (mut at, mut here) = up(dir, ".")?;
+        while here != of {
+            let (above, next) = up(at.as_fd(), "..")?;
+            if next == here {
+                return Ok(false);
+            }
+            (at, here) = (above, next);
+        }
+        Ok(true)
+    };
+    climb().unwrap_or(false)
+}
+
+/// A link fails where something has the name, too, so that nothing is overwritten.
+fn link_and_unlink(
+    disk: &dyn Disk,
+    from: Slot<'_>,
+    to: Slot<'_>,
+) -> std::result::Result<(), NotRenamed> {
+    disk.link(from, to).map_err(|errno| match errno {
+        Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::MLINK => {
+            NotRenamed::Refused(MoveRefused::NoSafeRename)
+        }
+        errno => NotRenamed::By(errno),
+    })?;
+    // The new name lasts before the old one goes.
+    disk.sync(to.dir).map_err(NotRenamed::Halfway)?;
+    match disk.unlink(from) {
+        // A server that was asked twice says the second time that it is gone.
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) if has_both_names(from, to) && disk.unlink(to).is_ok() => {
+            Err(NotRenamed::By(errno))
+        }
+        Err(errno) => Err(NotRenamed::Halfway(errno)),
+    }
+}
+
+/// Whether a file has both names for sure, so that it is not lost with one of them.
+fn has_both_names(from: Slot<'_>, to: Slot<'_>) -> bool {
+    match (entry_now(from.dir, from.name), entry_now(to.dir, to.name)) {
+        (Ok(old), Ok(new)) => old.identity == new.identity && old.names > 1,
+        _ => false,
+    }
+}

@@ -1,0 +1,182 @@
+//! Single boxes and what happened to them, as the API shows them and takes them.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::lease::LeaseShown;
+use super::share::Rfc3339;
+use crate::box_lease::{
+    AuditEntry, BoxLine, BoxNews, BoxNumber, BoxPhase, BoxStanding, BoxState, FenceToken, LeaseEnd,
+    PoolName, Reason, Said, SlotId,
+};
+
+/// A box.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BoxShown {
+    /// Its number.
+    pub number: BoxNumber,
+    /// Where it stands.
+    pub state: BoxPhase,
+    /// Since when.
+    pub since: Rfc3339,
+    /// Whether it goes as soon as it is free: its pool has become smaller.
+    pub retiring: bool,
+    /// The token of its lease, or of its last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<FenceToken>,
+    /// The id that was drawn for it, until it is clean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<SlotId>,
+    /// Who has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseShown>,
+    /// How the lease ended after which it is being cleaned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<LeaseEnd>,
+    /// How often in a row it could not be cleaned, or made ready.
+    pub failures: u32,
+    /// The evidence: what was said when it was taken out of use, or when its cleaning failed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// Who took it out of use, unless it could not be cleaned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantined_by: Option<String>,
+}
+
+impl From<&BoxStanding> for BoxShown {
+    fn from(standing: &BoxStanding) -> Self {
+        let record = &standing.record;
+        let shown = BoxShown {
+            number: standing.number,
+            state: record.state.phase(),
+            since: Rfc3339(record.since),
+            retiring: record.retiring,
+            token: record.token,
+            slot: record.slot,
+            lease: standing.lease.as_ref().map(LeaseShown::live),
+            after: None,
+            failures: record.init_failures,
+            said: None,
+            quarantined_by: None,
+        };
+        match &record.state {
+            BoxState::Draining(draining) => BoxShown {
+                after: draining.after,
+                failures: draining.failures,
+                said: draining.said.as_ref().map(told),
+                ..shown
+            },
+            BoxState::Quarantined { said, by } => {
+                BoxShown { said: Some(told(said)), quarantined_by: by.clone(), ..shown }
+            }
+            _ => shown,
+        }
+    }
+}
+
+fn told(said: &Said) -> String {
+    said.as_str().to_owned()
+}
+
+/// A box is taken out of use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedQuarantine {
+    /// Why.
+    pub reason: Reason,
+}
+
+/// One line of what happened to boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "line", rename_all = "snake_case")]
+pub enum AuditLine {
+    /// A lease ended.
+    Lease(LeaseShown),
+    /// Something was run for a box, or it was taken out of use.
+    Care(CareShown),
+}
+
+impl From<&AuditEntry> for AuditLine {
+    fn from(entry: &AuditEntry) -> Self {
+        match entry {
+            AuditEntry::Lease(ended) => AuditLine::Lease(LeaseShown::ended(ended)),
+            AuditEntry::Care(line) => AuditLine::Care(line.into()),
+        }
+    }
+}
+
+/// What was run for a box and what that said, or who took it out of use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CareShown {
+    /// When.
+    pub at: Rfc3339,
+    /// The pool.
+    pub pool: PoolName,
+    /// The box.
+    pub number: BoxNumber,
+    /// The token of its last lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<FenceToken>,
+    /// The id it had for that lease, where the pool draws them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<SlotId>,
+    /// What.
+    pub what: CareKind,
+    /// Which attempt at cleaning failed, counted from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// What was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// Who wanted it, where somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// What happens to a box beside its leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CareKind {
+    /// It could not be made ready.
+    InitFailed,
+    /// It was cleaned.
+    Cleaned,
+    /// It was not.
+    CleanFailed,
+    /// Its host found that it is not clean.
+    FoundDirty,
+    /// It was taken out of use.
+    Quarantined,
+    /// It is cleaned again, to be used.
+    Unquarantined,
+}
+
+impl From<&BoxLine> for CareShown {
+    fn from(line: &BoxLine) -> Self {
+        let (what, attempt, said, by) = match &line.news {
+            BoxNews::InitFailed(said) => (CareKind::InitFailed, None, Some(said), None),
+            BoxNews::Cleaned(said) => (CareKind::Cleaned, None, said.as_ref(), None),
+            BoxNews::CleanFailed { attempt, said } => {
+                (CareKind::CleanFailed, Some(*attempt), Some(said), None)
+            }
+            BoxNews::FoundDirty(said) => (CareKind::FoundDirty, None, Some(said), None),
+            BoxNews::Quarantined { said, by } => {
+                (CareKind::Quarantined, None, Some(said), by.clone())
+            }
+            BoxNews::Unquarantined { by } => {
+                (CareKind::Unquarantined, None, None, Some(by.clone()))
+            }
+        };
+        CareShown {
+            at: Rfc3339(line.at),
+            pool: line.pool.clone(),
+            number: line.number,
+            token: line.token,
+            slot: line.slot,
+            what,
+            attempt,
+            said: said.map(told),
+            by,
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Leases of boxes, as the API shows them and takes them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::share::Rfc3339;
+use super::span::Span;
+use crate::box_lease::{
+    BoxNumber, EndedLease, FenceToken, Grant, Holder, Lease, LeaseEnd, LeaseId, PoolName, Priority,
+    Reason,
+};
+use crate::clock::Millis;
+
+/// Boxes that are wanted: all of them or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedLease {
+    /// Who wants them, as it calls itself.
+    pub holder: Holder,
+    /// How long the lease lasts, from when it is granted; as the pool says if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// How long to wait for a box. "0s", as by default, tries once. Making a box ready does not count.
+    #[serde(default)]
+    pub wait: Span,
+    /// How urgent it is: the higher the more. 0 by default.
+    #[serde(default)]
+    pub priority: Priority,
+    /// How many boxes; 1 by default.
+    #[serde(default = "one")]
+    #[schema(minimum = 1, maximum = 256)]
+    pub count: u32,
+    /// Names the request: repeated under the same name it answers the same leases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A lease, for its holder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseTold {
+    /// Its id.
+    pub lease_id: LeaseId,
+    /// The box: its number, or the id that was drawn for it.
+    #[serde(rename = "box")]
+    pub box_id: u32,
+    /// Its fencing token: higher than that of every earlier lease of the pool.
+    pub token: FenceToken,
+    /// Until when it lasts unless it is renewed.
+    pub expires_at: Rfc3339,
+    /// How long that is from now on, for a holder whose clock shows another time.
+    pub left: Span,
+}
+
+impl LeaseTold {
+    /// What is told at `now` to the holder of a lease.
+    pub fn of(lease: &Lease, now: Millis) -> Self {
+        // Nobody is told of a lease that has no end yet.
+        let expires_at = lease.expires_at.unwrap_or(lease.granted);
+        LeaseTold {
+            lease_id: lease.id,
+            box_id: lease.box_id(),
+            token: lease.token,
+            expires_at: Rfc3339(expires_at),
+            left: Span(expires_at.since(now)),
+        }
+    }
+}
+
+/// Boxes that were granted: the first lease, and all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Granted {
+    /// The id of the first lease.
+    pub lease_id: LeaseId,
+    /// Its box: its number, or the id that was drawn for it.
+    #[serde(rename = "box")]
+    pub box_id: u32,
+    /// Its fencing token.
+    pub token: FenceToken,
+    /// Until when it lasts unless it is renewed.
+    pub expires_at: Rfc3339,
+    /// How long that is from now on.
+    pub left: Span,
+    /// All leases, in the order of their tokens.
+    pub leases: Vec<LeaseTold>,
+}
+
+impl Granted {
+    /// What is told of a grant at `now`; none of one without leases.
+    pub fn of(grant: &Grant, now: Millis) -> Option<Self> {
+        let told = grant.leases.iter().map(|lease| LeaseTold::of(lease, now));
+        let leases: Vec<LeaseTold> = told.collect();
+        let LeaseTold { lease_id, box_id, token, expires_at, left } = leases.first()?.clone();
+        Some(Granted { lease_id, box_id, token, expires_at, left, leases })
+    }
+}
+
+/// How a wait for boxes goes: the data of an event `waiting`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WaitShown {
+    /// Its place in the queue: 1 is served next.
+    pub position: u64,
+    /// How long that takes, as far as one can tell by how long boxes were held lately.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Span>,
+}
+
+/// A lease lasts longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedRenewal {
+    /// Its token.
+    pub token: FenceToken,
+    /// How long from now on; as long as it was asked for first if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+}
+
+/// The token of a lease, without which it is not to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeaseToken {
+    /// The token.
+    pub token: FenceToken,
+}
+
+/// A lease is taken away from its holder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedLeaseRevocation {
+    /// Why: its holder is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+/// What became of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseEnded {
+    /// Its id.
+    pub lease_id: LeaseId,
+    /// How it ended.
+    pub state: LeaseState,
+}
+
+/// A lease that is valid, for whoever guards what the box is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseVerified {
+    /// Its id.
+    pub lease_id: LeaseId,
+    /// The pool.
+    pub pool: PoolName,
+    /// The box: its number, or the id that was drawn for it.
+    #[serde(rename = "box")]
+    pub box_id: u32,
+    /// Its fencing token.
+    pub token: FenceToken,
+    /// Who holds it.
+    pub holder: Holder,
+    /// Until when it lasts unless it is renewed.
+    pub expires_at: Rfc3339,
+}
+
+impl From<&Lease> for LeaseVerified {
+    fn from(lease: &Lease) -> Self {
+        LeaseVerified {
+            lease_id: lease.id,
+            pool: lease.pool.clone(),
+            box_id: lease.box_id(),
+            token: lease.token,
+            holder: lease.holder.clone(),
+            // Nobody holds a lease that has no end yet.
+            expires_at: Rfc3339(lease.expires_at.unwrap_or(lease.granted)),
+        }
+    }
+}
+
+/// Where a lease stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaseState {
+    /// Its box is being made ready, and its holder not told of it.
+    Preparing,
+    /// Its holder has it.
+    Held,
+    /// Its holder gave it back.
+    Released,
+    /// Its term was over.
+    Expired,
+    /// It was taken away.
+    Revoked,
+    /// Whoever waited for it had gone: nobody was told of it.
+    NotTaken,
+    /// Its box could not be made ready: nobody was told of it.
+    InitFailed,
+}
+
+impl From<LeaseEnd> for LeaseState {
+    fn from(how: LeaseEnd) -> Self {
+        match how {
+            LeaseEnd::Released => LeaseState::Released,
+            LeaseEnd::Expired => LeaseState::Expired,
+            LeaseEnd::Revoked => LeaseState::Revoked,
+            LeaseEnd::NotTaken => LeaseState::NotTaken,
+            LeaseEnd::InitFailed => LeaseState::InitFailed,
+        }
+    }
+}
+
+/// A lease, for those who look after boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseShown {
+    /// Its id.
+    pub lease_id: LeaseId,
+    /// The pool.
+    pub pool: PoolName,
+    /// The number of the box in its pool.
+    pub number: BoxNumber,
+    /// The box as its holder calls it: its number, or the id that was drawn for it.
+    #[serde(rename = "box")]
+    pub box_id: u32,
+    /// Its fencing token.
+    pub token: FenceToken,
+    /// Who holds it, or held it.
+    pub holder: Holder,
+    /// Where it stands.
+    pub state: LeaseState,
+    /// When it was granted.
+    pub granted_at: Rfc3339,
+    /// Until when it lasts unless it is renewed, or would have. Missing while its box is made ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Rfc3339>,
+    /// How long it lasts after each renewal if nothing else is said.
+    pub ttl: Span,
+    /// How often it was renewed.
+    pub renewals: u32,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Rfc3339>,
+    /// Who ended it, unless it was its holder or a matter of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<String>,
+    /// Why it was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+impl LeaseShown {
+    /// A live lease.
+    pub fn live(lease: &Arc<Lease>) -> Self {
+        let state = if lease.is_held() { LeaseState::Held } else { LeaseState::Preparing };
+        LeaseShown::in_state(lease, state)
+    }
+
+    /// One that has ended.
+    pub fn ended(ended: &EndedLease) -> Self {
+        LeaseShown {
+            ended_at: Some(Rfc3339(ended.at)),
+            ended_by: ended.by.clone(),
+            reason: ended.reason.clone(),
+            ..LeaseShown::in_state(&ended.lease, ended.how.into())
+        }
+    }
+
+    fn in_state(lease: &Lease, state: LeaseState) -> Self {
+        LeaseShown {
+            lease_id: lease.id,
+            pool: lease.pool.clone(),
+            number: lease.number,
+            box_id: lease.box_id(),
+            token: lease.token,
+            holder: lease.holder.clone(),
+            state,
+            granted_at: Rfc3339(lease.granted),
+            expires_at: lease.expires_at.map(Rfc3339),
+            ttl: Span(lease.ttl),
+            renewals: lease.renewals,
+            ended_at: None,
+            ended_by: None,
+            reason: None,
+        }
+    }
+}

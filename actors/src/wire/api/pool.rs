@@ -1,0 +1,308 @@
+//! Pools of boxes, as the API shows them and takes them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::span::Span;
+use crate::box_lease::{
+    BoxCounts, BoxNumber, BoxPhase, FenceToken, HooksName, LeaseEnd, LineView, PoolName, PoolSpec,
+    PoolStanding, PoolTotals, SlotId, SlotRange,
+};
+use crate::host::HostAddr;
+
+/// How a pool is to be. What is left out is as in a pool of which nothing is said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedPool {
+    /// How many boxes there are. Boxes that are too many go as soon as nobody has them.
+    #[schema(maximum = 65_536)]
+    pub size: u32,
+    /// The number of the first box.
+    #[serde(default)]
+    pub first_id: BoxNumber,
+    /// Where the ids are drawn from that holders see. Without it a box always has its own number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<WantedSlots>,
+    /// The worker that runs what is run for the boxes. Without one the pool is purely logical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostAddr>,
+    /// Under which name the worker's configuration defines what is run; the pool's own if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HooksName>,
+    /// For people and scripts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// How long a lease lasts if nothing is said; 1m by default.
+    #[serde(default = "usual::ttl_default")]
+    pub ttl_default: Span,
+    /// How long a lease may last at most without a renewal; 1day by default.
+    #[serde(default = "usual::ttl_max")]
+    pub ttl_max: Span,
+    /// How long a box may be held in all, however often its lease is renewed; any time if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_hold: Option<Span>,
+    /// How long the box of a lease that expired or was revoked is left alone before it is cleaned and
+    /// handed on: its holder may not know yet. 5s by default.
+    #[serde(default = "usual::grace")]
+    pub grace: Span,
+    /// How many may wait; 1000 by default.
+    #[serde(default = "usual::queue_limit")]
+    pub queue_limit: u32,
+    /// How many boxes one holder may have or wait for; 0, as by default, for any number.
+    #[serde(default)]
+    pub quota: u32,
+    /// How long one has to wait to be as urgent as one of the next higher priority that comes then;
+    /// 1m by default.
+    #[serde(default = "usual::priority_ages")]
+    pub priority_ages: Span,
+    /// How often a cleanup is tried before the box is taken out of use; 5 by default.
+    #[serde(default = "usual::clean_attempts")]
+    #[schema(minimum = 1)]
+    pub clean_attempts: u32,
+    /// How long after a failed cleanup it is tried again the first time; that doubles each time. 1s by
+    /// default.
+    #[serde(default = "usual::clean_again_after")]
+    pub clean_again_after: Span,
+    /// How long after a failed cleanup it is tried again at the latest; 1m by default.
+    #[serde(default = "usual::clean_again_at_most")]
+    pub clean_again_at_most: Span,
+}
+
+/// A range of ids that boxes are drawn from, so that a holder that is late hits nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WantedSlots {
+    /// The first id.
+    pub first: SlotId,
+    /// How many there are: at least as many as boxes.
+    #[schema(maximum = 1_000_000)]
+    pub count: u32,
+    /// How long an id is not drawn again after its lease ended; at once if nothing is said.
+    #[serde(default)]
+    pub rest: Span,
+}
+
+/// What a pool has of which nothing is said.
+mod usual {
+    use super::{PoolSpec, Span};
+
+    macro_rules! usual {
+        ($($field:ident: $type:ty = $read:expr;)+) => {
+            $(pub(super) fn $field() -> $type {
+                let read: fn(PoolSpec) -> $type = $read;
+                read(PoolSpec::of(0, 0))
+            })+
+        };
+    }
+
+    usual! {
+        ttl_default: Span = |pool| Span(pool.ttl_default);
+        ttl_max: Span = |pool| Span(pool.ttl_max);
+        grace: Span = |pool| Span(pool.grace);
+        queue_limit: u32 = |pool| pool.queue_limit;
+        priority_ages: Span = |pool| Span(pool.priority_ages);
+        clean_attempts: u32 = |pool| pool.clean_attempts;
+        clean_again_after: Span = |pool| Span(pool.clean_again_after);
+        clean_again_at_most: Span = |pool| Span(pool.clean_again_at_most);
+    }
+}
+
+impl From<WantedPool> for PoolSpec {
+    fn from(wanted: WantedPool) -> Self {
+        PoolSpec {
+            first_id: wanted.first_id,
+            size: wanted.size,
+            slots: wanted.slots.map(|slots| SlotRange {
+                first: slots.first,
+                count: slots.count,
+                rest: slots.rest.0,
+            }),
+            host: wanted.host,
+            hooks: wanted.hooks,
+            labels: wanted.labels,
+            ttl_default: wanted.ttl_default.0,
+            ttl_max: wanted.ttl_max.0,
+            max_hold: wanted.max_hold.map(|Span(most)| most),
+            grace: wanted.grace.0,
+            queue_limit: wanted.queue_limit,
+            quota: wanted.quota,
+            priority_ages: wanted.priority_ages.0,
+            clean_attempts: wanted.clean_attempts,
+            clean_again_after: wanted.clean_again_after.0,
+            clean_again_at_most: wanted.clean_again_at_most.0,
+        }
+    }
+}
+
+impl From<&PoolSpec> for WantedPool {
+    fn from(spec: &PoolSpec) -> Self {
+        WantedPool {
+            size: spec.size,
+            first_id: spec.first_id,
+            slots: spec.slots.map(|slots| WantedSlots {
+                first: slots.first,
+                count: slots.count,
+                rest: Span(slots.rest),
+            }),
+            host: spec.host,
+            hooks: spec.hooks.clone(),
+            labels: spec.labels.clone(),
+            ttl_default: Span(spec.ttl_default),
+            ttl_max: Span(spec.ttl_max),
+            max_hold: spec.max_hold.map(Span),
+            grace: Span(spec.grace),
+            queue_limit: spec.queue_limit,
+            quota: spec.quota,
+            priority_ages: Span(spec.priority_ages),
+            clean_attempts: spec.clean_attempts,
+            clean_again_after: Span(spec.clean_again_after),
+            clean_again_at_most: Span(spec.clean_again_at_most),
+        }
+    }
+}
+
+/// A pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PoolShown {
+    /// Its name.
+    pub name: PoolName,
+    /// How it is to be. The same can be put again, changed.
+    pub spec: WantedPool,
+    /// Whether it is being removed: nothing is granted any more, and it goes with its last box.
+    pub goes: bool,
+    /// How many boxes stand where. There may be more than `size` while it shrinks.
+    pub boxes: BoxesShown,
+    /// How many wait for boxes, where this node leads.
+    pub waiting: u64,
+    /// How many boxes they want together.
+    pub wanted: u64,
+    /// How long boxes were held lately, where this node leads. Missing before any was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_hold: Option<Span>,
+    /// The fencing token that was given last.
+    pub last_token: FenceToken,
+    /// What ever happened in it.
+    pub totals: TotalsShown,
+}
+
+/// How many boxes of a pool stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BoxesShown {
+    /// They can be granted.
+    pub free: u32,
+    /// Their host is to look at them first.
+    pub unchecked: u32,
+    /// They are granted, and being made ready.
+    pub preparing: u32,
+    /// Somebody has them.
+    pub leased: u32,
+    /// They are to be cleaned, or being cleaned.
+    pub draining: u32,
+    /// They are out of use.
+    pub quarantined: u32,
+}
+
+impl From<BoxCounts> for BoxesShown {
+    fn from(counts: BoxCounts) -> Self {
+        BoxesShown {
+            free: counts.of(BoxPhase::Free),
+            unchecked: counts.of(BoxPhase::Unchecked),
+            preparing: counts.of(BoxPhase::Preparing),
+            leased: counts.of(BoxPhase::Leased),
+            draining: counts.of(BoxPhase::Draining),
+            quarantined: counts.of(BoxPhase::Quarantined),
+        }
+    }
+}
+
+/// What ever happened in a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TotalsShown {
+    /// Leases that were granted.
+    pub granted: u64,
+    /// Renewals.
+    pub renewed: u64,
+    /// Leases that were given back.
+    pub released: u64,
+    /// Leases whose term was over.
+    pub expired: u64,
+    /// Leases that were taken away.
+    pub revoked: u64,
+    /// Leases of which nobody was told, because whoever waited had gone.
+    pub not_taken: u64,
+    /// Leases of which nobody was told, because a box could not be made ready.
+    pub init_failed: u64,
+    /// Cleanings that succeeded.
+    pub cleaned: u64,
+    /// Attempts at cleaning that failed.
+    pub clean_failures: u64,
+    /// How often a box was taken out of use.
+    pub quarantined: u64,
+}
+
+impl From<PoolTotals> for TotalsShown {
+    fn from(totals: PoolTotals) -> Self {
+        TotalsShown {
+            granted: totals.granted,
+            renewed: totals.renewed,
+            released: totals.ended(LeaseEnd::Released),
+            expired: totals.ended(LeaseEnd::Expired),
+            revoked: totals.ended(LeaseEnd::Revoked),
+            not_taken: totals.ended(LeaseEnd::NotTaken),
+            init_failed: totals.ended(LeaseEnd::InitFailed),
+            cleaned: totals.cleaned,
+            clean_failures: totals.clean_failures,
+            quarantined: totals.quarantined,
+        }
+    }
+}
+
+impl PoolShown {
+    /// A pool as it stands, and its queue if this node knows that.
+    pub fn of(pool: &PoolStanding, line: Option<&LineView>) -> Self {
+        PoolShown {
+            name: pool.name.clone(),
+            spec: WantedPool::from(&*pool.spec),
+            goes: pool.goes,
+            boxes: pool.counts.into(),
+            waiting: line.map_or(0, |line| line.waiting),
+            wanted: line.map_or(0, |line| line.wanted),
+            mean_hold: line.and_then(|line| line.mean_hold).map(Span),
+            last_token: pool.last_token,
+            totals: pool.totals.into(),
+        }
+    }
+}
+
+/// What became of a pool that is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PoolRemoval {
+    /// Whether it is gone. Else it goes with its last box.
+    pub gone: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_as_usual_and_what_is_shown_can_be_put_again() {
+        let wanted: WantedPool = serde_json::from_str(r#"{"size": 8, "first_id": 3}"#).unwrap();
+        assert_eq!(PoolSpec::from(wanted.clone()), PoolSpec::of(3, 8));
+        assert_eq!(WantedPool::from(&PoolSpec::of(3, 8)), wanted);
+        let full = r#"{"size": 8, "first_id": 0, "slots": {"first": 100, "count": 64, "rest": "1m"},
+            "host": "10.0.0.1:8888", "hooks": "isolate", "labels": {"a": "b"}, "ttl_default": "10s",
+            "ttl_max": "1h", "max_hold": "2h", "grace": "0s", "queue_limit": 5, "quota": 2,
+            "priority_ages": "10s", "clean_attempts": 3, "clean_again_after": "2s",
+            "clean_again_at_most": "1m"}"#;
+        let wanted: WantedPool = serde_json::from_str(full).unwrap();
+        let spec = PoolSpec::from(wanted.clone());
+        assert_eq!((spec.check(), WantedPool::from(&spec)), (Ok(()), wanted.clone()));
+        let shown = serde_json::to_string(&wanted).unwrap();
+        assert_eq!(serde_json::from_str::<WantedPool>(&shown).unwrap(), wanted);
+        let unknown = serde_json::from_str::<WantedPool>(r#"{"size": 8, "sise": 9}"#).unwrap_err();
+        assert!(unknown.to_string().contains("unknown field `sise`"), "{unknown}");
+    }
+}

@@ -1,0 +1,212 @@
+//! Boxes at their actor, durable, beside the locks that people make of Redis and etcd.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use futures::future::try_join_all;
+use reelyard_actors::box_lease::{AskBoxes, BoxBoard, BoxSettings, Lease, PoolName, PoolSpec};
+use reelyard_actors::clock::Clock;
+use reelyard_integration_tests::box_yard::{BoxYard, ScriptedHosts, ask, one};
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::etcd::Etcd;
+use crate::figure::{Figure, Wanted};
+use crate::redis::Redis;
+use crate::{usage, wrk};
+
+/// How many ask at once, where many do.
+pub const CLIENTS: usize = 64;
+
+/// How long each is measured.
+const SPAN: Duration = Duration::from_secs(5);
+
+/// How many wait at once for how many boxes.
+const WAITERS: u32 = 10_000;
+const BOXES: u32 = 8;
+
+/// How many hold boxes in turns, and for how long.
+const HOLDERS: usize = 32;
+const HOLD: Duration = Duration::from_millis(50);
+
+/// How often a box is handed on.
+const HANDED_ON: usize = 300;
+
+/// Cycles, hand-offs, a crowd of waiters and a closed loop.
+pub fn measure() -> Result<Vec<Figure>> {
+    let ours = on_a_system(at_the_actor())?;
+    let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
+    let redis = Redis::start(&dir.path().join("redis"), &[])?;
+    let redis_one = redis.cycles_per_second(1, SPAN)?;
+    let redis_many = redis.cycles_per_second(CLIENTS, SPAN)?;
+    let (redis_used, mut redis_waits) = redis.polled((HOLDERS, BOXES as usize), HOLD, SPAN)?;
+    drop(redis);
+    let etcd = Etcd::start(&dir.path().join("etcd"))?;
+    let etcd_cycles = |clients| {
+        let script = wrk::script(dir.path(), Etcd::cycles())?;
+        anyhow::Ok(wrk::answers_per_second(&etcd.url(), &script, clients, SPAN)? / 2.0)
+    };
+    let (etcd_one, etcd_many) = (etcd_cycles(1)?, etcd_cycles(CLIENTS)?);
+    let redis_worst = worst_to_median(&mut redis_waits)?;
+    Ok(vec![
+        cycles("one client", ours.one, 1_000.0)
+            .beside("Redis, SET NX and a script", redis_one)
+            .beside("etcd, over its gateway", etcd_one),
+        cycles("64 clients with a box each", ours.many, 15_000.0)
+            .beside("Redis", redis_many)
+            .beside("etcd", etcd_many),
+        cycles("64 clients in turns on 8 boxes", ours.contended, 15_000.0),
+        Figure::new("a box handed on to who waits, p50", ours.handed_on, "ms", Wanted::AtMost(2.0)),
+        Figure::new(
+            format!("{WAITERS} waiters on {BOXES} boxes, served in order"),
+            ours.crowd.as_secs_f64(),
+            "s",
+            Wanted::AtMost(4.0),
+        ),
+        Figure::new(
+            "… the most memory of the process",
+            ours.memory as f64 / 1e6,
+            "MB",
+            Wanted::AtMost(200.0),
+        ),
+        Figure::new(
+            format!("{HOLDERS} clients hold {BOXES} boxes for 50 ms in turns: the boxes are held"),
+            ours.used * 100.0,
+            "%",
+            Wanted::AtLeast(98.0),
+        )
+        .beside("Redis, polled", redis_used * 100.0),
+        Figure::new("… worst wait to the median", ours.worst, "x", Wanted::AtMost(1.5))
+            .beside("Redis, polled", redis_worst),
+    ])
+}
+
+fn cycles(by: &str, rate: f64, wanted: f64) -> Figure {
+    let what = format!("a box acquired and released, durable, {by}");
+    Figure::new(what, rate, "/s", Wanted::AtLeast(wanted))
+}
+
+struct AtTheActor {
+    one: f64,
+    many: f64,
+    contended: f64,
+    handed_on: f64,
+    crowd: Duration,
+    memory: u64,
+    used: f64,
+    worst: f64,
+}
+
+async fn at_the_actor() -> Result<AtTheActor> {
+    let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
+    let (settings, hosts) = (BoxSettings::default(), ScriptedHosts::default());
+    let yard = BoxYard::open_with(dir.path(), &Clock::system(), settings, hosts).await;
+    let one = cycles_per_second(&yard, "one", 1, 1).await?;
+    let many = cycles_per_second(&yard, "many", CLIENTS, CLIENTS as u32).await?;
+    let contended = cycles_per_second(&yard, "contended", CLIENTS, BOXES).await?;
+    let handed_on = handed_on(&yard).await?;
+    let crowd = crowd(&yard).await?;
+    let memory = usage::peak_memory_of(std::process::id())?;
+    let (used, mut waits) = in_turns(&yard).await?;
+    let worst = worst_to_median(&mut waits)?;
+    yard.close().await;
+    Ok(AtTheActor { one, many, contended, handed_on, crowd, memory, used, worst })
+}
+
+async fn pool(yard: &BoxYard, name: &str, size: u32) -> Result<PoolName> {
+    let (pool, spec) = (PoolName::new(name)?, PoolSpec::of(0, size));
+    yard.put_as(pool.clone(), PoolSpec { queue_limit: WAITERS, ..spec }).await?;
+    Ok(pool)
+}
+
+async fn take(yard: &BoxYard, pool: &PoolName, number: usize) -> Result<Arc<Lease>> {
+    let ask = AskBoxes { pool: pool.clone(), ..ask(&format!("client {number}"), 60) };
+    Ok(one(yard.acquire(ask).await))
+}
+
+async fn cycles_per_second(yard: &BoxYard, name: &str, clients: usize, boxes: u32) -> Result<f64> {
+    let (pool, began) = (pool(yard, name, boxes).await?, Instant::now());
+    let client = async |number| {
+        let mut cycles = 0;
+        while began.elapsed() < SPAN {
+            let lease = take(yard, &pool, number).await?;
+            yard.release(&lease).await?;
+            cycles += 1;
+        }
+        anyhow::Ok(cycles)
+    };
+    let cycles = try_join_all((0..clients).map(client)).await?;
+    Ok(f64::from(cycles.iter().sum::<u32>()) / began.elapsed().as_secs_f64())
+}
+
+/// The median of how long it takes from a release to the grant of who waits, in milliseconds.
+async fn handed_on(yard: &BoxYard) -> Result<f64> {
+    let pool = pool(yard, "handed-on", 1).await?;
+    let mut took = Vec::new();
+    let mut held = take(yard, &pool, 0).await?;
+    for number in 1..=HANDED_ON {
+        let ask = AskBoxes { pool: pool.clone(), ..ask(&format!("client {number}"), 60) };
+        let waiter = yard.acquire(ask);
+        until_waiting(&yard.board, &pool, 1).await?;
+        let began = Instant::now();
+        let (released, granted) = tokio::join!(yard.release(&held), waiter);
+        released?;
+        held = one(granted);
+        took.push(began.elapsed());
+    }
+    yard.release(&held).await?;
+    took.sort_unstable();
+    Ok(took[took.len() / 2].as_secs_f64() * 1e3)
+}
+
+async fn until_waiting(board: &BoxBoard, pool: &PoolName, count: u64) -> Result<()> {
+    let waiting = || board.view().lines.get(pool).map_or(0, |line| line.waiting);
+    let patience = Instant::now() + Duration::from_secs(10);
+    while waiting() != count {
+        ensure!(Instant::now() < patience, "{} wait, not {count}", waiting());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
+}
+
+/// How long it takes until every one of a crowd had a box, and that they had them in order.
+async fn crowd(yard: &BoxYard) -> Result<Duration> {
+    let (pool, began) = (pool(yard, "crowd", BOXES).await?, Instant::now());
+    let client = async |number| {
+        let lease = take(yard, &pool, number).await?;
+        yard.release(&lease).await?;
+        anyhow::Ok(lease.token)
+    };
+    let tokens = try_join_all((0..WAITERS as usize).map(client)).await?;
+    let took = began.elapsed();
+    ensure!(tokens.is_sorted(), "some were served before others that came first");
+    Ok(took)
+}
+
+/// How much of the time boxes are held by clients that hold them in turns, and how long each waited.
+async fn in_turns(yard: &BoxYard) -> Result<(f64, Vec<Duration>)> {
+    let (pool, began) = (pool(yard, "in-turns", BOXES).await?, Instant::now());
+    let client = async |number| {
+        let mut rounds = Vec::new();
+        while began.elapsed() < SPAN {
+            let asked = Instant::now();
+            let lease = take(yard, &pool, number).await?;
+            let got = Instant::now();
+            tokio::time::sleep(HOLD).await;
+            rounds.push((got - asked, got.elapsed()));
+            yard.release(&lease).await?;
+        }
+        anyhow::Ok(rounds)
+    };
+    let rounds = try_join_all((0..HOLDERS).map(client)).await?;
+    let held: Duration = rounds.iter().flatten().map(|(_, held)| held).sum();
+    let used = held.as_secs_f64() / (began.elapsed().as_secs_f64() * f64::from(BOXES));
+    Ok((used, rounds.into_iter().flatten().map(|(waited, _)| waited).collect()))
+}
+
+/// How many times the median the longest wait was.
+fn worst_to_median(waits: &mut [Duration]) -> Result<f64> {
+    waits.sort_unstable();
+    let worst = waits.last().context("nobody waited")?;
+    Ok(worst.as_secs_f64() / waits[waits.len() / 2].as_secs_f64())
+}

@@ -1,0 +1,139 @@
+//! Boxes over HTTP: grants and cycles, asked of a node by real clients.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use reelyard_actors::outbound;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::yard::{Role, free_addr};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::boxes::CLIENTS;
+use crate::figure::{Figure, Wanted};
+use crate::wrk;
+
+/// How many boxes there are: always one free for who asks.
+const BOXES: u32 = 1000;
+
+/// How often one is granted while it is looked how long that takes.
+const GRANTS: usize = 1000;
+
+/// How long cycles are counted.
+const SPAN: Duration = Duration::from_secs(8);
+
+/// How often, in turns; the best counts, as noise only slows.
+const TIMES: usize = 3;
+
+/// What `wrk` asks for: a box, and then that one that was granted is given back.
+const CYCLES: &str = r#"
+    wrk.method = 'POST'
+    wrk.headers['Content-Type'] = 'application/json'
+    local wanted = '{"holder":"a bench","ttl":"1m","wait":"10s"}'
+    local held = {}
+    function request()
+        local lease = table.remove(held)
+        if lease then
+            return wrk.format(nil, '/api/v1/leases/' .. lease[1] .. '/release', nil, '{"token":' .. lease[2] .. '}')
+        end
+        return wrk.format(nil, '/api/v1/pools/p/leases', nil, wanted)
+    end
+    function response(status, headers, body)
+        if status == 201 then
+            held[#held + 1] = { body:match('"lease_id":"([^"]+)"'), body:match('"token":(%d+)') }
+        end
+    end
+"#;
+
+/// A grant of a free box, and cycles by one client and by many.
+pub fn measure() -> Result<Vec<Figure>> {
+    let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
+    let node = Node::start(dir.path())?;
+    let granted = on_a_system(node.granted())?;
+    let script = wrk::script(dir.path(), CYCLES)?;
+    let cycles = |clients| -> Result<f64> {
+        let mut best: f64 = 0.0;
+        for _ in 0..TIMES {
+            best = best.max(wrk::answers_per_second(&node.url(), &script, clients, SPAN)? / 2.0);
+        }
+        Ok(best)
+    };
+    let (one, many) = (cycles(1)?, cycles(CLIENTS)?);
+    let what = |by: &str| format!("a box acquired and released over HTTP, durable, {by}");
+    Ok(vec![
+        Figure::new(
+            "a free box granted over HTTP, durable, p50",
+            granted,
+            "ms",
+            Wanted::AtMost(1.0),
+        ),
+        Figure::new(what("one client"), one, "/s", Wanted::AtLeast(700.0)),
+        Figure::new(what("64 clients"), many, "/s", Wanted::AtLeast(8_000.0)),
+    ])
+}
+
+struct Node {
+    _role: Role,
+    api: SocketAddr,
+}
+
+impl Node {
+    fn start(dir: &Path) -> Result<Self> {
+        let api = free_addr(Ipv4Addr::LOCALHOST)?;
+        let settings = [
+            ("listen", api.to_string()),
+            ("data_dir", dir.join("node").display().to_string()),
+            ("box.pools", format!("{{ p = {{ size = {BOXES}, queue_limit = 10000 }} }}")),
+        ];
+        let settings = settings.map(|(key, value)| (key.to_owned(), value));
+        let role = Role::start("node", &settings, dir.join("node.log"))?;
+        let node = Node { _role: role, api };
+        on_a_system(async {
+            let client = outbound::in_the_clear().build()?;
+            let until = Instant::now() + Duration::from_secs(20);
+            while node.ask(&client, Method::GET, "/pools/p", None).await.is_err() {
+                ensure!(Instant::now() < until, "the node has no pool");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Ok(node)
+        })
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.api)
+    }
+
+    async fn ask(
+        &self,
+        client: &reqwest::Client,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value> {
+        let mut asked = client.request(method, format!("{}/api/v1{path}", self.url()));
+        if let Some(body) = body {
+            asked = asked.header("content-type", "application/json").body(body.to_string());
+        }
+        let answer = asked.send().await?.error_for_status()?;
+        Ok(serde_json::from_slice(&answer.bytes().await?)?)
+    }
+
+    /// The median of how long a grant takes, in milliseconds.
+    async fn granted(&self) -> Result<f64> {
+        let client = outbound::in_the_clear().build()?;
+        let mut took = Vec::new();
+        for _ in 0..GRANTS {
+            let wanted = json!({ "holder": "a bench", "ttl": "1m", "wait": "0s" });
+            let began = Instant::now();
+            let lease = self.ask(&client, Method::POST, "/pools/p/leases", Some(wanted)).await?;
+            took.push(began.elapsed());
+            let id = lease["lease_id"].as_str().context("a lease without an id")?;
+            let token = json!({ "token": lease["token"] });
+            self.ask(&client, Method::POST, &format!("/leases/{id}/release"), Some(token)).await?;
+        }
+        took.sort_unstable();
+        Ok(took[took.len() / 2].as_secs_f64() * 1e3)
+    }
+}

@@ -1,0 +1,63 @@
+//! etcd beside Reelyard: what locks are made of, a key that is put if it is absent and deleted again.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::peers::Running;
+
+/// A server that syncs its log with every write, alone.
+pub struct Etcd {
+    at: SocketAddr,
+    _server: Running,
+}
+
+impl Etcd {
+    /// Starts one that keeps its files in `dir`.
+    pub fn start(dir: &Path) -> Result<Self> {
+        let free = || TcpListener::bind("127.0.0.1:0")?.local_addr().context("a free port");
+        let (at, peer) = (free()?, free()?);
+        let (url, peer) = (format!("http://{at}"), format!("http://{peer}"));
+        let server = Command::new("etcd")
+            .arg("--data-dir")
+            .arg(dir)
+            .args(["--listen-client-urls", &url, "--advertise-client-urls", &url])
+            .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
+            .args(["--initial-cluster", &format!("default={peer}"), "--log-level", "error"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("etcd")?;
+        Ok(Etcd { at, _server: Running::listening(server, at)? })
+    }
+
+    /// Where it is asked.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.at)
+    }
+
+    /// What `wrk` asks for: keys that are put if they are absent and, a while later, deleted. A key is
+    /// eight digits, which are Base64, too.
+    pub fn cycles() -> &'static str {
+        r#"
+        local threads = 0
+        function setup(thread) thread:set('number', threads); threads = threads + 1 end
+        local asked = 0
+        local put = '{"compare":[{"key":"%s","target":"CREATE","createRevision":"0"}],' ..
+            '"success":[{"requestPut":{"key":"%s","value":"%s"}}]}'
+        function request()
+            asked = asked + 1
+            local count = math.floor(asked / 2)
+            if asked % 2 == 0 then
+                local key = string.format('%02d%06d', number, count)
+                return wrk.format('POST', '/v3/kv/txn', nil, string.format(put, key, key, key))
+            end
+            -- Its put was answered: fewer are under way.
+            local key = string.format('%02d%06d', number, math.max(count - 128, 0))
+            return wrk.format('POST', '/v3/kv/deleterange', nil, '{"key":"' .. key .. '"}')
+        end
+        "#
+    }
+}

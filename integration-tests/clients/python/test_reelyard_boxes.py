@@ -1,0 +1,227 @@
+"""What the client promises, tried on a real node: REELYARD_URL says where. Pools are created and removed."""
+
+import gc
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import urllib.parse
+import uuid
+
+import reelyard_boxes
+from reelyard_boxes import Boxes, LeaseLost, NoBoxInTime, Refused, Unreachable
+
+URL = os.environ["REELYARD_URL"]
+
+#: How long something may take that is to happen at once.
+PATIENCE = 20.0
+
+
+def call(method, path, body=None):
+    """A call of the node's API, past the client."""
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(URL).netloc, timeout=PATIENCE)
+    headers = {"Content-Type": "application/json"}
+    connection.request(method, "/api/v1" + path, None if body is None else json.dumps(body), headers)
+    response = connection.getresponse()
+    text = response.read()
+    connection.close()
+    assert response.status < 300, text
+    return json.loads(text) if text else None
+
+
+def until(what, holds):
+    """Waits for a condition."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "not so in time: " + what
+        time.sleep(0.01)
+
+
+class BoxesCase(unittest.TestCase):
+    size = 1
+
+    def setUp(self):
+        self.pool = "py-" + uuid.uuid4().hex[:12]
+        call("PUT", "/pools/" + self.pool, {"size": self.size, "first_id": 40, "ttl_default": "60s"})
+        self.boxes = Boxes(URL, holder="a test")
+
+    def tearDown(self):
+        call("DELETE", "/pools/%s?revoke=true" % self.pool)
+
+    def leases(self):
+        return call("GET", "/pools/%s/leases" % self.pool)["items"]
+
+    def waiting(self):
+        return call("GET", "/pools/" + self.pool)["waiting"]
+
+
+class Holding(BoxesCase):
+    def test_a_block_has_a_box_and_gives_it_back(self):
+        with self.boxes.hold(self.pool) as held:
+            self.assertEqual(held.box, 40)
+            self.assertEqual([lease["token"] for lease in self.leases()], [held.token])
+            self.assertTrue(self.boxes.verify(held.lease_id, held.token))
+            self.assertFalse(self.boxes.verify(held.lease_id, held.token + 1))
+            held.check()
+        self.assertEqual(self.leases(), [])
+        self.assertFalse(self.boxes.verify(held.lease_id, held.token))
+
+    def test_an_exception_gives_it_back_and_goes_on(self):
+        with self.assertRaises(ZeroDivisionError):
+            with self.boxes.hold(self.pool):
+                1 / 0
+        self.assertEqual(self.leases(), [])
+
+    def test_tokens_grow_and_a_holding_can_be_entered_again(self):
+        holding, tokens = self.boxes.hold(self.pool), []
+        for _ in range(3):
+            with holding as held:
+                tokens.append(held.token)
+        self.assertEqual(tokens, sorted(set(tokens)))
+
+    def test_a_function_runs_with_a_box(self):
+        @self.boxes.held(self.pool, ttl=30)
+        def job(number, held=None):
+            """It is done."""
+            self.assertEqual(len(self.leases()), 1)
+            return number + held.box
+
+        self.assertEqual(job(2), 42)
+        self.assertEqual(job.__doc__, "It is done.")
+        self.assertEqual(self.leases(), [])
+
+    def test_a_coroutine_is_refused(self):
+        async def job():
+            pass
+
+        with self.assertRaises(TypeError):
+            self.boxes.held(self.pool)(job)
+
+    def test_giving_back_twice_is_giving_back_once(self):
+        held = self.boxes.acquire(self.pool)
+        held.release()
+        with self.boxes.hold(self.pool) as other:
+            held.release()
+            self.assertTrue(self.boxes.verify(other.lease_id, other.token))
+
+    def test_it_is_renewed_for_longer_than_it_lasts(self):
+        with self.boxes.hold(self.pool, ttl=1) as held:
+            until("it is renewed three times", lambda: self.leases()[0]["renewals"] >= 3)
+            held.check()
+            self.assertGreater(held.leases[0].until, time.monotonic())
+
+
+class Waiting(BoxesCase):
+    def test_nothing_is_waited_for_unless_one_says_so(self):
+        with self.boxes.hold(self.pool):
+            with self.assertRaises(NoBoxInTime):
+                self.boxes.acquire(self.pool)
+            with self.assertRaises(NoBoxInTime):
+                self.boxes.acquire(self.pool, wait=0.2)
+
+    def test_the_first_to_come_is_the_first_served(self):
+        held, order, threads = self.boxes.acquire(self.pool), [], []
+
+        def job(number):
+            with self.boxes.hold(self.pool, wait=60):
+                order.append(number)
+
+        for number in range(5):
+            threads.append(threading.Thread(target=job, args=(number,)))
+            threads[-1].start()
+            until("it waits", lambda: self.waiting() == number + 1)
+        held.release()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(order, list(range(5)))
+
+    def test_who_is_interrupted_leaves_the_queue(self):
+        script = "from reelyard_boxes import Boxes; Boxes(%r).acquire(%r, wait=600)" % (URL, self.pool)
+        for how in (signal.SIGINT, signal.SIGKILL):
+            with self.boxes.hold(self.pool):
+                process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+                until("it waits", lambda: self.waiting() == 1)
+                process.send_signal(how)
+                until("it has left", lambda: self.waiting() == 0)
+                process.wait()
+            self.boxes.acquire(self.pool).release()
+
+
+class Several(BoxesCase):
+    size = 3
+
+    def test_all_or_none(self):
+        with self.boxes.hold(self.pool, count=2) as held:
+            self.assertEqual([lease.box for lease in held.leases], [40, 41])
+            with self.assertRaises(NoBoxInTime):
+                self.boxes.acquire(self.pool, count=2)
+            self.assertEqual(len(self.leases()), 2)
+        self.assertEqual(self.leases(), [])
+
+    def test_a_request_is_granted_once(self):
+        first = self.boxes.acquire(self.pool, request_id="job 7 " + self.pool)
+        again = self.boxes.acquire(self.pool, request_id="job 7 " + self.pool, wait=5)
+        self.assertEqual((first.lease_id, first.token), (again.lease_id, again.token))
+        self.assertEqual(len(self.leases()), 1)
+        first.release()
+        again.release()
+        self.assertFalse(again.lost.is_set())
+
+
+class Losing(BoxesCase):
+    def test_a_revoked_lease_is_lost(self):
+        with self.assertRaises(LeaseLost) as raised:
+            with self.boxes.hold(self.pool, ttl=6) as held:
+                call("POST", "/leases/%s/revoke" % held.lease_id, {"reason": "maintenance"})
+                self.assertTrue(held.lost.wait(PATIENCE))
+                with self.assertRaises(LeaseLost):
+                    held.check()
+        self.assertIn("maintenance", str(raised.exception))
+
+    def test_what_nobody_has_in_hand_any_more_is_given_back(self):
+        held = self.boxes.acquire(self.pool, ttl=1)
+        self.assertEqual(len(self.leases()), 1)
+        # As when a signal strikes before the block is entered.
+        del held
+        gc.collect()
+        until("it is given back", lambda: self.leases() == [])
+        self.assertEqual(call("GET", "/pools/" + self.pool)["totals"]["released"], 1)
+
+    def test_a_lease_that_nobody_renews_is_lost_by_its_own_clock(self):
+        held = self.boxes.acquire(self.pool, ttl=0.5)
+        # From here on nobody answers.
+        held._keeper.boxes = Boxes("http://127.0.0.1:9", token="")
+        self.assertTrue(held.lost.wait(PATIENCE))
+        self.assertGreaterEqual(time.monotonic(), held.leases[0].until)
+        with self.assertRaises(LeaseLost):
+            held.check()
+
+
+class Refusing(BoxesCase):
+    def test_a_refusal_says_why(self):
+        with self.assertRaises(Refused) as raised:
+            self.boxes.acquire(self.pool + "-none", wait=60)
+        self.assertEqual((raised.exception.status, raised.exception.kind), (404, "no-pool"))
+        with self.assertRaises(Refused) as raised:
+            self.boxes.acquire(self.pool, count=5)
+        self.assertLess(raised.exception.status, 500)
+
+    def test_nobody_there(self):
+        with self.assertRaises(Unreachable):
+            Boxes("http://127.0.0.1:9").acquire(self.pool)
+        with self.assertRaises(ValueError):
+            Boxes("localhost:8080")
+
+    def test_durations_as_they_are_told(self):
+        told = {"1m 30s": 90.0, "500ms": 0.5, "2h 1s 5ms": 7201.005, "1day": 86400.0, "2years": 63115200.0}
+        for text, seconds in told.items():
+            self.assertAlmostEqual(reelyard_boxes._of_span(text), seconds, msg=text)
+
+
+if __name__ == "__main__":
+    unittest.main()

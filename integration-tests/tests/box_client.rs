@@ -1,0 +1,106 @@
+//! The client in Rust, on a real node.
+#![allow(clippy::unwrap_used)]
+
+use std::future::Future;
+use std::time::Duration;
+
+use reelyard::box_client::{BoxClient, BoxClientError, Wanted};
+use reelyard_actors::box_lease::FenceToken;
+use reelyard_integration_tests::box_node::BoxNode;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually;
+use serde_json::json;
+
+/// A node with so many boxes, and a client of it.
+fn with<F: Future<Output = ()>>(size: u32, test: impl FnOnce(BoxNode, BoxClient) -> F) {
+    let boxes = BoxNode::start(&[]).unwrap();
+    boxes.put("p", json!({ "size": size, "first_id": 5, "grace": "0s" }));
+    let client = BoxClient::new(&format!("http://{}", boxes.ground.node), None).unwrap();
+    on_a_system(test(boxes, client));
+}
+
+fn free(boxes: &BoxNode) -> u64 {
+    boxes.get("/pools/p").body["boxes"]["free"].as_u64().unwrap()
+}
+
+#[test]
+fn what_is_held_is_given_back_however_it_is_let_go() {
+    with(2, async |boxes, client| {
+        let wanted = Wanted { count: 2, ..Wanted::by("me") };
+        let held = client.acquire("p", &wanted).await.unwrap();
+        assert_eq!((held.box_id(), held.token()), (5, FenceToken(1)));
+        assert_eq!((held.leases().len(), free(&boxes)), (2, 0));
+        held.check().unwrap();
+        let (lease, token) = (held.leases()[1].lease_id, held.leases()[1].token);
+        let verified = client.verify(lease, token).await.unwrap().unwrap();
+        assert_eq!((verified.box_id, verified.holder.as_str()), (6, "me"));
+        assert!(client.verify(lease, FenceToken(9)).await.unwrap().is_none());
+        held.release().await.unwrap();
+        assert_eq!(free(&boxes), 2);
+        assert!(client.verify(lease, token).await.unwrap().is_none());
+
+        let dropped = client.acquire("p", &wanted).await.unwrap();
+        drop(dropped);
+        eventually("both are given back", || free(&boxes) == 2).await;
+    });
+}
+
+#[test]
+fn it_is_renewed_until_it_is_lost() {
+    with(1, async |boxes, client| {
+        let wanted = Wanted { ttl: Some(Duration::from_millis(600)), ..Wanted::by("me") };
+        let mut held = client.acquire("p", &wanted).await.unwrap();
+        let renewals = || boxes.get("/pools/p/leases").body["items"][0]["renewals"].as_u64();
+        eventually("it is renewed", || renewals() >= Some(3)).await;
+        held.check().unwrap();
+        let path = format!("/leases/{}/revoke", held.leases()[0].lease_id);
+        assert_eq!(boxes.post(&path, json!({ "reason": "maintenance" })).status, 200);
+        let lost = held.lost().await;
+        assert!(lost.why.contains("maintenance"), "{lost}");
+        assert_eq!(held.check(), Err(lost.clone()));
+        let told = held.release().await;
+        assert!(matches!(&told, Err(BoxClientError::Lost(again)) if *again == lost), "{told:?}");
+    });
+}
+
+#[test]
+fn what_is_not_to_be_had_is_told_apart() {
+    with(1, async |boxes, client| {
+        let held = client.acquire("p", &Wanted::by("me")).await.unwrap();
+        let second = client.acquire("p", &Wanted::by("you")).await;
+        assert!(matches!(second, Err(BoxClientError::NoBoxInTime(_))), "{second:?}");
+        let none = client.acquire("q", &Wanted::by("you")).await;
+        let Err(BoxClientError::Refused(problem)) = none else { panic!("{none:?}") };
+        assert_eq!(problem.word(), "no-pool");
+        let unnamed = client.acquire("p", &Wanted::by("")).await;
+        assert!(matches!(unnamed, Err(BoxClientError::BadRequest(_))), "{unnamed:?}");
+        let nobody = BoxClient::new("http://127.0.0.1:9", None).unwrap();
+        let nobody = nobody.acquire("p", &Wanted::by("me")).await;
+        assert!(matches!(nobody, Err(BoxClientError::Unreachable { .. })), "{nobody:?}");
+        assert!(BoxClient::new("127.0.0.1:9", None).is_err());
+
+        // Somebody who does not wait any longer leaves the queue.
+        let wanted = Wanted { wait: Duration::from_secs(600), ..Wanted::by("you") };
+        let waiting =
+            tokio::time::timeout(Duration::from_millis(300), client.acquire("p", &wanted));
+        assert!(waiting.await.is_err());
+        eventually("nobody waits", || boxes.get("/pools/p").body["waiting"] == 0).await;
+        held.release().await.unwrap();
+    });
+}
+
+#[test]
+fn a_request_by_name_is_granted_once() {
+    with(2, async |boxes, client| {
+        let wanted = Wanted { request_id: Some("job 7".to_owned()), ..Wanted::by("me") };
+        let (first, again) =
+            tokio::join!(client.acquire("p", &wanted), client.acquire("p", &wanted));
+        let (first, again) = (first.unwrap(), again.unwrap());
+        assert_eq!(first.leases()[0].lease_id, again.leases()[0].lease_id);
+        assert_eq!(free(&boxes), 1);
+        first.release().await.unwrap();
+        let told = again.release().await;
+        let Err(BoxClientError::Refused(problem)) = told else { panic!("{told:?}") };
+        assert_eq!(problem.word(), "lease-released");
+    });
+}

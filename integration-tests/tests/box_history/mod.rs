@@ -1,0 +1,7 @@
+//! A pool's clients over HTTP, and the history of what they asked and were told.
+
+mod model;
+mod yard;
+
+pub use model::{History, Op, Ret};
+pub use yard::{Yard, check_hooks};

@@ -1,0 +1,208 @@
+//! The history, and the model that it is checked against.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    Acquire,
+    Release {
+        token: u64,
+    },
+    Verify {
+        token: u64,
+    },
+    /// The lease may end by itself from here on. It is nobody's to say when.
+    MayExpire {
+        token: u64,
+    },
+}
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ret {
+    Granted { number: u32, token: u64 },
+    NoBox,
+    Released,
+    Live(bool),
+    Expired,
+}
+
+/// Boxes that are handed out one after the other.
+#[derive(Clone, Debug)]
+struct Boxes {
+    /// Those that are free for certain.
+    free: BTreeSet<u32>,
+    /// Those that are free once they are known to be clean. Nobody here knows when that is.
+    drained: BTreeSet<u32>,
+    held: BTreeMap<u64, u32>,
+    /// The tokens that are told in the whole history, from the next one on: they are given in order.
+    tokens: VecDeque<u64>,
+    /// Whether a box that is given back is free at once.
+    is_logical: bool,
+}
+
+impl Boxes {
+    fn end(&mut self, token: u64) -> bool {
+        let Some(number) = self.held.remove(&token) else { return false };
+        let set = if self.is_logical { &mut self.free } else { &mut self.drained };
+        set.insert(number)
+    }
+}
+
+impl SequentialSpec for Boxes {
+    type Op = Op;
+    type Ret = Ret;
+
+    /// Only asked for what was never answered: that a lease may expire.
+    fn invoke(&mut self, op: &Op) -> Ret {
+        if let Op::MayExpire { token } = op {
+            self.end(*token);
+        }
+        Ret::Expired
+    }
+
+    fn is_valid_step(&mut self, op: &Op, ret: &Ret) -> bool {
+        match (op, ret) {
+            (Op::Acquire, Ret::Granted { number, token }) => {
+                let is_next = self.tokens.pop_front() == Some(*token);
+                let is_free = self.free.remove(number) || self.drained.remove(number);
+                is_next && is_free && self.held.insert(*token, *number).is_none()
+            }
+            (Op::Acquire, Ret::NoBox) => self.free.is_empty(),
+            (Op::Release { token }, Ret::Released) => self.end(*token),
+            (Op::Verify { token }, Ret::Live(live)) => self.held.contains_key(token) == *live,
+            _ => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Invoked(u32, Op),
+    Returned(u32, Ret),
+}
+
+/// What happened, in order. Clones are the same history.
+#[derive(Clone, Default)]
+pub struct History {
+    events: Arc<Mutex<Vec<Event>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+/// How much of what there was.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub granted: usize,
+    pub released: usize,
+}
+
+impl History {
+    /// A client asks something.
+    pub fn invoke(&self, client: u32, op: Op) {
+        self.events.lock().unwrap().push(Event::Invoked(client, op));
+    }
+
+    /// A client is told something.
+    pub fn give(&self, client: u32, ret: Ret) {
+        self.events.lock().unwrap().push(Event::Returned(client, ret));
+    }
+
+    /// Nothing more is asked.
+    pub fn stop(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// How many boxes were granted so far.
+    pub fn granted(&self) -> usize {
+        let is_grant = |event: &&Event| matches!(event, Event::Returned(_, Ret::Granted { .. }));
+        self.events.lock().unwrap().iter().filter(is_grant).count()
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Checks it, and answers what was in it.
+    pub fn check(&self, boxes: u32, is_logical: bool) -> Counts {
+        let events = self.events.lock().unwrap().clone();
+        let mut counts = Counts::default();
+        let mut tokens = Vec::new();
+        for event in &events {
+            match event {
+                Event::Returned(_, Ret::Granted { token, .. }) => tokens.push(*token),
+                Event::Returned(_, Ret::Released) => counts.released += 1,
+                _ => {}
+            }
+        }
+        counts.granted = tokens.len();
+        tokens.sort_unstable();
+        let all: BTreeSet<u32> = (0..boxes).collect();
+        // Where boxes are cleaned, each is looked at first.
+        let (free, drained) =
+            if is_logical { (all, BTreeSet::new()) } else { (BTreeSet::new(), all) };
+        let boxes =
+            Boxes { free, drained, held: BTreeMap::new(), tokens: tokens.into(), is_logical };
+        let mut tester = LinearizabilityTester::new(boxes);
+        for event in &events {
+            match event.clone() {
+                Event::Invoked(client, op) => tester.on_invoke(client, op).map(drop).unwrap(),
+                Event::Returned(client, ret) => tester.on_return(client, ret).map(drop).unwrap(),
+            }
+        }
+        assert!(tester.is_consistent(), "no order of it makes sense: {events:#?}");
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(events: &[(u32, Result<Op, Ret>)]) -> History {
+        let history = History::default();
+        for (client, event) in events {
+            match event {
+                Ok(op) => history.invoke(*client, op.clone()),
+                Err(ret) => history.give(*client, ret.clone()),
+            }
+        }
+        history
+    }
+
+    #[test]
+    fn two_at_once_in_one_box_make_no_sense() {
+        let granted = |token| Err(Ret::Granted { number: 0, token });
+        let both = [
+            (0, Ok(Op::Acquire)),
+            (0, granted(1)),
+            (1, Ok(Op::Acquire)),
+            (1, granted(2)),
+            (0, Ok(Op::Release { token: 1 })),
+            (0, Err(Ret::Released)),
+        ];
+        let check = |events: &[_], is_logical| {
+            std::panic::catch_unwind(|| history(events).check(1, is_logical)).is_ok()
+        };
+        assert!(!check(&both, true) && !check(&both, false));
+        // The release was asked for before the second was granted.
+        let mut in_turns = both.clone();
+        in_turns.swap(3, 4);
+        assert!(check(&in_turns, true) && check(&in_turns, false));
+        // Nor does a token that is lower than an earlier one, or a box that nobody had.
+        let mut backwards = in_turns.clone();
+        backwards[1].1 = granted(2);
+        backwards[4].1 = granted(1);
+        assert!(!check(&backwards, true));
+        let empty = [(0, Ok(Op::Acquire)), (0, Err(Ret::NoBox))];
+        assert!(!check(&empty, true));
+        // A lease whose holder was killed may end at any time afterwards.
+        let mut expired = both[..4].to_vec();
+        expired.insert(2, (9, Ok(Op::MayExpire { token: 1 })));
+        assert!(check(&expired, true));
+    }
+}

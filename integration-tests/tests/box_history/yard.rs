@@ -1,0 +1,215 @@
+//! A node, a worker that cleans boxes, and clients.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use reelyard_actors::outbound;
+use reelyard_integration_tests::binary::reelyard;
+use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::yard::{Ground, Role};
+use serde_json::{Value, json};
+
+use super::{History, Op, Ret};
+
+/// How long an answer may take beyond what it may wait for.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// The number under which holders that are killed are in the history, and what comes of their leases.
+const HOLDERS: u32 = 100;
+
+/// A node, and a worker if there is one.
+pub struct Yard {
+    pub node: Role,
+    worker: Option<Role>,
+    ground: Ground,
+    holders: u32,
+}
+
+/// Calls of a node's API.
+#[derive(Clone)]
+pub struct Api {
+    http: reqwest::Client,
+    url: String,
+}
+
+/// A lease, as its holder knows it.
+pub struct Lease {
+    id: String,
+    pub number: u32,
+    pub token: u64,
+}
+
+/// A process that holds a box until it is killed.
+pub struct Holder {
+    process: Child,
+}
+
+impl Yard {
+    /// Starts a node; with a directory a worker, too, whose hooks write there what they did.
+    pub fn start(log: Option<&Path>) -> Yard {
+        let ground = Ground::new(1, 0).unwrap();
+        let node = ground.start_node(&[("journal.snapshot_log_bytes", "64KiB")]).unwrap();
+        let worker = log.map(|log| {
+            let hook = |kind: &str| {
+                let script = format!("echo {kind} $1 $2 >> {}/hooks", log.display());
+                format!("[\"/bin/sh\", \"-c\", \"{script}\", \"sh\", \"{{box}}\", \"{{token}}\"]")
+            };
+            let hooks =
+                format!("{{ p = {{ init = {}, cleanup = {} }} }}", hook("init"), hook("cleanup"));
+            ground.start_source(0, &[("box.hooks", &hooks)]).unwrap()
+        });
+        Yard { node, worker, ground, holders: 0 }
+    }
+
+    pub fn api(&self) -> Api {
+        let http = outbound::in_the_clear().timeout(ANSWER * 3).build().unwrap();
+        Api { http, url: format!("http://{}/api/v1", self.ground.node) }
+    }
+
+    /// What the node answers once it does.
+    pub async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Option<Value> {
+        let (status, told) = self.api().answer(method, path, body).await;
+        (status < 300).then_some(told)
+    }
+
+    /// A pool of which the worker makes ready and cleans the boxes.
+    pub async fn put_hosted_pool(&self, size: u32, ttl: &str) {
+        let pool = json!({
+            "size": size,
+            "first_id": 0,
+            "ttl_default": ttl,
+            "host": self.ground.source(0).to_string(),
+        });
+        self.ask("PUT", "/pools/p", Some(pool)).await.unwrap();
+    }
+
+    /// Kills the worker, and starts it again.
+    pub fn kill_worker(&mut self) {
+        let worker = self.worker.as_mut().unwrap();
+        worker.kill();
+        worker.start_again().unwrap();
+    }
+
+    /// A process that holds a box, from when it got one.
+    pub async fn holder(&mut self, history: &History) -> Holder {
+        self.holders += 1;
+        let number = HOLDERS + self.holders;
+        history.invoke(number, Op::Acquire);
+        let url = format!("http://{}", self.ground.node);
+        let hold = "echo $REELYARD_BOX $REELYARD_BOX_TOKEN; exec sleep 1000";
+        let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "60s", "--ttl", "1s"];
+        let mut process = reelyard(&run)
+            .args(["--", "sh", "-c", hold])
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let out = process.stdout.take().unwrap();
+        let line = actix_rt::task::spawn_blocking(move || {
+            let mut line = String::new();
+            BufReader::new(out).read_line(&mut line).unwrap();
+            line
+        });
+        let line = line.await.unwrap();
+        let (id, token) = line.trim().split_once(' ').unwrap();
+        let token = token.parse().unwrap();
+        history.give(number, Ret::Granted { number: id.parse().unwrap(), token });
+        // Its lease is a short one: on a busy machine it may end before its holder is killed.
+        history.invoke(number, Op::MayExpire { token });
+        Holder { process }
+    }
+}
+
+impl Holder {
+    /// Kills it: nobody gives its box back.
+    pub fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Api {
+    async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
+        let url = format!("{}{path}", self.url);
+        let mut asked = self.http.request(method.parse().unwrap(), url);
+        if let Some(body) = body {
+            asked = asked.header("content-type", "application/json").body(body.to_string());
+        }
+        let answer = asked.send().await.ok()?;
+        let status = answer.status().as_u16();
+        let text = answer.text().await.ok()?;
+        (status < 500).then(|| (status, serde_json::from_str(&text).unwrap_or(Value::Null)))
+    }
+
+    /// Status and body, asked for until they are known.
+    async fn answer(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
+        eventually_some("an answer", || self.ask(method, path, body.as_ref())).await
+    }
+
+    /// A box; none if none was free in time.
+    pub async fn acquire(&self, pool: &str, holder: &str, wait: Duration) -> Option<Lease> {
+        let request = reelyard_actors::box_lease::LeaseId::random().unwrap().to_string();
+        let body = json!({
+            "holder": holder,
+            "wait": format!("{}s", wait.as_secs()),
+            "request_id": request,
+        });
+        let path = format!("/pools/{pool}/leases");
+        match self.answer("POST", &path, Some(body)).await {
+            (201, told) => Some(Lease {
+                id: told["lease_id"].as_str().unwrap().to_owned(),
+                number: told["box"].as_u64().unwrap().try_into().unwrap(),
+                token: told["token"].as_u64().unwrap(),
+            }),
+            (_, told) => {
+                assert_eq!(told["type"], "urn:reelyard:problem:no-box-in-time", "{told}");
+                None
+            }
+        }
+    }
+
+    /// Gives a box back, however often that has to be asked for.
+    pub async fn release(&self, lease: &Lease) {
+        let (path, token) =
+            (format!("/leases/{}/release", lease.id), json!({ "token": lease.token }));
+        let (status, told) = self.answer("POST", &path, Some(token)).await;
+        // The answer to an earlier try was lost.
+        let again = told["type"] == "urn:reelyard:problem:lease-released";
+        assert!(status == 200 || again, "{status} {told}");
+    }
+
+    /// Whether a lease is live.
+    pub async fn verify(&self, lease: &Lease) -> bool {
+        let (path, token) =
+            (format!("/leases/{}/verify", lease.id), json!({ "token": lease.token }));
+        let (status, told) = self.answer("POST", &path, Some(token)).await;
+        assert!(status == 200 || told["type"] == "urn:reelyard:problem:lease-released", "{told}");
+        status == 200
+    }
+}
+
+/// Checks what the worker ran: no box was made ready for one holder and then for another one, but that it
+/// was cleaned in between.
+pub fn check_hooks(log: &Path, boxes: u32) {
+    let text = std::fs::read_to_string(log.join("hooks")).unwrap();
+    let mut last: BTreeMap<u32, (&str, u64)> = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        let (kind, number, token) = (words.next().unwrap(), words.next().unwrap(), words.next());
+        let (number, token): (u32, u64) =
+            (number.parse().unwrap(), token.unwrap().parse().unwrap());
+        assert!(number < boxes);
+        if let Some((before, its)) = last.insert(number, (kind, token)) {
+            // It is cleaned, too, after a lease for which it could not be made ready.
+            let is_handed_on = token > its && before == "cleanup";
+            assert!(
+                token == its || is_handed_on,
+                "box {number}: {kind} of {token} after {before} of {its}"
+            );
+        }
+    }
+    assert_eq!(last.len() as u32, boxes, "{text}");
+}

@@ -1,0 +1,117 @@
+//! What clients of a pool see is what they would see of boxes that are handed out one after the other:
+//! histories of real clients of a real node, recorded while the node, the worker and holders are killed,
+//! are checked against that model by a tester of linearizability.
+
+// A panic outside a test function fails the test all the same.
+#![allow(clippy::unwrap_used)]
+
+mod box_history;
+
+use std::time::Duration;
+
+use box_history::{History, Op, Ret, Yard};
+use futures::future::join_all;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+/// How many ask, and for how many boxes.
+const CLIENTS: u32 = 5;
+const BOXES: u32 = 3;
+
+/// How often something is killed, and how many boxes are granted in between.
+const KILLS: usize = 4;
+const GRANTS: usize = 10;
+
+/// A lease of a client lasts longer than anything here takes: only those of holders that are killed
+/// come to an end by themselves.
+const TTL: &str = "60s";
+
+#[test]
+fn boxes_that_nobody_cleans_are_handed_out_one_after_the_other() {
+    on_a_system(async {
+        let mut yard = Yard::start(None);
+        let pool = json!({ "size": BOXES, "first_id": 0, "ttl_default": TTL });
+        yard.ask("PUT", "/pools/p", Some(pool)).await.unwrap();
+        let history = History::default();
+        let clients = start_clients(&yard, &history, 11);
+        for _ in 0..KILLS {
+            let mut holder = yard.holder(&history).await;
+            granted(&history).await;
+            yard.node.kill();
+            holder.kill();
+            yard.node.start_again().unwrap();
+        }
+        history.stop();
+        join_all(clients).await.into_iter().for_each(Result::unwrap);
+        let counts = history.check(BOXES, true);
+        assert!(counts.granted >= KILLS * GRANTS && counts.released > 0, "{counts:?}");
+    });
+}
+
+#[test]
+fn boxes_that_are_cleaned_are_handed_out_one_after_the_other() {
+    on_a_system(async {
+        let log = tempfile::tempdir().unwrap();
+        let mut yard = Yard::start(Some(log.path()));
+        yard.put_hosted_pool(BOXES, TTL).await;
+        let history = History::default();
+        let clients = start_clients(&yard, &history, 12);
+        for round in 0..KILLS {
+            granted(&history).await;
+            if round % 2 == 0 {
+                yard.kill_worker();
+            } else {
+                yard.node.kill();
+                yard.node.start_again().unwrap();
+            }
+        }
+        history.stop();
+        join_all(clients).await.into_iter().for_each(Result::unwrap);
+        let counts = history.check(BOXES, false);
+        assert!(counts.granted >= KILLS * GRANTS && counts.released > 0, "{counts:?}");
+        // What was run for a box is no history of two holders in one, either.
+        box_history::check_hooks(log.path(), BOXES);
+    });
+}
+
+/// Waits until some more were granted.
+async fn granted(history: &History) {
+    let before = history.granted();
+    eventually("boxes are granted", || history.granted() >= before + GRANTS).await;
+}
+
+fn start_clients(yard: &Yard, history: &History, seed: u64) -> Vec<JoinHandle<()>> {
+    let clients = (0..CLIENTS).map(|number| {
+        let (api, history) = (yard.api(), history.clone());
+        let mut dice = fastrand::Rng::with_seed(seed * 100 + u64::from(number));
+        actix::spawn(async move {
+            while !history.is_over() {
+                let wait = if dice.bool() { Duration::ZERO } else { Duration::from_secs(30) };
+                history.invoke(number, Op::Acquire);
+                let lease = api.acquire("p", &format!("client {number}"), wait).await;
+                let Some(lease) = lease else {
+                    history.give(number, Ret::NoBox);
+                    tokio::time::sleep(Duration::from_millis(dice.u64(1..20))).await;
+                    continue;
+                };
+                history.give(number, Ret::Granted { number: lease.number, token: lease.token });
+                tokio::time::sleep(Duration::from_millis(dice.u64(0..30))).await;
+                let token = lease.token;
+                if dice.u8(..4) == 0 {
+                    history.invoke(number, Op::Verify { token });
+                    history.give(number, Ret::Live(api.verify(&lease).await));
+                }
+                history.invoke(number, Op::Release { token });
+                api.release(&lease).await;
+                history.give(number, Ret::Released);
+                if dice.u8(..4) == 0 {
+                    history.invoke(number, Op::Verify { token });
+                    history.give(number, Ret::Live(api.verify(&lease).await));
+                }
+            }
+        })
+    });
+    clients.collect()
+}

@@ -1,0 +1,182 @@
+//! Calls of the API, and which of them may be repeated.
+
+use std::time::{Duration, Instant};
+
+use reelyard_actors::back_off::CoolDown;
+use reelyard_actors::outbound;
+use reelyard_actors::token::SharedToken;
+use reelyard_actors::wire::api::Problem;
+use reqwest::{Response, Url, header};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::BoxClientError;
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long an answer may take beyond what it may wait for.
+pub(super) const ANSWER: Duration = Duration::from_secs(30);
+
+/// How long the first repetition waits, and the longest.
+const PAUSES: CoolDown = CoolDown { base: Duration::from_millis(100), cap: Duration::from_secs(2) };
+
+/// How calls are made.
+#[derive(Debug)]
+pub(super) struct Calls {
+    http: reqwest::Client,
+    url: Url,
+    token: Option<SharedToken>,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub(super) enum CallFailed {
+    /// The node refused.
+    Refused { problem: Problem, retry_after: Option<Duration> },
+    /// It did not answer, or not so that it can be understood.
+    Unreachable {
+        url: String,
+        why: String,
+        /// Whether it may have done what it was asked for.
+        was_asked: bool,
+    },
+}
+
+impl CallFailed {
+    /// Whether the same may be asked again.
+    pub(super) fn is_passing(&self) -> bool {
+        match self {
+            CallFailed::Unreachable { .. } => true,
+            CallFailed::Refused { problem, .. } => {
+                matches!(problem.status, 429 | 502..=504 | 507)
+                    || matches!(problem.word(), "changed-meanwhile" | "not-ready")
+            }
+        }
+    }
+
+    /// Whether it tells the holder of a lease that it has none, or no longer.
+    pub(super) fn tells_the_end(&self) -> bool {
+        matches!(self, CallFailed::Refused { problem, .. } if matches!(
+            problem.word(),
+            "unknown-lease"
+                | "wrong-token"
+                | "lease-released"
+                | "lease-expired"
+                | "lease-revoked"
+                | "lease-never-held"
+        ))
+    }
+
+    /// Whether it tells that the lease was given back.
+    pub(super) fn is_released(&self) -> bool {
+        matches!(self, CallFailed::Refused { problem, .. } if problem.word() == "lease-released")
+    }
+
+    /// Why, in words.
+    pub(super) fn why(&self) -> &str {
+        match self {
+            CallFailed::Refused { problem, .. } => &problem.detail,
+            CallFailed::Unreachable { why, .. } => why,
+        }
+    }
+}
+
+impl Calls {
+    pub(super) fn new(url: &str, token: Option<SharedToken>) -> Result<Self, BoxClientError> {
+        let bad = || BoxClientError::BadUrl(url.to_owned());
+        let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "http" && url.has_host());
+        let http = outbound::in_the_clear()
+            .no_proxy()
+            .connect_timeout(CONNECT)
+            .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| BoxClientError::BadRequest(error.to_string()))?;
+        Ok(Calls { http, url: parsed.ok_or_else(bad)?, token })
+    }
+
+    /// `POST /api/v1/<path>`, which may wait for `patience`.
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, CallFailed> {
+        let body = serde_json::to_vec(body).map_err(|error| self.not_understood(&error))?;
+        let mut url = self.url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(["api", "v1"]).extend(path);
+        }
+        let mut request = self
+            .http
+            .post(url)
+            .timeout(patience.saturating_add(ANSWER))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body);
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, token.bearer());
+        }
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        self.read(response).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, CallFailed> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+        if status.is_success() {
+            return serde_json::from_slice(&body).map_err(|error| self.not_understood(&error));
+        }
+        let after = headers.get(header::RETRY_AFTER).and_then(|after| after.to_str().ok());
+        let retry_after = after.and_then(|after| after.parse().ok()).map(Duration::from_secs);
+        let problem = serde_json::from_slice(&body).unwrap_or_else(|_| Problem {
+            kind: "about:blank".to_owned(),
+            title: format!("it answered {status}"),
+            status: status.as_u16(),
+            detail: format!("it answered {status}"),
+        });
+        Err(CallFailed::Refused { problem, retry_after })
+    }
+
+    fn not_understood(&self, error: &serde_json::Error) -> CallFailed {
+        let (url, why) = (self.url.to_string(), format!("its answer: {error}"));
+        CallFailed::Unreachable { url, why, was_asked: true }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> CallFailed {
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        let (url, why) = (self.url.to_string(), cause.to_string());
+        CallFailed::Unreachable { url, why, was_asked: !error.is_connect() }
+    }
+}
+
+/// Repetitions of a call: each waits longer than the one before.
+#[derive(Debug, Default)]
+pub(super) struct Repeats {
+    failures: u32,
+}
+
+impl Repeats {
+    /// Waits before the same is asked again. Answers that it is not to be, because it makes no sense or
+    /// would be later than `until`.
+    pub(super) async fn pause(&mut self, failed: &CallFailed, until: Instant) -> bool {
+        if !failed.is_passing() {
+            return false;
+        }
+        self.failures += 1;
+        let now = Instant::now();
+        let pause = PAUSES.jittered(self.failures, fastrand::u64(..));
+        if now + pause >= until {
+            return false;
+        }
+        let told = match failed {
+            CallFailed::Refused { retry_after, .. } => retry_after.unwrap_or_default(),
+            CallFailed::Unreachable { .. } => Duration::ZERO,
+        };
+        // Whoever is told to come later than it waits asks once more at the end.
+        tokio::time::sleep(pause.max(told.min(until - now))).await;
+        true
+    }
+}

@@ -1,0 +1,188 @@
+//! A client of a node's boxes, for programs in Rust: takes boxes, keeps them for as long as they are
+//! used, and gives them back however that ends.
+//!
+//! ```no_run
+//! # use reelyard::box_client::{BoxClient, BoxClientError, Wanted};
+//! # use std::time::Duration;
+//! # async fn judge(number: u32, token: u64) {}
+//! # async fn run() -> Result<(), BoxClientError> {
+//! let boxes = BoxClient::new("http://127.0.0.1:8080", None)?;
+//! let wanted = Wanted { wait: Duration::from_secs(300), ..Wanted::by("worker 1") };
+//! let mut held = boxes.acquire("judge", &wanted).await?;
+//! let (number, token) = (held.box_id(), held.token());
+//! tokio::select! {
+//!     () = judge(number, token) => held.release().await,
+//!     lost = held.lost() => Err(lost.into()),
+//! }
+//! # }
+//! ```
+//!
+//! - **An answer that is lost is asked for again** under the same `request_id`: nothing is taken twice,
+//!   also when the node restarts meanwhile.
+//! - **A lease is renewed** by a task after a third of its term, and counts as lost when nobody answered
+//!   for as long as it lasts, by this machine's own clock.
+//! - **Dropping a [`Held`] gives it back**, as far as its runtime still runs. Dropping the future of
+//!   [`BoxClient::acquire`] leaves the queue.
+
+mod calls;
+mod held;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reelyard_actors::box_lease::{FenceToken, Holder, LeaseId, Priority};
+use reelyard_actors::token::SharedToken;
+use reelyard_actors::wire::api::{Granted, LeaseToken, LeaseVerified, Problem, Span, WantedLease};
+
+use calls::{CallFailed, Calls, Repeats};
+
+pub use held::{Held, Lost};
+
+/// For how long an answer that was lost is asked for again, though nothing more is waited for.
+const ANSWER_LOST: Duration = Duration::from_secs(5);
+
+/// The longest that a box is waited for at one go.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Why there is no box, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum BoxClientError {
+    /// The address of the node is none.
+    #[error("{0:?} is not where a node is: http://host:port is wanted")]
+    BadUrl(String),
+    /// Something that was asked for cannot be asked for.
+    #[error("{0}")]
+    BadRequest(String),
+    /// No box was free for as long as one was to wait.
+    #[error("{}", .0.detail)]
+    NoBoxInTime(Problem),
+    /// The node refused.
+    #[error("the node refused: {0}")]
+    Refused(Problem),
+    /// No node answered, or not so that it can be understood.
+    #[error("the node at {url} cannot be reached: {why}")]
+    Unreachable {
+        /// Where it was looked for.
+        url: String,
+        /// What happened.
+        why: String,
+    },
+    /// The lease ended while it was held.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+}
+
+impl From<CallFailed> for BoxClientError {
+    fn from(failed: CallFailed) -> Self {
+        match failed {
+            CallFailed::Refused { problem, .. } if problem.word() == "no-box-in-time" => {
+                BoxClientError::NoBoxInTime(problem)
+            }
+            CallFailed::Refused { problem, .. } => BoxClientError::Refused(problem),
+            CallFailed::Unreachable { url, why, .. } => BoxClientError::Unreachable { url, why },
+        }
+    }
+}
+
+/// What boxes are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Who wants them.
+    pub holder: String,
+    /// How long they last without a renewal; as the pool says if none.
+    pub ttl: Option<Duration>,
+    /// For how long to wait for them, a year at most; zero tries once.
+    pub wait: Duration,
+    /// How urgent it is: the higher the more.
+    pub priority: Priority,
+    /// How many: all of them or none.
+    pub count: u32,
+    /// Names the request; a name of its own if none.
+    pub request_id: Option<String>,
+}
+
+impl Wanted {
+    /// One box, without waiting.
+    pub fn by(holder: impl Into<String>) -> Self {
+        Wanted {
+            holder: holder.into(),
+            ttl: None,
+            wait: Duration::ZERO,
+            priority: Priority::default(),
+            count: 1,
+            request_id: None,
+        }
+    }
+}
+
+/// A client of one node. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct BoxClient {
+    calls: Arc<Calls>,
+}
+
+impl BoxClient {
+    /// A client of the node at `url`. Connects to nothing yet.
+    pub fn new(url: &str, token: Option<SharedToken>) -> Result<Self, BoxClientError> {
+        Ok(BoxClient { calls: Arc::new(Calls::new(url, token)?) })
+    }
+
+    /// Takes boxes of a pool, waiting for them if that is wanted.
+    pub async fn acquire(&self, pool: &str, wanted: &Wanted) -> Result<Held, BoxClientError> {
+        let mut body = self.body(wanted)?;
+        let mut until = Instant::now() + wanted.wait.min(LONGEST_WAIT);
+        let (mut repeats, mut first_lost) = (Repeats::default(), None);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            body.wait = Span(left);
+            let asked = Instant::now();
+            match self.calls.post::<Granted>(&["pools", pool, "leases"], &body, left).await {
+                Ok(granted) => return Ok(Held::of(&self.calls, pool, granted, asked)),
+                Err(failed) => {
+                    if let CallFailed::Unreachable { was_asked: true, .. } = failed {
+                        // A box may have been granted that nobody knows of.
+                        let first = *first_lost.get_or_insert_with(Instant::now);
+                        until = until.max(first + ANSWER_LOST);
+                    }
+                    if !repeats.pause(&failed, until).await {
+                        return Err(failed.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The lease, if it is live and has this token: for whoever guards what a box is for. None if it has
+    /// ended, is another's, or is not known.
+    pub async fn verify(
+        &self,
+        lease: LeaseId,
+        token: FenceToken,
+    ) -> Result<Option<LeaseVerified>, BoxClientError> {
+        let path = ["leases", &lease.to_string(), "verify"];
+        match self.calls.post(&path, &LeaseToken { token }, Duration::ZERO).await {
+            Ok(verified) => Ok(Some(verified)),
+            Err(failed) if failed.tells_the_end() => Ok(None),
+            Err(failed) => Err(failed.into()),
+        }
+    }
+
+    fn body(&self, wanted: &Wanted) -> Result<WantedLease, BoxClientError> {
+        let bad = |error: String| BoxClientError::BadRequest(error);
+        let Wanted { holder, ttl, priority, count, request_id, wait: _ } = wanted;
+        let name = || LeaseId::random().map(|id| id.to_string());
+        let request_id = match request_id {
+            Some(name) => name.clone(),
+            None => name().map_err(|error| bad(error.to_string()))?,
+        };
+        Ok(WantedLease {
+            holder: Holder::new(holder).map_err(|error| bad(format!("{holder:?}: {error}")))?,
+            ttl: ttl.map(Span),
+            // Said with each try: less is left from one to the next.
+            wait: Span::default(),
+            priority: *priority,
+            count: *count,
+            request_id: Some(request_id),
+        })
+    }
+}

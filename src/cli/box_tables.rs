@@ -1,0 +1,257 @@
+//! How `reelyard box` shows pools, boxes, leases and what happened to them.
+
+use std::io::Write;
+
+use comfy_table::{Cell, Table};
+use reelyard_actors::clock::Clock;
+use reelyard_actors::wire::api::{
+    AuditLine, BoxShown, BoxesShown, CareShown, LeaseShown, LeaseTold, LeaseVerified, PoolShown,
+    Rfc3339, Span, TotalsShown,
+};
+
+use super::failure::Failure;
+use super::output::{self, age, maybe, number, plain};
+use super::word;
+
+/// One thing, a line for each of what there is to say of it.
+struct Sheet(Table);
+
+impl Sheet {
+    fn new() -> Self {
+        Sheet(output::table(&["", ""]))
+    }
+
+    fn row(&mut self, what: &str, value: impl ToString) {
+        self.0.add_row([Cell::new(what), Cell::new(value.to_string())]);
+    }
+
+    fn maybe(&mut self, what: &str, value: Option<impl ToString>) {
+        if let Some(value) = value {
+            self.row(what, value);
+        }
+    }
+
+    fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        Ok(output::print(&self.0, out)?)
+    }
+}
+
+pub(super) fn pools(pools: &[PoolShown], out: &mut dyn Write) -> Result<(), Failure> {
+    let header =
+        ["POOL", "SIZE", "FREE", "LEASED", "CLEANING", "OUT OF USE", "WAITING", "HOST", "STATE"];
+    let mut table = output::table(&header);
+    for pool in pools {
+        let boxes = pool.boxes;
+        table.add_row([
+            Cell::new(&pool.name),
+            number(pool.spec.size),
+            number(boxes.free),
+            number(boxes.leased + boxes.preparing),
+            number(boxes.draining + boxes.unchecked),
+            number(boxes.quarantined),
+            number(pool.waiting),
+            maybe(pool.spec.host, Cell::new),
+            Cell::new(if pool.goes { "being removed" } else { "in use" }),
+        ]);
+    }
+    Ok(output::print(&table, out)?)
+}
+
+pub(super) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), Failure> {
+    let spec = &pool.spec;
+    let mut sheet = Sheet::new();
+    sheet.row("pool", &pool.name);
+    if pool.goes {
+        sheet.row("state", "being removed: it goes with its last box");
+    }
+    sheet.row("boxes", format!("{} from {} on", spec.size, spec.first_id));
+    sheet.maybe(
+        "ids",
+        spec.slots.map(|slots| {
+            let (first, end) = (slots.first.0, slots.first.0.saturating_add(slots.count));
+            format!("drawn from {first}..{end}, at rest for {}", slots.rest)
+        }),
+    );
+    sheet.row("host", spec.host.map_or("none: it is logical".to_owned(), |host| host.to_string()));
+    sheet.maybe("hooks", spec.hooks.as_ref());
+    let labels: Vec<String> =
+        spec.labels.iter().map(|(key, value)| plain(&format!("{key}={value}"))).collect();
+    sheet.maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")));
+    sheet.row("leases", format!("last {}, at most {}", spec.ttl_default, spec.ttl_max));
+    sheet.maybe("held at most", spec.max_hold);
+    sheet.row("grace", spec.grace);
+    sheet.row("queue", format!("{} wait, at most {} may", pool.waiting, spec.queue_limit));
+    sheet.row("quota", if spec.quota == 0 { "none".to_owned() } else { spec.quota.to_string() });
+    sheet.row("priority ages in", spec.priority_ages);
+    let (after, at_most) = (spec.clean_again_after, spec.clean_again_at_most);
+    let attempts = spec.clean_attempts;
+    sheet.row("cleanup", format!("{attempts} attempts, {after} to {at_most} apart"));
+    sheet.row("stand", stand(&pool.boxes));
+    sheet.maybe("held on average", pool.mean_hold.map(whole_millis));
+    sheet.row("last token", pool.last_token);
+    sheet.row("so far", so_far(&pool.totals));
+    sheet.print(out)
+}
+
+fn whole_millis(span: Span) -> Span {
+    let millis = u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX);
+    Span(std::time::Duration::from_millis(millis))
+}
+
+fn stand(boxes: &BoxesShown) -> String {
+    let BoxesShown { free, unchecked, preparing, leased, draining, quarantined } = boxes;
+    format!(
+        "{free} free, {unchecked} unchecked, {preparing} preparing, {leased} leased, {draining} draining, \
+         {quarantined} quarantined"
+    )
+}
+
+fn so_far(totals: &TotalsShown) -> String {
+    let TotalsShown { granted, renewed, released, expired, revoked, not_taken, .. } = totals;
+    let TotalsShown { init_failed, cleaned, clean_failures, quarantined, .. } = totals;
+    format!(
+        "{granted} granted, {renewed} renewed, {released} released, {expired} expired, {revoked} revoked, \
+         {not_taken} not taken, {init_failed} not made ready; {cleaned} cleaned, {clean_failures} \
+         failures, {quarantined} quarantined"
+    )
+}
+
+/// Leases that were granted just now.
+pub(super) fn told(leases: &[LeaseTold], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = output::table(&["LEASE", "BOX", "TOKEN", "UNTIL"]);
+    for lease in leases {
+        table.add_row([
+            Cell::new(lease.lease_id),
+            number(lease.box_id),
+            number(lease.token),
+            Cell::new(lease.expires_at),
+        ]);
+    }
+    Ok(output::print(&table, out)?)
+}
+
+pub(super) fn verified(lease: &LeaseVerified, out: &mut dyn Write) -> Result<(), Failure> {
+    let LeaseVerified { pool, box_id, token, holder, expires_at, .. } = lease;
+    let holder = plain(holder.as_str());
+    Ok(writeln!(out, "valid: {holder} has box {pool}/{box_id}, token {token}, until {expires_at}")?)
+}
+
+pub(super) fn leases(leases: &[LeaseShown], out: &mut dyn Write) -> Result<(), Failure> {
+    let now = Clock::system().now();
+    let header = ["LEASE", "BOX", "TOKEN", "HOLDER", "STATE", "SINCE", "ENDS IN", "RENEWALS"];
+    let mut table = output::table(&header);
+    for lease in leases {
+        table.add_row([
+            Cell::new(lease.lease_id),
+            number(lease.box_id),
+            number(lease.token),
+            Cell::new(plain(lease.holder.as_str())),
+            Cell::new(word::of(lease.state)),
+            Cell::new(age(lease.granted_at.0, now)),
+            maybe(lease.expires_at, |Rfc3339(at)| Cell::new(age(now, at))),
+            number(lease.renewals),
+        ]);
+    }
+    Ok(output::print(&table, out)?)
+}
+
+pub(super) fn lease(lease: &LeaseShown, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut sheet = Sheet::new();
+    sheet.row("lease", lease.lease_id);
+    sheet.row("box", format!("{}/{}", lease.pool, lease.number));
+    if lease.box_id != lease.number.0 {
+        sheet.row("id", lease.box_id);
+    }
+    sheet.row("token", lease.token);
+    sheet.row("holder", plain(lease.holder.as_str()));
+    sheet.row("state", word::of(lease.state));
+    sheet.row("granted", lease.granted_at);
+    sheet.maybe("until", lease.expires_at);
+    sheet.row("renewals", format!("{}, for {} each", lease.renewals, lease.ttl));
+    sheet.maybe("ended", lease.ended_at);
+    sheet.maybe("by", lease.ended_by.as_deref().map(plain));
+    sheet.maybe("reason", lease.reason.as_ref().map(|reason| plain(reason.as_str())));
+    sheet.print(out)
+}
+
+pub(super) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(), Failure> {
+    let now = Clock::system().now();
+    let header = ["BOX", "STATE", "SINCE", "TOKEN", "ID", "HOLDER", "FAILURES", "SAID"];
+    let mut table = output::table(&header);
+    for one in boxes {
+        let retiring = if one.retiring { ", retiring" } else { "" };
+        table.add_row([
+            number(one.number),
+            Cell::new(format!("{}{retiring}", word::of(one.state))),
+            Cell::new(age(one.since.0, now)),
+            maybe(one.token, number),
+            maybe(one.slot, number),
+            maybe(one.lease.as_ref(), |lease| Cell::new(plain(lease.holder.as_str()))),
+            number(one.failures),
+            maybe(one.said.as_deref(), |said| Cell::new(plain(said))),
+        ]);
+    }
+    Ok(output::print(&table, out)?)
+}
+
+pub(super) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), Failure> {
+    let now = Clock::system().now();
+    let mut sheet = Sheet::new();
+    sheet.row("box", shown.number);
+    sheet.row("state", word::of(shown.state));
+    sheet.row("since", format!("{}, {} ago", shown.since, age(shown.since.0, now)));
+    if shown.retiring {
+        sheet.row("retiring", "it goes as soon as it is free");
+    }
+    sheet.maybe("token", shown.token);
+    sheet.maybe("id", shown.slot);
+    if let Some(lease) = &shown.lease {
+        sheet.row("holder", plain(lease.holder.as_str()));
+        sheet.row("lease", lease.lease_id);
+        sheet.maybe("until", lease.expires_at);
+    }
+    sheet.maybe("after", shown.after.map(word::of));
+    if shown.failures > 0 {
+        sheet.row("failures", shown.failures);
+    }
+    sheet.maybe("said", shown.said.as_deref().map(plain));
+    sheet.maybe("quarantined by", shown.quarantined_by.as_deref().map(plain));
+    sheet.print(out)
+}
+
+pub(super) fn audit(lines: &[AuditLine], out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = output::table(&["AT", "BOX", "TOKEN", "WHAT", "WHO", "SAID"]);
+    for line in lines {
+        match line {
+            AuditLine::Lease(lease) => table.add_row(lease_line(lease)),
+            AuditLine::Care(care) => table.add_row(care_line(care)),
+        };
+    }
+    Ok(output::print(&table, out)?)
+}
+
+fn lease_line(lease: &LeaseShown) -> [Cell; 6] {
+    let ended = lease.ended_at.unwrap_or(lease.granted_at);
+    let held = age(lease.granted_at.0, ended.0);
+    let by = lease.ended_by.as_deref().map(|by| format!(" by {}", plain(by))).unwrap_or_default();
+    [
+        Cell::new(ended),
+        number(lease.number),
+        number(lease.token),
+        Cell::new(format!("{}{by} after {held}", word::of(lease.state))),
+        Cell::new(plain(lease.holder.as_str())),
+        maybe(lease.reason.as_ref(), |reason| Cell::new(plain(reason.as_str()))),
+    ]
+}
+
+fn care_line(care: &CareShown) -> [Cell; 6] {
+    let attempt = care.attempt.map(|attempt| format!(", attempt {attempt}")).unwrap_or_default();
+    [
+        Cell::new(care.at),
+        number(care.number),
+        maybe(care.token, number),
+        Cell::new(format!("{}{attempt}", word::of(care.what))),
+        maybe(care.by.as_deref(), |by| Cell::new(plain(by))),
+        maybe(care.said.as_deref(), |said| Cell::new(plain(said))),
+    ]
+}

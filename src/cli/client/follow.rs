@@ -1,0 +1,102 @@
+//! Calls that are answered with events.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use reqwest::{RequestBuilder, header};
+use serde::Serialize;
+
+use super::{Client, TIMEOUT};
+use crate::cli::event_stream::{Event, EventStream};
+use crate::cli::failure::Failure;
+
+/// How long nothing may be heard of a stream: it says every 15 s that it is still there.
+const SILENCE: Duration = Duration::from_secs(45);
+
+/// A stream has no end.
+const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+impl Client {
+    /// `POST /api/v1/<path>` with a body, answered with events: hands each to `each`, until that has what
+    /// it waits for.
+    pub fn post_and_follow<T>(
+        &self,
+        path: &[&str],
+        wanted: &impl Serialize,
+        mut each: impl FnMut(Event) -> Result<ControlFlow<T>, Failure>,
+    ) -> Result<T, Failure> {
+        let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
+        let request = self.http.post(self.url_of(path)).body(body);
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let mut found = None;
+        self.read_events(request, &mut String::new(), |event| match event.map(&mut each) {
+            Some(Ok(ControlFlow::Break(ended))) => {
+                found = Some(ended);
+                Ok(ControlFlow::Break(()))
+            }
+            Some(Err(failure)) => Err(failure),
+            Some(Ok(ControlFlow::Continue(()))) | None => Ok(ControlFlow::Continue(())),
+        })?;
+        found.ok_or_else(|| self.failed("it has ended".to_owned()))
+    }
+
+    /// `GET /api/v1/events`: hands each event to `each`, and none once when the node has answered. Ends
+    /// only by a failure. `last` is where it begins, if that is not now, and how far it came.
+    pub fn follow(
+        &self,
+        query: &[(&str, &str)],
+        last: &mut String,
+        mut each: impl FnMut(Option<Event>) -> Result<(), Failure>,
+    ) -> Result<std::convert::Infallible, Failure> {
+        let mut url = self.url_of(&["events"]);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let mut request = self.http.get(url);
+        if !last.is_empty() {
+            request = request.header("Last-Event-ID", last.as_str());
+        }
+        let each = |event| each(event).map(|()| ControlFlow::Continue(()));
+        self.read_events(request, last, each)?;
+        Err(self.failed("it has ended".to_owned()))
+    }
+
+    /// Reads events until `each` has what it waits for.
+    fn read_events(
+        &self,
+        request: RequestBuilder,
+        last: &mut String,
+        mut each: impl FnMut(Option<Event>) -> Result<ControlFlow<()>, Failure>,
+    ) -> Result<(), Failure> {
+        let mut request = request.timeout(FOR_EVER).header(header::ACCEPT, "text/event-stream");
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, token.bearer());
+        }
+        self.runtime.block_on(async {
+            let sent = tokio::time::timeout(TIMEOUT, request.send()).await;
+            let sent = sent.map_err(|_| self.failed("it does not answer".to_owned()))?;
+            let mut response = sent.map_err(|error| self.unreachable(&error))?;
+            if !response.status().is_success() {
+                let status = response.status();
+                let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
+                return Err(self.problem(status, &body));
+            }
+            // Nobody waits for that alone.
+            let _ = each(None)?;
+            let mut stream = EventStream::after(last.clone());
+            loop {
+                let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
+                let chunk = chunk.map_err(|_| self.failed("nothing is heard of it".to_owned()))?;
+                let chunk = chunk.map_err(|error| self.unreachable(&error))?;
+                let chunk = chunk.ok_or_else(|| self.failed("it has ended".to_owned()))?;
+                let events = stream.feed(&chunk).map_err(|bad| self.failed(bad.to_string()))?;
+                for event in events {
+                    if each(Some(event))?.is_break() {
+                        return Ok(());
+                    }
+                }
+                *last = stream.last_id().to_owned();
+            }
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! `reelyard box pools`
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use reelyard_actors::box_lease::{BoxNumber, HooksName, PoolName, PoolSpec, SlotId};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::wire::api::{Page, PoolRemoval, PoolShown, Span, WantedPool, WantedSlots};
+
+use super::box_tables;
+use super::client::{Client, PageArgs};
+use super::failure::Failure;
+use super::output;
+
+#[derive(Debug, Args)]
+pub struct PoolsArgs {
+    #[command(subcommand)]
+    command: Option<PoolsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum PoolsCommand {
+    /// List the pools
+    List(PageArgs),
+    /// Show one: what it is to be, where its boxes stand, and what ever happened
+    Show {
+        /// Its name
+        #[arg(value_parser = PoolName::new)]
+        pool: PoolName,
+    },
+    /// Create one, or change it: what is not given stays as it is, or is as usual in a new one
+    Put(Box<PutArgs>),
+    /// Remove one: nothing is granted any more, and it goes with its last box
+    Remove {
+        /// Its name
+        #[arg(value_parser = PoolName::new)]
+        pool: PoolName,
+        /// Revoke its leases, instead of waiting for their ends
+        #[arg(long)]
+        revoke: bool,
+    },
+    /// Have its host look at its free boxes before they are granted
+    Recheck {
+        /// Its name
+        #[arg(value_parser = PoolName::new)]
+        pool: PoolName,
+    },
+}
+
+#[derive(Debug, Args)]
+struct PutArgs {
+    /// Its name
+    #[arg(value_parser = PoolName::new)]
+    pool: PoolName,
+    /// How many boxes there are; must be given for a new one
+    #[arg(long)]
+    size: Option<u32>,
+    /// The number of the first box
+    #[arg(long)]
+    first_id: Option<u32>,
+    /// Draw the ids that holders see from these, as in 1000..1500, so that a late one hits nobody;
+    /// none for each box its own number
+    #[arg(long, value_parser = slots, value_name = "FIRST..END")]
+    slots: Option<Given<(SlotId, u32)>>,
+    /// How long an id is not drawn again after its lease ended
+    #[arg(long)]
+    slots_rest: Option<Span>,
+    /// The worker that runs what is run for the boxes; none for a purely logical pool
+    #[arg(long, value_parser = given::<HostAddr>)]
+    host: Option<Given<HostAddr>>,
+    /// Under which name the worker's configuration defines that; none for the pool's own
+    #[arg(long, value_parser = hooks)]
+    hooks: Option<Given<HooksName>>,
+    /// A label, as in site=a; given again for more, and instead of all there were
+    #[arg(long = "label", value_parser = label, value_name = "KEY=VALUE")]
+    labels: Vec<(String, String)>,
+    /// How long a lease lasts if nothing is said
+    #[arg(long)]
+    ttl_default: Option<Span>,
+    /// How long it may last at most without a renewal
+    #[arg(long)]
+    ttl_max: Option<Span>,
+    /// How long a box may be held in all; none for any time
+    #[arg(long, value_parser = given::<Span>)]
+    max_hold: Option<Given<Span>>,
+    /// How long the box of a lease that expired or was revoked is left alone
+    #[arg(long)]
+    grace: Option<Span>,
+    /// How many may wait
+    #[arg(long)]
+    queue_limit: Option<u32>,
+    /// How many boxes one holder may have or wait for; 0 for any number
+    #[arg(long)]
+    quota: Option<u32>,
+    /// How long one has to wait to be as urgent as one of the next higher priority
+    #[arg(long)]
+    priority_ages: Option<Span>,
+    /// How often a cleanup is tried before the box is taken out of use
+    #[arg(long)]
+    clean_attempts: Option<u32>,
+    /// How long after a failed cleanup it is tried again the first time
+    #[arg(long)]
+    clean_again_after: Option<Span>,
+    /// How long after a failed cleanup it is tried again at the latest
+    #[arg(long)]
+    clean_again_at_most: Option<Span>,
+}
+
+/// What is given, or that there is to be none.
+#[derive(Clone, Debug)]
+enum Given<T> {
+    This(T),
+    None,
+}
+
+/// The word for none.
+const NONE: &str = "none";
+
+impl<T> Given<T> {
+    fn or(given: Option<Self>, before: Option<T>) -> Option<T> {
+        match given {
+            Some(Given::This(value)) => Some(value),
+            Some(Given::None) => None,
+            None => before,
+        }
+    }
+}
+
+fn given<T>(text: &str) -> Result<Given<T>, String>
+where
+    T: std::str::FromStr,
+    T::Err: std::fmt::Display,
+{
+    if text == NONE {
+        return Ok(Given::None);
+    }
+    text.parse().map(Given::This).map_err(|bad: T::Err| bad.to_string())
+}
+
+fn hooks(text: &str) -> Result<Given<HooksName>, String> {
+    if text == NONE {
+        return Ok(Given::None);
+    }
+    HooksName::new(text).map(Given::This).map_err(|bad| bad.to_string())
+}
+
+fn slots(text: &str) -> Result<Given<(SlotId, u32)>, String> {
+    if text == NONE {
+        return Ok(Given::None);
+    }
+    let bad =
+        || format!("\"{text}\" is no range: one is written as in 1000..1500, without its end");
+    let (first, end) = text.split_once("..").ok_or_else(bad)?;
+    let (first, end): (u32, u32) =
+        (first.parse().map_err(|_| bad())?, end.parse().map_err(|_| bad())?);
+    let count = end.checked_sub(first).filter(|count| *count > 0).ok_or_else(bad)?;
+    Ok(Given::This((SlotId(first), count)))
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let bad = || format!("\"{text}\" is no label: one is written as in site=a");
+    let (key, value) = text.split_once('=').ok_or_else(bad)?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Looks after pools.
+pub fn run(
+    args: PoolsArgs,
+    client: &Client,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    match args.command.unwrap_or(PoolsCommand::List(PageArgs::default())) {
+        PoolsCommand::List(wanted) => {
+            let page: Page<PoolShown> = client.list(&["pools"], &[], &wanted)?;
+            if json {
+                return Ok(output::json(&page, out)?);
+            }
+            box_tables::pools(&page.items, out)?;
+            Ok(output::more(&page, out)?)
+        }
+        PoolsCommand::Show { pool } => {
+            shown(&client.get(&["pools", pool.as_str()], &[])?, json, out)
+        }
+        PoolsCommand::Put(wanted) => shown(&put(*wanted, client)?, json, out),
+        PoolsCommand::Remove { pool, revoke } => {
+            let revoke = if revoke { "true" } else { "false" };
+            let path = ["pools", pool.as_str()];
+            let removal: PoolRemoval = client.remove_with(&path, &[("revoke", revoke)])?;
+            if json {
+                return Ok(output::json(&removal, out)?);
+            }
+            let told = if removal.gone { "it is gone" } else { "it goes with its last box" };
+            Ok(writeln!(out, "{told}")?)
+        }
+        PoolsCommand::Recheck { pool } => {
+            client.post_for_nothing(&["pools", pool.as_str(), "recheck"])
+        }
+    }
+}
+
+fn shown(pool: &PoolShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if json { Ok(output::json(pool, out)?) } else { box_tables::pool(pool, out) }
+}
+
+fn put(wanted: PutArgs, client: &Client) -> Result<PoolShown, Failure> {
+    let pool = wanted.pool.clone();
+    let path = ["pools", pool.as_str()];
+    let before: Option<PoolShown> = match client.get(&path, &[]) {
+        Ok(shown) => Some(shown),
+        Err(Failure::Refused(problem)) if problem.status == 404 => None,
+        Err(failure) => return Err(failure),
+    };
+    let before = match (before, wanted.size) {
+        (Some(shown), _) => shown.spec,
+        (None, Some(size)) => WantedPool::from(&PoolSpec::of(0, size)),
+        (None, None) => {
+            return Err(Failure::Usage(format!("--size: there is no pool {pool} yet")));
+        }
+    };
+    client.put(&path, &wanted.over(before)?)
+}
+
+impl PutArgs {
+    /// What is given, over what there was.
+    fn over(self, before: WantedPool) -> Result<WantedPool, Failure> {
+        let slots = match (self.slots, before.slots) {
+            (Some(Given::This((first, count))), before) => {
+                let rest = before.map(|before| before.rest).unwrap_or_default();
+                Some(WantedSlots { first, count, rest })
+            }
+            (Some(Given::None), _) => None,
+            (None, before) => before,
+        };
+        let slots = match (slots, self.slots_rest) {
+            (Some(slots), Some(rest)) => Some(WantedSlots { rest, ..slots }),
+            (None, Some(_)) => {
+                return Err(Failure::Usage("--slots-rest: means nothing without --slots".into()));
+            }
+            (slots, None) => slots,
+        };
+        let labels: BTreeMap<String, String> = self.labels.into_iter().collect();
+        Ok(WantedPool {
+            size: self.size.unwrap_or(before.size),
+            first_id: self.first_id.map_or(before.first_id, BoxNumber),
+            slots,
+            host: Given::or(self.host, before.host),
+            hooks: Given::or(self.hooks, before.hooks),
+            labels: if labels.is_empty() { before.labels } else { labels },
+            ttl_default: self.ttl_default.unwrap_or(before.ttl_default),
+            ttl_max: self.ttl_max.unwrap_or(before.ttl_max),
+            max_hold: Given::or(self.max_hold, before.max_hold),
+            grace: self.grace.unwrap_or(before.grace),
+            queue_limit: self.queue_limit.unwrap_or(before.queue_limit),
+            quota: self.quota.unwrap_or(before.quota),
+            priority_ages: self.priority_ages.unwrap_or(before.priority_ages),
+            clean_attempts: self.clean_attempts.unwrap_or(before.clean_attempts),
+            clean_again_after: self.clean_again_after.unwrap_or(before.clean_again_after),
+            clean_again_at_most: self.clean_again_at_most.unwrap_or(before.clean_again_at_most),
+        })
+    }
+}

@@ -1,0 +1,393 @@
+//! What a worker runs for the boxes that it hosts.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::box_host::{
+    Blank, Checks, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, Program, Template, Uid,
+};
+use reelyard_actors::box_lease::HooksName;
+use toml::{Table, Value};
+
+use super::reader::Reader;
+use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
+
+/// What is run for boxes, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BoxHooks {
+    /// As it is written.
+    told: Table,
+    /// As it is, once the files that are named were read.
+    sets: HookSets,
+}
+
+/// What hooks have.
+const KNOWN: [&str; 14] = [
+    "init",
+    "cleanup",
+    "init_timeout",
+    "cleanup_timeout",
+    "stop_grace",
+    "env",
+    "done",
+    "cleanup_again_on",
+    "first_uid",
+    "boxes",
+    "no_directory",
+    "no_cgroup",
+    "kill_left",
+    FILE,
+];
+
+/// Names a file with all of it.
+const FILE: &str = "file";
+
+/// How many boxes have users if nothing is said.
+const USUAL_BOXES: u32 = 1000;
+
+/// How long a program may take, and how long after SIGTERM, if nothing is said.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
+const USUAL_GRACE: Duration = Duration::from_secs(5);
+
+impl SettingValue for BoxHooks {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let Value::Table(told) = value else {
+            return wrong(format!(
+                "a table is wanted, as in {{ isolate = {{ file = \"config/pools/isolate.toml\" }} }}, \
+                 not {}",
+                quoted(value)
+            ));
+        };
+        let mut wrongs = Vec::new();
+        for (name, hooks) in told {
+            let named = HooksName::new(name).or_else(|bad| wrong(bad.to_string()));
+            let table = match hooks {
+                Value::Table(_) => Ok(()),
+                other => wrong(format!("a table is wanted, not {}", quoted(other))),
+            };
+            wrongs.extend(about(name, named.and(table).err()));
+        }
+        let sets = HookSets::default();
+        if wrongs.is_empty() { Ok(BoxHooks { told: told.clone(), sets }) } else { Err(wrongs) }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        let shown = self.told.iter().map(|(name, hooks)| (name.clone(), shown(hooks)));
+        Some(Value::Table(shown.collect()))
+    }
+}
+
+/// Hooks as they may be seen: what is in their environment may be a secret.
+fn shown(hooks: &Value) -> Value {
+    let mut shown = hooks.clone();
+    if let Some(Value::Table(variables)) = shown.get_mut("env") {
+        variables.iter_mut().for_each(|(_, value)| *value = Value::String("***".to_owned()));
+    }
+    shown
+}
+
+/// What is wrong, with the name of what it is about before it.
+fn about(name: &str, wrongs: Option<Vec<Wrong>>) -> impl Iterator<Item = Wrong> + '_ {
+    let named = move |wrong: Wrong| Wrong { entry: None, what: format!("{name}: {}", wrong.what) };
+    wrongs.into_iter().flatten().map(named)
+}
+
+impl BoxHooks {
+    /// What is run, by name.
+    pub fn sets(&self) -> &HookSets {
+        &self.sets
+    }
+
+    /// Whether nothing is run.
+    pub fn are_none(&self) -> bool {
+        self.told.is_empty()
+    }
+
+    /// Reads the files that are named, and what stands in them and beside them.
+    pub(super) fn settle(&mut self, reader: &mut Reader) {
+        let mut sets = BTreeMap::new();
+        for (name, told) in &self.told {
+            let Value::Table(told) = told else { continue };
+            let named = HooksName::new(name).or_else(|bad| wrong(bad.to_string()));
+            match named.and_then(|name| Ok((name, hook_set(&whole(told)?)?))) {
+                Ok((name, hooks)) => {
+                    sets.insert(name, Arc::new(hooks));
+                }
+                Err(wrongs) => about(name, Some(wrongs))
+                    .for_each(|wrong| reader.fault("box.hooks", wrong.what)),
+            }
+        }
+        self.sets = HookSets(sets);
+    }
+}
+
+/// What is told, over what stands in the file that it names.
+fn whole(told: &Table) -> Read<Table> {
+    let Some(file) = told.get(FILE) else { return Ok(told.clone()) };
+    let file = PathBuf::from_toml(file)?;
+    let shown = file.display();
+    let text = std::fs::read_to_string(&file)
+        .or_else(|error| wrong(format!("{FILE}: {shown} cannot be read: {error}")))?;
+    let mut all: Table = text.parse().or_else(|error: toml::de::Error| {
+        wrong(format!("{FILE}: {shown} is not TOML: {}", error.message().replace('\n', ", ")))
+    })?;
+    if all.contains_key(FILE) {
+        return wrong(format!("{FILE}: {shown} names a further file, which is not read"));
+    }
+    all.extend(told.iter().filter(|(key, _)| *key != FILE).map(|(k, v)| (k.clone(), v.clone())));
+    Ok(all)
+}
+
+fn hook_set(table: &Table) -> Read<HookSet> {
+    if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        return wrong(format!("{other} is nothing that hooks have: {} are", KNOWN.join(", ")));
+    }
+    let first_uid = of_key(table, "first_uid", uid)?;
+    let boxes = of_key(table, "boxes", count)?;
+    let hooks = HookSet {
+        init: program(table, "init", "init_timeout")?,
+        cleanup: program(table, "cleanup", "cleanup_timeout")?,
+        grace: bounded(table, "stop_grace", USUAL_GRACE, LONGEST_GRACE)?,
+        environment: environment(table)?,
+        done: codes(table, "done")?.unwrap_or_else(|| vec![0]),
+        cleanup_again_on: codes(table, "cleanup_again_on")?.unwrap_or_default(),
+        checks: Checks {
+            first_uid,
+            // The users of further ones are more likely others'.
+            boxes: boxes.or(first_uid.map(|_| USUAL_BOXES)),
+            no_directory: paths(table, "no_directory")?,
+            no_cgroup: paths(table, "no_cgroup")?,
+            kill_left: of_key(table, "kill_left", bool::from_toml)?.unwrap_or(false),
+        },
+    };
+    if hooks.cleanup.is_none() && hooks.checks.are_none() {
+        return wrong(
+            "cleanup, or one of first_uid, no_directory and no_cgroup is wanted: else every box \
+             would be called clean unseen",
+        );
+    }
+    if hooks.checks.kill_left
+        && hooks.checks.first_uid.is_none()
+        && hooks.checks.no_cgroup.is_empty()
+    {
+        return wrong("kill_left: nothing is known of who is left without first_uid or no_cgroup");
+    }
+    Ok(hooks)
+}
+
+/// What a key has, if it is there; what is wrong is told with its name.
+fn of_key<T>(table: &Table, key: &str, read: impl FnOnce(&Value) -> Read<T>) -> Read<Option<T>> {
+    let value = table.get(key).map(read).transpose();
+    value.map_err(|wrongs| about(key, Some(wrongs)).collect())
+}
+
+fn program(table: &Table, key: &str, timeout: &str) -> Read<Option<Program>> {
+    let timeout = bounded(table, timeout, USUAL_TIMEOUT, LONGEST_TIMEOUT)?;
+    let read = |value: &Value| {
+        let templates = templates(value, Blank::IN_ARGUMENTS)?;
+        let Some((path, arguments)) = templates.split_first() else {
+            return wrong("the path of a program and its arguments are wanted");
+        };
+        if !path.is_plain() {
+            return wrong(format!(
+                "the program {path} is chosen by the box: only arguments can be"
+            ));
+        }
+        // Nothing is filled in.
+        let path = PathBuf::from(path.to_string().replace("{{", "{").replace("}}", "}"));
+        check_program(&path)?;
+        Ok(Program { path, arguments: arguments.to_vec(), timeout })
+    };
+    of_key(table, key, read)
+}
+
+fn check_program(path: &Path) -> Read<()> {
+    let shown = path.display();
+    if !path.is_absolute() {
+        return wrong(format!("{shown} is not an absolute path"));
+    }
+    match std::fs::metadata(path) {
+        Ok(file) if !file.is_file() => wrong(format!("{shown} is not a file")),
+        Ok(file) if file.permissions().mode() & 0o111 == 0 => {
+            wrong(format!("{shown} is not executable"))
+        }
+        Ok(_) => Ok(()),
+        Err(error) => wrong(format!("{shown} cannot be used: {error}")),
+    }
+}
+
+fn templates(value: &Value, known: &[Blank]) -> Read<Vec<Template>> {
+    let Value::Array(texts) = value else {
+        return wrong(format!("a list of texts is wanted, not {}", quoted(value)));
+    };
+    let template = |value: &Value| {
+        let text = text(value, "a text")?;
+        Template::parse(text, known).or_else(|bad| wrong(format!("{}: {bad}", quoted(value))))
+    };
+    texts.iter().map(template).collect()
+}
+
+fn paths(table: &Table, key: &str) -> Read<Vec<Template>> {
+    let read = |value: &Value| {
+        let paths = templates(value, Blank::IN_PATHS)?;
+        match paths.iter().find(|path| !path.to_string().starts_with('/')) {
+            Some(path) => wrong(format!("{path} is not an absolute path")),
+            None => Ok(paths),
+        }
+    };
+    Ok(of_key(table, key, read)?.unwrap_or_default())
+}
+
+fn bounded(table: &Table, key: &str, usual: Duration, most: Duration) -> Read<Duration> {
+    let read = |value: &Value| match Duration::from_toml(value)? {
+        long if long > most => {
+            wrong(format!("{} at most, not {}", humantime::format_duration(most), quoted(value)))
+        }
+        duration => Ok(duration),
+    };
+    Ok(of_key(table, key, read)?.unwrap_or(usual))
+}
+
+fn codes(table: &Table, key: &str) -> Read<Option<Vec<u8>>> {
+    let code = |value: &Value| value.as_integer().and_then(|code| u8::try_from(code).ok());
+    let read = |value: &Value| {
+        let codes = value.as_array().and_then(|codes| codes.iter().map(code).collect());
+        let none = || wrong(format!("exit codes are wanted, as in [0], not {}", quoted(value)));
+        codes.map_or_else(none, Ok)
+    };
+    of_key(table, key, read)
+}
+
+fn uid(value: &Value) -> Read<Uid> {
+    let uid = value.as_integer().and_then(|uid| u32::try_from(uid).ok()).and_then(Uid::new);
+    let none = || wrong(format!("a user id other than root's is wanted, not {}", quoted(value)));
+    uid.map_or_else(none, Ok)
+}
+
+fn count(value: &Value) -> Read<u32> {
+    let count = value.as_integer().and_then(|count| u32::try_from(count).ok());
+    let none = || wrong(format!("a number of boxes is wanted, not {}", quoted(value)));
+    count.filter(|count| *count > 0).map_or_else(none, Ok)
+}
+
+fn environment(table: &Table) -> Read<BTreeMap<String, String>> {
+    let read = |value: &Value| {
+        let Value::Table(variables) = value else {
+            return wrong(format!(
+                "a table is wanted, as in {{ NAME = \"value\" }}, not {}",
+                quoted(value)
+            ));
+        };
+        let variable = |(name, value): (&String, &Value)| {
+            let value = text(value, "a text")?;
+            let is_bad = |text: &str| text.contains('\0');
+            if name.is_empty() || name.contains('=') || is_bad(name) || is_bad(value) {
+                return wrong(format!("{name:?} cannot be a variable with that value"));
+            }
+            Ok((name.clone(), value.to_owned()))
+        };
+        variables.iter().map(variable).collect()
+    };
+    Ok(of_key(table, "env", read)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Faults, Layers, WorkerConfig, load_worker};
+    use super::*;
+
+    fn load(hooks: &str) -> Result<WorkerConfig, String> {
+        let set = vec!["listen=127.0.0.1:8888".to_owned(), format!("box.hooks={hooks}")];
+        load_worker(&Layers { set, ..Layers::default() }).map_err(|Faults(faults)| {
+            faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        })
+    }
+
+    fn find(config: &WorkerConfig, name: &str) -> Arc<HookSet> {
+        Arc::clone(&config.r#box.hooks.sets().0[&HooksName::new(name).unwrap()])
+    }
+
+    #[test]
+    fn hooks_are_programs_with_blanks_and_what_a_clean_box_has_not() {
+        let config = load(
+            "{ a = { init = [\"/bin/sh\", \"-c\", \"x\", \"{box}\"], cleanup = [\"/bin/true\"], \
+             cleanup_timeout = \"2s\", stop_grace = \"1s\", env = { A = \"b\" }, done = [0, 3], \
+             cleanup_again_on = [2], first_uid = 60000, no_directory = [\"/x/{box}\"], \
+             no_cgroup = [\"/cg/{number}\"], kill_left = true } }",
+        )
+        .unwrap();
+        let hooks = find(&config, "a");
+        let init = hooks.init.as_ref().unwrap();
+        assert_eq!((init.path.as_path(), init.arguments.len()), (Path::new("/bin/sh"), 3));
+        assert_eq!((init.timeout, hooks.grace), (USUAL_TIMEOUT, Duration::from_secs(1)));
+        assert_eq!(hooks.cleanup.as_ref().unwrap().timeout, Duration::from_secs(2));
+        assert_eq!((&hooks.done[..], &hooks.cleanup_again_on[..]), (&[0, 3][..], &[2][..]));
+        assert_eq!(hooks.environment["A"], "b");
+        let shown = config.r#box.hooks.to_toml().unwrap().to_string();
+        assert!(shown.contains("A = \"***\"") && !shown.contains("\"b\""), "{shown}");
+        assert!(hooks.checks.kill_left && hooks.checks.first_uid == Uid::new(60_000));
+        assert_eq!(hooks.checks.boxes, Some(USUAL_BOXES));
+        assert!(load("{}").unwrap_err().contains("box.hooks is required"));
+        let hooks = "box.hooks={ a = { first_uid = 1 } }";
+        let set = ["listen=127.0.0.1:8888", hooks, "box.hooks_at_once=257"];
+        let set = set.map(str::to_owned).to_vec();
+        let told = load_worker(&Layers { set, ..Layers::default() }).unwrap_err();
+        assert!(told.to_string().contains("256 at most"), "{told}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_name() {
+        let plain = std::env::current_exe().unwrap().with_file_name("");
+        for (bad, why) in [
+            ("[]", "a table is wanted"),
+            ("{ a = 1 }", "a: a table is wanted, not 1"),
+            ("{ \"-\" = {} }", "-: the name of hooks is 1 to 64"),
+            ("{ a = {} }", "would be called clean unseen"),
+            ("{ a = { clean = [] } }", "clean is nothing that hooks have: init,"),
+            ("{ a = { cleanup = [] } }", "a: cleanup: the path of a program"),
+            ("{ a = { cleanup = \"/bin/true\" } }", "a list of texts is wanted"),
+            ("{ a = { cleanup = [\"true\"] } }", "true is not an absolute path"),
+            ("{ a = { cleanup = [\"/gone\"] } }", "/gone cannot be used"),
+            ("{ a = { cleanup = [\"/etc/passwd\"] } }", "is not executable"),
+            ("{ a = { cleanup = [\"/bin/{pool}\"] } }", "is chosen by the box"),
+            ("{ a = { cleanup = [\"/bin/true\", \"{boxid}\"] } }", "{boxid} stands for nothing"),
+            ("{ a = { first_uid = 0 } }", "first_uid: a user id other than root's"),
+            ("{ a = { first_uid = 1, boxes = 0 } }", "boxes: a number of boxes is wanted"),
+            ("{ a = { no_directory = [\"/x/{token}\"] } }", "{box}, {number}, {pool} do"),
+            ("{ a = { no_directory = [\"{pool}\"] } }", "is not an absolute path"),
+            ("{ a = { no_directory = [\"/x\"], kill_left = true } }", "kill_left: nothing"),
+            ("{ a = { first_uid = 1, done = [256] } }", "exit codes are wanted"),
+            ("{ a = { first_uid = 1, init_timeout = \"11m\" } }", "init_timeout: 10m at most"),
+            ("{ a = { first_uid = 1, env = { \"A=\" = \"\" } } }", "cannot be a variable"),
+            ("{ a = { file = \"/gone\" } }", "a: file: /gone cannot be read"),
+        ] {
+            let told = load(bad).unwrap_err();
+            assert!(told.contains(why) && told.contains("box.hooks"), "{bad}: {told}");
+        }
+        assert!(check_program(&plain).is_err(), "a directory");
+    }
+
+    #[test]
+    fn what_stands_beside_a_file_counts_more() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("hooks.toml");
+        let text = "first_uid = 60000\nno_directory = [\"/x/{box}\"]\n";
+        std::fs::write(&file, text).unwrap();
+        let shown = file.display();
+        let with_file = format!("{{ a = {{ file = \"{shown}\", first_uid = 70000 }} }}");
+        let before = load(&with_file).unwrap();
+        let checks = &find(&before, "a").checks;
+        assert_eq!((checks.first_uid, checks.no_directory.len()), (Uid::new(70_000), 1));
+        // Another text of the file is another configuration, though the same is written here.
+        std::fs::write(&file, "kill_left = true\n").unwrap();
+        let after = load(&with_file).unwrap();
+        assert_ne!(before.r#box.hooks, after.r#box.hooks);
+        std::fs::write(&file, "kill_left = \n").unwrap();
+        assert!(load(&with_file).unwrap_err().contains("is not TOML"));
+        std::fs::write(&file, "file = \"/x\"\n").unwrap();
+        assert!(load(&with_file).unwrap_err().contains("names a further file"));
+    }
+}

@@ -1,0 +1,225 @@
+//! `POST /api/v1/pools/{pool}/leases`: waiting for boxes, with or without being told how it goes.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use actix_web::http::header::{ACCEPT, CACHE_CONTROL};
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use futures::Stream;
+use reelyard_actors::box_lease::{Acquisition, AskBoxes, BoxError, Grant, PoolName, Progress};
+use reelyard_actors::clock::Clock;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::wire::api::{Granted, Span, WaitShown, WantedLease};
+use serde::Serialize;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::NoQuery;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// What whoever wants to be told how the wait goes accepts.
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// How often something is sent, so that whoever stands between does not take the line for dead.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// `POST /pools/{pool}/leases`.
+#[utoipa::path(
+    post,
+    path = "/pools/{pool}/leases",
+    tag = "boxes",
+    operation_id = "acquire",
+    summary = "Waits for boxes and leases them: all that are asked for, or none",
+    description = "The members beside `leases` are those of the first lease. No box within `wait` is \
+                   answered with 409 and the type `no-box-in-time`; a node that has too much to do with 503 \
+                   and `busy`. A client that closes its connection leaves the queue. Repeated under the \
+                   same `request_id`, everything but `wait` alike, it answers the same leases.\n\n\
+                   With `Accept: text/event-stream` it is answered with 200 and server-sent events: \
+                   `waiting` with `position` and `estimate` whenever they change, `preparing` while boxes \
+                   are made ready, and at the end `granted` with what is answered otherwise, or `refused` \
+                   with a problem.",
+    params(("pool" = String, Path, description = "The pool")),
+    request_body(content = WantedLease, description = "Who wants how many boxes, and for how long"),
+    responses(
+        (status = 200, description = "How the wait goes", body = String, content_type = "text/event-stream"),
+        (status = 201, description = "The leases", body = Granted)
+    )
+)]
+pub async fn acquire(
+    request: HttpRequest,
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedLease>,
+) -> Result<HttpResponse, Refusal> {
+    let ask = ask(pool.into_inner(), wanted.into_inner());
+    let acquisition = Acquisition::begin(&state.actors.boxes.routes, ask)?;
+    let mut stopping = state.stopping.clone();
+    if wants_events(&request) {
+        let keep_alive = Instant::now() + KEEP_ALIVE;
+        let progress = acquisition.progress();
+        let clock = state.clock.clone();
+        let acquisition = Some(acquisition);
+        let told = Told { acquisition, progress, clock, stopping, keep_alive };
+        return Ok(HttpResponse::Ok()
+            .content_type(EVENT_STREAM)
+            .insert_header((CACHE_CONTROL, "no-store"))
+            // nginx would hold back what is small.
+            .insert_header(("X-Accel-Buffering", "no"))
+            .streaming(told.stream()));
+    }
+    let outcome = tokio::select! {
+        biased;
+        outcome = acquisition => outcome,
+        _ = stopping.wait_for(|stopping| *stopping) => return Err(Refusal::stopped()),
+    };
+    Ok(HttpResponse::Created().json(granted(outcome, &state.clock)?))
+}
+
+fn ask(pool: PoolName, wanted: WantedLease) -> AskBoxes {
+    let named = |name: &String| RequestId::of(name, &asked_for(&pool, &wanted));
+    let request = wanted.request_id.as_ref().map(named);
+    let WantedLease { holder, ttl, wait, priority, count, request_id: _ } = wanted;
+    let ttl = ttl.map(|Span(ttl)| ttl);
+    AskBoxes { pool, holder, ttl, wait: wait.0, priority, count, request }
+}
+
+/// What is asked for, but for the wait: whoever comes back may have less time.
+fn asked_for(pool: &PoolName, wanted: &WantedLease) -> Vec<u8> {
+    let WantedLease { holder, ttl, priority, count, .. } = wanted;
+    format!("acquire {pool} {holder:?} {ttl:?} {} {count}", priority.get()).into_bytes()
+}
+
+fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, Refusal> {
+    // A grant has a lease: none is asked for without a box.
+    Granted::of(&outcome?, clock.now()).ok_or_else(|| BoxError::Lost.into())
+}
+
+fn wants_events(request: &HttpRequest) -> bool {
+    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| {
+        let mut kinds = accept.split(',').map(|kind| kind.split(';').next().unwrap_or_default());
+        kinds.any(|kind| kind.trim().eq_ignore_ascii_case(EVENT_STREAM))
+    })
+}
+
+/// Somebody who waits and is told how it goes. Dropped, it leaves the queue.
+struct Told {
+    /// None once it is over.
+    acquisition: Option<Acquisition>,
+    progress: watch::Receiver<Progress>,
+    clock: Clock,
+    stopping: watch::Receiver<bool>,
+    keep_alive: Instant,
+}
+
+impl Told {
+    fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        // At once, so that whoever stands between passes the head of the answer on.
+        let hello = Bytes::from_static(b": the wait begins\n\n");
+        let first = futures::stream::iter([Ok(hello)]);
+        let rest = futures::stream::unfold(self, |mut told| async {
+            let sent = told.next().await?;
+            Some((Ok(sent), told))
+        });
+        futures::StreamExt::chain(first, rest)
+    }
+
+    /// What is sent next; none once it is over.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let acquisition = self.acquisition.as_mut()?;
+            let sent = tokio::select! {
+                biased;
+                outcome = acquisition => {
+                    self.acquisition = None;
+                    Some(ended(granted(outcome, &self.clock)))
+                }
+                _ = self.stopping.wait_for(|stopping| *stopping) => {
+                    self.acquisition = None;
+                    Some(ended(Err(Refusal::stopped())))
+                }
+                // Whoever tells it answers before it goes.
+                Ok(()) = self.progress.changed() => shown(*self.progress.borrow_and_update()),
+                () = sleep_until(self.keep_alive) => {
+                    self.keep_alive = Instant::now() + KEEP_ALIVE;
+                    Some(Bytes::from_static(b": still here\n\n"))
+                }
+            };
+            if sent.is_some() {
+                return sent;
+            }
+        }
+    }
+}
+
+fn shown(progress: Progress) -> Option<Bytes> {
+    match progress {
+        Progress::Asked => None,
+        Progress::Waiting { position, estimate } => {
+            event("waiting", &WaitShown { position, estimate: estimate.map(whole_seconds) })
+        }
+        Progress::Preparing => event("preparing", &serde_json::Map::new()),
+    }
+}
+
+/// An estimate is no more exact than that.
+fn whole_seconds(estimate: Duration) -> Span {
+    Span(Duration::from_secs(estimate.as_secs() + u64::from(estimate.subsec_nanos() > 0)))
+}
+
+fn ended(outcome: Result<Granted, Refusal>) -> Bytes {
+    let event = match outcome {
+        Ok(granted) => event("granted", &granted),
+        Err(refusal) => event("refused", refusal.problem()),
+    };
+    event.unwrap_or_default()
+}
+
+fn event(kind: &str, data: &impl Serialize) -> Option<Bytes> {
+    // Plain data: it can always be written.
+    let data = serde_json::to_string(data).ok()?;
+    Some(Bytes::from(format!("event: {kind}\ndata: {data}\n\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[test]
+    fn events_are_sent_to_who_accepts_them() {
+        let wants = |accept: &str| {
+            let request = TestRequest::default().insert_header((ACCEPT, accept));
+            wants_events(&request.to_http_request())
+        };
+        assert!(wants("text/event-stream") && wants("text/html, Text/Event-Stream;q=0.9"));
+        assert!(!wants("*/*") && !wants("application/json") && !wants(""));
+        assert!(!wants_events(&TestRequest::default().to_http_request()));
+    }
+
+    #[test]
+    fn a_request_is_the_same_but_for_its_wait() {
+        let pool = PoolName::new("p").unwrap();
+        let read = |more: &str| {
+            let text = format!("{{\"holder\": \"a\", \"request_id\": \"r\"{more}}}");
+            ask(pool.clone(), serde_json::from_str(&text).unwrap()).request
+        };
+        assert_eq!(read(""), read(", \"wait\": \"9s\""));
+        for other in [", \"ttl\": \"9s\"", ", \"count\": 2", ", \"priority\": 1"] {
+            assert_ne!(read(""), read(other), "{other}");
+            assert_eq!(read("").map(RequestId::name), read(other).map(RequestId::name));
+        }
+    }
+
+    #[test]
+    fn a_wait_is_told_in_whole_seconds() {
+        let estimate = Some(Duration::from_millis(1001));
+        let sent = shown(Progress::Waiting { position: 3, estimate }).unwrap();
+        assert_eq!(sent, "event: waiting\ndata: {\"position\":3,\"estimate\":\"2s\"}\n\n");
+        assert_eq!(shown(Progress::Asked), None);
+    }
+}

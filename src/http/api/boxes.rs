@@ -1,0 +1,248 @@
+//! `/api/v1/pools/{pool}/boxes` and `/api/v1/pools/{pool}/audit`: single boxes, and what happened to them.
+
+use actix_web::web;
+use reelyard_actors::box_lease::{
+    AuditEntry, AuditFilter, AuditPlace, BoxNumber, BoxPhase, BoxRefusal, FenceToken, Holder,
+    LARGEST_PAGE, LeaseEnd, PoolName, QuarantineBox, UnquarantineBox,
+};
+use reelyard_actors::wire::api::{AuditLine, BoxShown, Cursor, Page, WantedQuarantine};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::NoQuery;
+use super::paging::PageQuery;
+use super::pools::board;
+use super::shares::API;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// Which boxes are listed.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Those in this state.
+    pub state: Option<BoxPhase>,
+    /// How many items at most; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    pub limit: Option<String>,
+    /// Where to begin: the `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// `GET /pools/{pool}/boxes`.
+#[utoipa::path(
+    get,
+    path = "/pools/{pool}/boxes",
+    tag = "boxes",
+    operation_id = "listBoxes",
+    summary = "Lists the boxes of a pool by number: where each stands, since when, and who has it",
+    params(("pool" = String, Path, description = "The pool"), ListQuery),
+    responses((status = 200, description = "A page of boxes", body = Page<BoxShown>))
+)]
+pub async fn list(
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    query: web::Query<ListQuery>,
+) -> Result<web::Json<Page<BoxShown>>, Refusal> {
+    let ListQuery { state: phase, limit, cursor } = query.into_inner();
+    let paging = PageQuery { limit, cursor };
+    let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
+    let (board, mut from) = (board(&state)?, Some(BoxNumber(from)));
+    let mut items = Vec::new();
+    while let Some(number) = from.filter(|_| items.len() < limit) {
+        let most = if phase.is_some() { LARGEST_PAGE } else { limit };
+        let boxes = board.boxes(&pool, number, most)?;
+        from = boxes.next;
+        for standing in &boxes.lines {
+            if phase.is_some_and(|phase| standing.record.state.phase() != phase) {
+                continue;
+            }
+            if items.len() == limit {
+                from = Some(standing.number);
+                break;
+            }
+            items.push(BoxShown::from(standing));
+        }
+    }
+    Ok(web::Json(Page { items, next: from.map(|number| Cursor(number.to_string())) }))
+}
+
+/// `GET /pools/{pool}/boxes/{number}`.
+#[utoipa::path(
+    get,
+    path = "/pools/{pool}/boxes/{number}",
+    tag = "boxes",
+    operation_id = "showBox",
+    summary = "Shows a box: where it stands, who has it, and the evidence if it is out of use",
+    params(
+        ("pool" = String, Path, description = "The pool"),
+        ("number" = u32, Path, description = "Its number")
+    ),
+    responses((status = 200, description = "The box", body = BoxShown))
+)]
+pub async fn one(
+    state: web::Data<NodeState>,
+    at: web::Path<(PoolName, u32)>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<BoxShown>, Refusal> {
+    let (pool, number) = at.into_inner();
+    Ok(web::Json(BoxShown::from(&board(&state)?.one_box(&pool, BoxNumber(number))?)))
+}
+
+/// `POST /pools/{pool}/boxes/{number}/quarantine`.
+#[utoipa::path(
+    post,
+    path = "/pools/{pool}/boxes/{number}/quarantine",
+    tag = "boxes",
+    operation_id = "quarantineBox",
+    summary = "Takes a box out of use that nobody has",
+    params(
+        ("pool" = String, Path, description = "The pool"),
+        ("number" = u32, Path, description = "Its number")
+    ),
+    request_body(content = WantedQuarantine, description = "Why"),
+    responses((status = 200, description = "The box as it is now", body = BoxShown))
+)]
+pub async fn quarantine(
+    state: web::Data<NodeState>,
+    at: web::Path<(PoolName, u32)>,
+    query: web::Query<NoQuery>,
+    wanted: web::Json<WantedQuarantine>,
+) -> Result<web::Json<BoxShown>, Refusal> {
+    let (pool, number) = at.clone();
+    let (number, reason) = (BoxNumber(number), wanted.into_inner().reason);
+    let quarantine = QuarantineBox { pool, number, reason, asked_by: API.to_owned() };
+    state.actors.boxes.actor.ask(quarantine).await??;
+    one(state, at, query).await
+}
+
+/// `POST /pools/{pool}/boxes/{number}/unquarantine`.
+#[utoipa::path(
+    post,
+    path = "/pools/{pool}/boxes/{number}/unquarantine",
+    tag = "boxes",
+    operation_id = "unquarantineBox",
+    summary = "Has a box cleaned that is out of use, to be used again",
+    params(
+        ("pool" = String, Path, description = "The pool"),
+        ("number" = u32, Path, description = "Its number")
+    ),
+    responses((status = 200, description = "The box as it is now", body = BoxShown))
+)]
+pub async fn unquarantine(
+    state: web::Data<NodeState>,
+    at: web::Path<(PoolName, u32)>,
+    query: web::Query<NoQuery>,
+) -> Result<web::Json<BoxShown>, Refusal> {
+    let (pool, number) = at.clone();
+    let unquarantine =
+        UnquarantineBox { pool, number: BoxNumber(number), asked_by: API.to_owned() };
+    state.actors.boxes.actor.ask(unquarantine).await??;
+    one(state, at, query).await
+}
+
+/// Which lines of the audit are asked for.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AuditQuery {
+    /// Those of leases of this holder. What was run in between is nobody's, and left out then.
+    pub holder: Option<String>,
+    /// Those of the lease of this token, and what was run after it.
+    pub token: Option<u64>,
+    /// Those of this kind: how a lease ended (`released`, `expired`, `revoked`, `not_taken`,
+    /// `init_failed`), or what was run or done (`init_failed`, `cleaned`, `clean_failed`, `found_dirty`,
+    /// `quarantined`, `unquarantined`).
+    pub what: Option<String>,
+    /// How many items at most; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    pub limit: Option<String>,
+    /// Where to begin: the `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// What is run for boxes or done to them, in words.
+const CARE: [&str; 6] =
+    ["init_failed", "cleaned", "clean_failed", "found_dirty", "quarantined", "unquarantined"];
+
+impl AuditQuery {
+    fn filter(&self, pool: PoolName, number: Option<BoxNumber>) -> Result<AuditFilter, Refusal> {
+        let holder = self.holder.as_deref().map(Holder::new).transpose();
+        let known = || LeaseEnd::ALL.iter().map(|how| how.word()).chain(CARE);
+        if let Some(what) = self.what.as_deref().filter(|what| !known().any(|word| word == *what)) {
+            let known: Vec<&str> = known().collect();
+            let known = known.join(", ");
+            return Err(Refusal::bad_request(format!("what: \"{what}\" is none of {known}")));
+        }
+        Ok(AuditFilter {
+            pool,
+            number,
+            holder: holder.map_err(BoxRefusal::from)?,
+            token: self.token.map(FenceToken),
+            what: self.what.clone(),
+        })
+    }
+
+    fn page(&self) -> PageQuery {
+        PageQuery { limit: self.limit.clone(), cursor: self.cursor.clone() }
+    }
+}
+
+/// `GET /pools/{pool}/audit`: also of a pool that is gone, as long as anything is remembered of it.
+#[utoipa::path(
+    get,
+    path = "/pools/{pool}/audit",
+    tag = "boxes",
+    operation_id = "auditPool",
+    summary = "What happened to the boxes of a pool, newest first: who had them, with which token, how that ended, \
+               and what was run and said in between",
+    params(("pool" = String, Path, description = "The pool"), AuditQuery),
+    responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
+)]
+pub async fn audit_pool(
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    query: web::Query<AuditQuery>,
+) -> Result<web::Json<Page<AuditLine>>, Refusal> {
+    audited(&state, query.filter(pool.into_inner(), None)?, &query.page())
+}
+
+/// `GET /pools/{pool}/boxes/{number}/audit`.
+#[utoipa::path(
+    get,
+    path = "/pools/{pool}/boxes/{number}/audit",
+    tag = "boxes",
+    operation_id = "auditBox",
+    summary = "What happened to a box, newest first",
+    params(
+        ("pool" = String, Path, description = "The pool"),
+        ("number" = u32, Path, description = "Its number"),
+        AuditQuery
+    ),
+    responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
+)]
+pub async fn audit_box(
+    state: web::Data<NodeState>,
+    at: web::Path<(PoolName, u32)>,
+    query: web::Query<AuditQuery>,
+) -> Result<web::Json<Page<AuditLine>>, Refusal> {
+    let (pool, number) = at.into_inner();
+    audited(&state, query.filter(pool, Some(BoxNumber(number)))?, &query.page())
+}
+
+fn audited(
+    state: &NodeState,
+    filter: AuditFilter,
+    paging: &PageQuery,
+) -> Result<web::Json<Page<AuditLine>>, Refusal> {
+    let (limit, from) = (paging.limit()?, paging.position::<AuditPlace>()?);
+    let board = board(state)?;
+    let found = board.audit(&filter, from.unwrap_or(AuditPlace::NEWEST), limit);
+    if found.lines.is_empty() && found.next.is_none() && from.is_none() {
+        // Nothing is remembered of it: is there such a pool at all?
+        board.pool(&filter.pool)?;
+    }
+    let items = found.lines.iter().map(|line: &AuditEntry| AuditLine::from(line)).collect();
+    Ok(web::Json(Page { items, next: found.next.map(|place| Cursor(place.to_string())) }))
+}

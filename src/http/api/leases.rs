@@ -1,0 +1,180 @@
+//! `/api/v1/leases` and `/api/v1/pools/{pool}/leases`: boxes in somebody's hands.
+
+use actix_web::web;
+use reelyard_actors::box_lease::{
+    BoxNumber, BoxRefusal, FoundLease, Holder, LeaseEnd, LeaseId, PoolName, ReleaseLease,
+    RenewLease, RevokeLease,
+};
+use reelyard_actors::wire::api::{
+    Cursor, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified, Page, Span,
+    WantedLeaseRevocation, WantedRenewal,
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::NoQuery;
+use super::deciding::decides;
+use super::paging::PageQuery;
+use super::pools::board;
+use super::shares::API;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// Which leases are listed.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Those of this holder.
+    pub holder: Option<String>,
+    /// How many items at most; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    pub limit: Option<String>,
+    /// Where to begin: the `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// `GET /pools/{pool}/leases`: a page may be short, or empty, with more behind it.
+#[utoipa::path(
+    get,
+    path = "/pools/{pool}/leases",
+    tag = "boxes",
+    operation_id = "listLeases",
+    summary = "Lists the live leases of a pool, by box",
+    params(("pool" = String, Path, description = "The pool"), ListQuery),
+    responses((status = 200, description = "A page of leases", body = Page<LeaseShown>))
+)]
+pub async fn list(
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    query: web::Query<ListQuery>,
+) -> Result<web::Json<Page<LeaseShown>>, Refusal> {
+    let ListQuery { holder, limit, cursor } = query.into_inner();
+    let paging = PageQuery { limit, cursor };
+    let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
+    let holder = holder.as_deref().map(Holder::new).transpose().map_err(BoxRefusal::from)?;
+    let leases = board(&state)?.leases(&pool, holder.as_ref(), BoxNumber(from), limit)?;
+    let items = leases.lines.iter().map(LeaseShown::live).collect();
+    let next = leases.next.map(|number| Cursor(number.to_string()));
+    Ok(web::Json(Page { items, next }))
+}
+
+/// `GET /leases/{id}`.
+#[utoipa::path(
+    get,
+    path = "/leases/{id}",
+    tag = "boxes",
+    operation_id = "showLease",
+    summary = "Shows a lease; of one that has ended, when and how as long as that is remembered",
+    params(("id" = String, Path, description = "Its id")),
+    responses((status = 200, description = "The lease", body = LeaseShown))
+)]
+pub async fn one(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<LeaseShown>, Refusal> {
+    let (id, board) = (lease_id(&id)?, board(&state)?);
+    let shown = board.look(|table| match table.find(id) {
+        FoundLease::Live(lease) => Ok(LeaseShown::live(lease)),
+        FoundLease::Ended(ended) => Ok(LeaseShown::ended(ended)),
+        FoundLease::Unknown => Err(BoxRefusal::UnknownLease),
+    });
+    Ok(web::Json(shown?))
+}
+
+/// `POST /leases/{id}/renew`.
+#[utoipa::path(
+    post,
+    path = "/leases/{id}/renew",
+    tag = "boxes",
+    operation_id = "renewLease",
+    summary = "Has a lease last longer, from now on",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = WantedRenewal, description = "Its token, and how long it is to last"),
+    responses((status = 200, description = "The lease as it is now", body = LeaseTold))
+)]
+pub async fn renew(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedRenewal>,
+) -> Result<web::Json<LeaseTold>, Refusal> {
+    let WantedRenewal { token, ttl } = wanted.into_inner();
+    let renew = RenewLease { lease: lease_id(&id)?, token, ttl: ttl.map(|Span(ttl)| ttl) };
+    let lease = state.actors.boxes.actor.ask(renew).await??;
+    Ok(web::Json(LeaseTold::of(&lease, state.clock.now())))
+}
+
+/// `POST /leases/{id}/release`.
+#[utoipa::path(
+    post,
+    path = "/leases/{id}/release",
+    tag = "boxes",
+    operation_id = "releaseLease",
+    summary = "Gives a box back",
+    params(("id" = String, Path, description = "The id of its lease")),
+    request_body(content = LeaseToken, description = "The token of the lease"),
+    responses((status = 200, description = "The lease has ended", body = LeaseEnded))
+)]
+pub async fn release(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<LeaseToken>,
+) -> Result<web::Json<LeaseEnded>, Refusal> {
+    let lease = lease_id(&id)?;
+    state.actors.boxes.actor.ask(ReleaseLease { lease, token: wanted.token }).await??;
+    Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
+}
+
+/// `POST /leases/{id}/verify`: read where it arrives, which must be where leases are decided on.
+#[utoipa::path(
+    post,
+    path = "/leases/{id}/verify",
+    tag = "boxes",
+    operation_id = "verifyLease",
+    summary = "Tells whoever guards what a box is for whether a lease is valid",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = LeaseToken, description = "Its token"),
+    responses((status = 200, description = "It is valid", body = LeaseVerified))
+)]
+pub async fn verify(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<LeaseToken>,
+) -> Result<web::Json<LeaseVerified>, Refusal> {
+    let (id, board) = (lease_id(&id)?, &state.actors.boxes.board);
+    decides(board.is_up(), board.view().epoch, *state.journal.leadership().borrow())?;
+    let lease = board.verify(id, wanted.token)?;
+    Ok(web::Json(LeaseVerified::from(&*lease)))
+}
+
+/// `POST /leases/{id}/revoke`.
+#[utoipa::path(
+    post,
+    path = "/leases/{id}/revoke",
+    tag = "boxes",
+    operation_id = "revokeLease",
+    summary = "Takes a box away from its holder",
+    params(("id" = String, Path, description = "The id of its lease")),
+    request_body(content = WantedLeaseRevocation, description = "Why"),
+    responses((status = 200, description = "The lease has ended", body = LeaseEnded))
+)]
+pub async fn revoke(
+    state: web::Data<NodeState>,
+    id: web::Path<String>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedLeaseRevocation>,
+) -> Result<web::Json<LeaseEnded>, Refusal> {
+    let (lease, reason) = (lease_id(&id)?, wanted.into_inner().reason);
+    let revoke = RevokeLease { lease, reason, asked_by: API.to_owned() };
+    state.actors.boxes.actor.ask(revoke).await??;
+    Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))
+}
+
+/// What is no id is no lease: nobody is told which of the two it was.
+fn lease_id(text: &str) -> Result<LeaseId, Refusal> {
+    text.parse().map_err(|_| BoxRefusal::UnknownLease.into())
+}

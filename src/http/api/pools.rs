@@ -1,0 +1,153 @@
+//! `/api/v1/pools`: sets of numbered boxes.
+
+use actix_web::{HttpResponse, web};
+use reelyard_actors::box_lease::{
+    BoxBoard, PoolName, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
+};
+use reelyard_actors::wire::api::{Page, PoolRemoval, PoolShown, WantedPool};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::NoQuery;
+use super::paging::{PageQuery, page};
+use super::shares::API;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// `GET /pools`.
+#[utoipa::path(
+    get,
+    path = "/pools",
+    tag = "boxes",
+    operation_id = "listPools",
+    summary = "Lists the pools of boxes, by name",
+    params(PageQuery),
+    responses((status = 200, description = "A page of pools", body = Page<PoolShown>))
+)]
+pub async fn list(
+    state: web::Data<NodeState>,
+    query: web::Query<PageQuery>,
+) -> Result<web::Json<Page<PoolShown>>, Refusal> {
+    let (limit, from) = (query.limit()?, query.position::<String>()?.unwrap_or_default());
+    let board = board(&state)?;
+    let view = board.view();
+    let pools = board.pools().into_iter().filter(|pool| pool.name.as_str() > from.as_str());
+    let shown = pools.map(|pool| PoolShown::of(&pool, view.lines.get(&pool.name)));
+    Ok(web::Json(page(shown, limit, |pool| pool.name.clone())))
+}
+
+/// `GET /pools/{pool}`.
+#[utoipa::path(
+    get,
+    path = "/pools/{pool}",
+    tag = "boxes",
+    operation_id = "showPool",
+    summary = "Shows a pool: what it is to be, where its boxes stand, who waits, and what ever happened",
+    params(("pool" = String, Path, description = "Its name")),
+    responses((status = 200, description = "The pool", body = PoolShown))
+)]
+pub async fn one(
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<PoolShown>, Refusal> {
+    Ok(web::Json(shown(board(&state)?, &pool)?))
+}
+
+/// `PUT /pools/{pool}`: creates a pool, or has it be so from now on.
+#[utoipa::path(
+    put,
+    path = "/pools/{pool}",
+    tag = "boxes",
+    operation_id = "putPool",
+    summary = "Creates a pool, or has it be so from now on; what is left out is as in a new one. Boxes that are \
+               too many go as soon as nobody has them",
+    params(("pool" = String, Path, description = "Its name")),
+    request_body(content = WantedPool, description = "How it is to be"),
+    responses(
+        (status = 200, description = "It is so", body = PoolShown),
+        (status = 201, description = "It was created", body = PoolShown)
+    )
+)]
+pub async fn put(
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedPool>,
+) -> Result<HttpResponse, Refusal> {
+    let (pool, spec) = (pool.into_inner(), PoolSpec::from(wanted.into_inner()));
+    let put = PutPool { pool: pool.clone(), spec, asked_by: API.to_owned() };
+    let put = state.actors.boxes.actor.ask(put).await??;
+    let mut answer = match put {
+        PoolPut::Created => HttpResponse::Created(),
+        PoolPut::Changed | PoolPut::AlreadySo => HttpResponse::Ok(),
+    };
+    Ok(answer.json(shown(&state.actors.boxes.board, &pool)?))
+}
+
+/// How a pool is removed.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RemoveQuery {
+    /// Whether its leases are revoked, instead of waiting for their ends.
+    #[serde(default)]
+    pub revoke: bool,
+}
+
+/// `DELETE /pools/{pool}`.
+#[utoipa::path(
+    delete,
+    path = "/pools/{pool}",
+    tag = "boxes",
+    operation_id = "removePool",
+    summary = "Removes a pool: nothing is granted any more, and it goes with its last box",
+    params(("pool" = String, Path, description = "Its name"), RemoveQuery),
+    responses(
+        (status = 200, description = "It is gone", body = PoolRemoval),
+        (status = 202, description = "It goes with its last box", body = PoolRemoval)
+    )
+)]
+pub async fn remove(
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    query: web::Query<RemoveQuery>,
+) -> Result<HttpResponse, Refusal> {
+    let (pool, revoke) = (pool.into_inner(), query.revoke);
+    let remove = RemovePool { pool, revoke, asked_by: API.to_owned() };
+    let gone = state.actors.boxes.actor.ask(remove).await??;
+    let mut answer = if gone { HttpResponse::Ok() } else { HttpResponse::Accepted() };
+    Ok(answer.json(PoolRemoval { gone }))
+}
+
+/// `POST /pools/{pool}/recheck`.
+#[utoipa::path(
+    post,
+    path = "/pools/{pool}/recheck",
+    tag = "boxes",
+    operation_id = "recheckPool",
+    summary = "Has the host of a pool look at its free boxes before they are granted: it may have been started anew",
+    params(("pool" = String, Path, description = "Its name")),
+    responses((status = 202, description = "It is going to"))
+)]
+pub async fn recheck(
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    _: web::Query<NoQuery>,
+) -> Result<HttpResponse, Refusal> {
+    let recheck = RecheckPool { pool: pool.into_inner() };
+    state.actors.boxes.actor.ask(recheck).await??;
+    Ok(HttpResponse::Accepted().finish())
+}
+
+/// The board, once it shows what this node had on record: a pool that is not there yet is not one that
+/// is not.
+pub(super) fn board(state: &NodeState) -> Result<&BoxBoard, Refusal> {
+    let board = &state.actors.boxes.board;
+    if board.is_up() { Ok(board) } else { Err(Refusal::starting()) }
+}
+
+fn shown(board: &BoxBoard, pool: &PoolName) -> Result<PoolShown, Refusal> {
+    let standing = board.pool(pool)?;
+    Ok(PoolShown::of(&standing, board.view().lines.get(pool)))
+}

@@ -1,0 +1,121 @@
+//! Pools of boxes: where their boxes stand, who waits, and what became of leases. About 100 series for
+//! each pool. Holders are no label: there may be any number of them.
+
+use std::fmt;
+
+use reelyard_actors::box_lease::{
+    BoxBoard, BoxPhase, BoxView, LeaseEnd, LineCounts, LineView, PoolStanding, PoolTotals,
+};
+use reelyard_actors::durations::Durations;
+
+use super::sheet::{Labels, Sheet};
+
+/// Writes what there is to see of boxes. Queues, waits and times are those of the node that decides, as
+/// long as it does.
+pub fn write(sheet: &mut Sheet<'_>, board: &BoxBoard) -> fmt::Result {
+    let (pools, view) = (board.pools(), board.view());
+    sheet.gauge("box_pools", "Pools of boxes", pools.len() as u64)?;
+    let help = "Who waits for boxes of any pool, or for what is being granted";
+    sheet.gauge("box_waiters", help, view.waiters)?;
+    let help = "Commits about boxes of which this node does not know what became";
+    sheet.counter("box_commits_unknown", help, view.uncommitted)?;
+    write_states(sheet, &pools)?;
+    write_totals(sheet, &pools)?;
+    write_lines(sheet, &view)?;
+    write_times(sheet, &view)
+}
+
+fn write_states(sheet: &mut Sheet<'_>, pools: &[PoolStanding]) -> fmt::Result {
+    let states = pools.iter().flat_map(|pool| {
+        let labels = |phase: BoxPhase| [("pool", pool.name.as_str()), ("state", phase.word())];
+        BoxPhase::ALL.map(|phase| (labels(phase), u64::from(pool.counts.of(phase))))
+    });
+    sheet.gauges("boxes", "Boxes of a pool, by where they stand", states)?;
+    let utilisation = pools.iter().map(|pool| (of(pool), utilisation(pool)));
+    let help = "Which part of the boxes that are in use at all somebody has, from 0 to 1";
+    sheet.gauges("box_utilisation", help, utilisation)
+}
+
+/// Which part of the boxes somebody has; those that are out of use do not count.
+fn utilisation(pool: &PoolStanding) -> f64 {
+    let count = |phase| f64::from(pool.counts.of(phase));
+    let taken = count(BoxPhase::Leased) + count(BoxPhase::Preparing);
+    let all = f64::from(pool.counts.all()) - count(BoxPhase::Quarantined);
+    if all > 0.0 { taken / all } else { 0.0 }
+}
+
+fn write_totals(sheet: &mut Sheet<'_>, pools: &[PoolStanding]) -> fmt::Result {
+    let figure =
+        |read: fn(&PoolTotals) -> u64| pools.iter().map(move |pool| (of(pool), read(&pool.totals)));
+    sheet.counters("box_leases_granted", "Leases ever granted", figure(|all| all.granted))?;
+    sheet.counters("box_renewals", "Renewals of leases", figure(|all| all.renewed))?;
+    let ends = pools.iter().flat_map(|pool| {
+        let labels = |how: LeaseEnd| [("pool", pool.name.as_str()), ("how", how.word())];
+        LeaseEnd::ALL.map(|how| (labels(how), pool.totals.ended(how)))
+    });
+    sheet.counters("box_leases_ended", "Leases that have ever ended, by how", ends)?;
+    sheet.counters("box_cleanings", "Cleanings that succeeded", figure(|all| all.cleaned))?;
+    let help = "Attempts at cleaning that failed";
+    sheet.counters("box_clean_failures", help, figure(|all| all.clean_failures))?;
+    let help = "Boxes that could not be made ready";
+    sheet.counters("box_init_failures", help, figure(|all| all.init_failures))?;
+    let help = "How often a box was taken out of use";
+    sheet.counters("boxes_quarantined", help, figure(|all| all.quarantined))
+}
+
+fn write_lines(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
+    let waiting = view.lines.iter().map(|(pool, line)| ([("pool", pool.as_str())], line.waiting));
+    sheet.gauges("box_queue_length", "Who waits for boxes", waiting)?;
+    let wanted = view.lines.iter().map(|(pool, line)| ([("pool", pool.as_str())], line.wanted));
+    sheet.gauges("box_queue_boxes", "How many boxes they want together", wanted)?;
+    let asked = view.lines.iter().flat_map(|(pool, line)| {
+        let labels = |outcome| [("pool", pool.as_str()), ("outcome", outcome)];
+        outcomes(line).map(|(outcome, count)| (labels(outcome), count))
+    });
+    sheet.counters("box_requests", "Requests for boxes, by what came of them", asked)?;
+    let failures = figures(view, |counts| counts.hook_failures);
+    sheet.counters("box_hook_failures", "Things run for boxes that failed", failures)?;
+    let silences = figures(view, |counts| counts.silences);
+    let help = "Calls about boxes that their host did not answer";
+    sheet.counters("box_hook_silences", help, silences)
+}
+
+fn outcomes(line: &LineView) -> [(&'static str, u64); 5] {
+    let counts = &line.counts;
+    [
+        ("served", counts.served),
+        ("timed_out", counts.timed_out),
+        ("left", counts.left),
+        ("queue_full", counts.queue_full),
+        ("refused", counts.refused),
+    ]
+}
+
+fn write_times(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
+    let help = "How long those waited who were served";
+    sheet.durations_of("box_wait_seconds", help, times(view, |counts| &counts.waits))?;
+    let help = "How long boxes were held";
+    sheet.durations_of("box_hold_seconds", help, times(view, |counts| &counts.holds))?;
+    let help = "How long it took to make a box ready, or to find that it fails";
+    sheet.durations_of("box_init_seconds", help, times(view, |counts| &counts.inits))?;
+    let help = "How long it took to clean a box, or to find that it fails";
+    sheet.durations_of("box_cleanup_seconds", help, times(view, |counts| &counts.cleanups))
+}
+
+fn times(
+    view: &BoxView,
+    read: fn(&LineCounts) -> &Durations,
+) -> impl Iterator<Item = (Labels<&str, 1>, &Durations)> {
+    view.lines.iter().map(move |(pool, line)| ([("pool", pool.as_str())], read(&line.counts)))
+}
+
+fn figures(
+    view: &BoxView,
+    read: fn(&LineCounts) -> u64,
+) -> impl Iterator<Item = (Labels<&str, 1>, u64)> {
+    view.lines.iter().map(move |(pool, line)| ([("pool", pool.as_str())], read(&line.counts)))
+}
+
+fn of(pool: &PoolStanding) -> Labels<&str, 1> {
+    [("pool", pool.name.as_str())]
+}

@@ -1,0 +1,45 @@
+//! What a node asks for the boxes that this worker hosts.
+
+use actix_web::{HttpResponse, web};
+use reelyard_actors::wire::boxes::{LookAnswered, LookAsked, RunAnswered, RunAsked};
+use serde::de::DeserializeOwned;
+
+use super::WorkerHttp;
+use super::answers::{JSON, TEXT, json_line};
+
+/// The longest question that is read, in bytes: far more than all boxes of a pool.
+const LONGEST_QUESTION: usize = 4 << 20;
+
+/// `POST /boxes/run`: answered when the hook has ended.
+pub async fn run(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
+    match read::<RunAsked>(body).await {
+        Ok(asked) => {
+            let answer = http.boxes.run(asked.on(http.info.host)).await;
+            json_line(HttpResponse::Ok().content_type(JSON), &RunAnswered::from(answer))
+        }
+        Err(unreadable) => unreadable,
+    }
+}
+
+/// `POST /boxes/look`
+pub async fn look(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
+    match read::<LookAsked>(body).await {
+        Ok(asked) => {
+            let answer = http.boxes.look(asked.on(http.info.host)).await;
+            json_line(HttpResponse::Ok().content_type(JSON), &LookAnswered::from(answer))
+        }
+        Err(unreadable) => unreadable,
+    }
+}
+
+async fn read<T: DeserializeOwned>(body: web::Payload) -> Result<T, HttpResponse> {
+    let unreadable = |why: String| {
+        HttpResponse::BadRequest().content_type(TEXT).body(format!("cannot be read: {why}\n"))
+    };
+    let body = match body.to_bytes_limited(LONGEST_QUESTION).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(error)) => return Err(unreadable(error.to_string())),
+        Err(_) => return Err(unreadable(format!("it is longer than {LONGEST_QUESTION} bytes"))),
+    };
+    serde_json::from_slice(&body).map_err(|error| unreadable(error.to_string()))
+}

@@ -1,0 +1,88 @@
+//! The boxes of a node: the BoxLeaseActor, whom it asks, by what it goes, and the pools of the
+//! configuration.
+
+use std::sync::{Mutex, PoisonError};
+
+use reelyard_actors::box_host::BoxLink;
+use reelyard_actors::box_lease::{AcquireRoutes, BoxBoard, BoxLease, ChangeSettings};
+use reelyard_actors::change_feed::ChangeFeed;
+use reelyard_actors::clock::Clock;
+use reelyard_actors::journal::Journal;
+use reelyard_actors::supervision::{Supervised, Supervision};
+use tokio::task::JoinHandle;
+
+use super::configured_pools::ConfiguredPools;
+use super::live::Live;
+use super::settings;
+use crate::config::NodeConfig;
+
+/// The BoxLeaseActor of a node, and what belongs to it.
+pub struct Boxes {
+    /// Owns pools, boxes and leases.
+    pub actor: Supervised<BoxLease>,
+    /// What it shows.
+    pub board: BoxBoard,
+    /// The ways to ask it for boxes.
+    pub routes: AcquireRoutes,
+    /// The pools that the configuration names.
+    pub configured: ConfiguredPools,
+    /// The way to the workers that look after boxes.
+    pub link: BoxLink,
+    keeping: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Boxes {
+    /// Starts it on the present arbiter.
+    ///
+    /// # Errors
+    /// When the client for calls to workers cannot be made.
+    pub(super) fn start(
+        live: &Live,
+        clock: &Clock,
+        journal: &Journal,
+        changes: &ChangeFeed,
+    ) -> Result<Self, reqwest::Error> {
+        let link = BoxLink::start(settings::box_link(&live.now().config))?;
+        let (board, hosts) = (BoxBoard::default(), link.hosts());
+        let configured = ConfiguredPools::of(&live.now().config);
+        let actor = {
+            let (live, clock, journal) = (live.clone(), clock.clone(), journal.clone());
+            let (board, changes) = (board.clone(), changes.clone());
+            Supervised::start(Supervision::of("box_lease"), move || {
+                let settings = settings::boxes(&live.now().config);
+                let (clock, journal) = (clock.clone(), journal.clone());
+                BoxLease::new(settings, clock, journal, hosts.clone(), board.clone())
+                    .telling_on(changes.clone())
+            })
+        };
+        let routes = AcquireRoutes { acquire: actor.route(), leave: actor.route() };
+        let keeping = actix_rt::spawn(configured.clone().keep(actor.clone(), journal.clone()));
+        let keeping = Mutex::new(Some(keeping));
+        Ok(Boxes { actor, board, routes, configured, link, keeping })
+    }
+
+    /// Goes by another configuration from now on.
+    pub(super) fn go_by(&self, before: &NodeConfig, after: &NodeConfig) {
+        let (old, new) = (settings::boxes(before), settings::boxes(after));
+        if old != new {
+            self.actor.addr().do_send(ChangeSettings(new));
+        }
+        let (old, new) = (settings::box_link(before), settings::box_link(after));
+        if old != new
+            && let Err(error) = self.link.change_settings(new)
+        {
+            tracing::error!(%error, "workers are asked after boxes as before");
+        }
+        self.configured.change(after);
+    }
+
+    /// Stops it. Whoever waits is told.
+    pub(super) async fn stop(&self) {
+        // Nothing in here can panic half-way through a change.
+        let keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeping) = keeping {
+            keeping.abort();
+        }
+        self.actor.stop().await;
+    }
+}
