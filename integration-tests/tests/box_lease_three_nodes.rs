@@ -52,8 +52,13 @@ fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
             let hosts = ScriptedHosts::default();
             yards.push(BoxYard::start(journal, &clock, BoxSettings::default(), hosts));
         }
-        let old = leader(&yards, 0).await;
-        yards[old].put(PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, 2) }).await;
+        // Each founder may call an election of its own at first: the one that commits has won.
+        let old = eventually_some("one leads and commits", || async {
+            let first = leader(&yards, 0).await;
+            let spec = PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, 2) };
+            yards[first].put_as(p(), spec).await.is_ok().then_some(first)
+        })
+        .await;
         let request = Some(RequestId::of("n", b"one"));
         let named = AskBoxes { request, ..ask("a", 0) };
         let lease = one(yards[old].acquire(named.clone()).await);

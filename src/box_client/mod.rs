@@ -4,7 +4,7 @@
 //! ```no_run
 //! # use reelyard::box_client::{BoxClient, BoxClientError, Wanted};
 //! # use std::time::Duration;
-//! # async fn judge(number: u32, token: u64) {}
+//! # async fn judge(number: u32, token: reelyard_actors::box_lease::FenceToken) {}
 //! # async fn run() -> Result<(), BoxClientError> {
 //! let boxes = BoxClient::new("http://127.0.0.1:8080", None)?;
 //! let wanted = Wanted { wait: Duration::from_secs(300), ..Wanted::by("worker 1") };
