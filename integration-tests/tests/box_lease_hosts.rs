@@ -214,6 +214,31 @@ async fn an_operator_takes_a_box_out_of_use_but_not_from_its_holder() {
 }
 
 #[actix::test]
+async fn who_wants_more_boxes_than_come_round_keeps_its_place_and_holds_up_nobody() {
+    let hosts = ScriptedHosts::default();
+    let (_dir, yard) = yard(hosted(2), &hosts).await;
+    let held = one(yard.acquire(ask("a", 60)).await);
+    let reason = Reason::new("it smells").unwrap();
+    let both = yard.acquire(AskBoxes { count: 2, ..ask("b", 600) });
+    let next = yard.acquire(ask("c", 600));
+    yard.until_waiting(2).await;
+    let (number, asked_by) = (BoxNumber(1), "an operator".to_owned());
+    yard.send(QuarantineBox { pool: p(), number, reason, asked_by }).await.unwrap();
+    yard.release(&held).await.unwrap();
+    let next = one(next.await);
+    let last = yard.acquire(ask("d", 600));
+    yard.send(unquarantine(1)).await.unwrap();
+    yard.until(BoxPhase::Free, 1).await;
+    assert_eq!(yard.board.view().waiters, 2, "one is free, and the first wants both");
+    yard.release(&next).await.unwrap();
+    let both = both.await.unwrap();
+    assert_eq!(both.leases.len(), 2);
+    yard.release(&both.leases[0]).await.unwrap();
+    one(last.await);
+    yard.close().await;
+}
+
+#[actix::test]
 async fn a_host_that_does_not_answer_counts_against_no_box() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { clean_attempts: 1, ..hosted(1) }, &hosts).await;

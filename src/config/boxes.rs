@@ -14,7 +14,7 @@ use super::value::{Read, SettingValue, Wrong, quoted, wrong};
 settings! {
     /// Numbered boxes, each in one holder's hands at a time.
     pub struct BoxSettings {
-        /// Pools of boxes by name: { judges = { size = 8 } }, or instead of this line a table of its own for
+        /// Pools of boxes by name: { judges = { size = 8 } }, or a table of its own for
         /// each, [box.pools.judges]. A pool has, and only its size must be given:
         /// size, first_id (0): how many boxes there are, and the number of the first one.
         /// slots (none), as in { first = 1000, count = 500, rest = "10m" }: a larger range from which the

@@ -19,7 +19,7 @@ pub fn example<R: Role>() -> String {
 const HOW_TO_USE: &str = "\
 #
 # Read by `reelyard ROLE --config FILE`. What stands here holds also without a file; what is
-# commented out is not set. Every setting can be given in the environment too, as
+# commented out is not set, or empty. Every setting can be given in the environment too, as
 # REELYARD_LOG__LEVEL=debug, and as --set log.level=debug, which goes before both.
 ";
 
@@ -52,7 +52,9 @@ fn write_setting(file: &mut String, setting: &Described) {
         let _ = writeln!(file, "# Required: the value here is an example.");
     }
     let name = setting.key.rsplit('.').next().unwrap_or(&setting.key);
-    let mark = if setting.presence == Presence::Optional { "# " } else { "" };
+    // An empty table that is written out could not be filled by a table of its own further below.
+    let is_empty_table = setting.value == "{}";
+    let mark = if setting.presence == Presence::Optional || is_empty_table { "# " } else { "" };
     let _ = writeln!(file, "{mark}{name} = {}", setting.value);
 }
 
@@ -81,6 +83,17 @@ mod tests {
             example::<WorkerConfig>().replace("source_dirs = []", "source_dirs = [\"/m\"]");
         let least = "listen = \"10.0.0.21:8888\"\nsource_dirs = [\"/m\"]\n";
         assert_eq!(load_text::<WorkerConfig>(&example), load_text::<WorkerConfig>(least));
+    }
+
+    #[test]
+    fn tables_are_added_below_the_example() {
+        let more = "[box.pools.judges]\nsize = 8\n\n[share.hooks.billing]\nsecret = \"0123456789abcdef0123\"\n\
+                    url = \"http://10.0.0.5:9000/shares\"\n";
+        let effective = load_text::<NodeConfig>(&format!("{}\n{more}", example::<NodeConfig>()));
+        for key in ["box.pools", "share.hooks"] {
+            let value = effective.iter().find(|(known, _)| known == key).unwrap().1.as_ref();
+            assert!(value.is_some_and(|value| value != "{}"), "{key}: {value:?}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl BoxLease {
             let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get_mut(name)) else {
                 break;
             };
-            let Some((id, count)) = line.queue.first() else { break };
+            let Some((id, count)) = line.first(pool) else { break };
             if pool.goes() || !line.can_grant(pool, count, usize::from(coming.is_some())) {
                 break;
             }
@@ -256,13 +256,11 @@ impl BoxLease {
         let table = self.seat.piece().read();
         for (name, line) in &self.lines {
             let Ok(pool) = table.pool(name) else { continue };
-            let mut wanted = 0;
-            for (place, (id, count)) in line.queue.all().enumerate() {
-                wanted += u64::from(count);
+            for (place, (id, wanted)) in line.wanted(pool).enumerate() {
                 let Some(waiter) = self.waiters.get(id).filter(|waiter| waiter.is_watched()) else {
                     continue;
                 };
-                let estimate = line.estimate(pool, wanted);
+                let estimate = wanted.and_then(|wanted| line.estimate(pool, wanted));
                 waiter.tell(Progress::Waiting { position: place as u64 + 1, estimate });
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::id::BoxNumber;
 use super::pool::{BoxPhase, Pool};
-use super::queue::Queue;
+use super::queue::{Queue, WaiterId};
 use super::text::Holder;
 
 /// What somebody who is refused is told to wait at least, and at most.
@@ -94,6 +94,22 @@ impl Line {
         if let Some(pool) = pool {
             self.sync(pool, number);
         }
+    }
+
+    /// Who is served next, and how many boxes it wants: nobody who wants more than come round.
+    pub fn first(&self, pool: &Pool) -> Option<(WaiterId, u32)> {
+        self.queue.first(usable(pool))
+    }
+
+    /// Those who wait, in order, each with how many boxes are wanted by it and those before it; none
+    /// for who wants more than come round.
+    pub fn wanted(&self, pool: &Pool) -> impl Iterator<Item = (WaiterId, Option<u64>)> {
+        let usable = usable(pool);
+        self.queue.all().scan(0, move |wanted, (waiter, count)| {
+            let comes_round = count <= usable;
+            *wanted += if comes_round { u64::from(count) } else { 0 };
+            Some((waiter, comes_round.then_some(*wanted)))
+        })
     }
 
     /// How long it takes, as far as one can tell, until somebody is served before whom, himself

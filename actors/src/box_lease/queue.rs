@@ -3,7 +3,8 @@
 //! A waiter has a place that never changes: when it came, less what its priority is worth. A step of
 //! priority is worth as much as having come so much earlier; so priorities age by themselves, and
 //! whoever waits long enough is ahead of all who come. The first one is served first, also when it
-//! wants more boxes than are free: those behind it wait, and it does not starve.
+//! wants more boxes than are free: those behind it wait, and it does not starve. Only who wants more
+//! boxes than come round at all is passed over as long as that is so, and keeps its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -83,7 +84,7 @@ impl Place {
 }
 
 /// The queue of one pool. Every operation but [`Queue::all`] takes time in the logarithm of how many
-/// wait.
+/// wait, and [`Queue::first`] in the number of those whom it passes over.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     /// How many boxes each wants.
@@ -109,9 +110,9 @@ impl Queue {
         true
     }
 
-    /// Who is served next, and how many boxes it wants.
-    pub fn first(&self) -> Option<(WaiterId, u32)> {
-        self.order.first_key_value().map(|(place, count)| (place.waiter, *count))
+    /// Who is served next, of those who want so many boxes at most, and how many it wants.
+    pub fn first(&self, most: u32) -> Option<(WaiterId, u32)> {
+        self.all().find(|(_, count)| *count <= most)
     }
 
     /// Whether this one waits.
@@ -181,12 +182,22 @@ mod tests {
         }
         assert!(queue.remove(WaiterId(0)) && queue.remove(WaiterId(3)));
         assert!(!queue.remove(WaiterId(3)) && !queue.has(WaiterId(3)));
-        assert_eq!((queue.len(), queue.wanted(), queue.first()), (3, 6, Some((WaiterId(1), 2))));
+        assert_eq!((queue.len(), queue.wanted(), queue.first(2)), (3, 6, Some((WaiterId(1), 2))));
         // Whose grant came to nothing goes back to its place.
         let first = place(1, 0, 1);
         queue.remove(first.waiter());
         queue.push(first, 2);
-        assert_eq!(queue.first(), Some((WaiterId(1), 2)));
+        assert_eq!(queue.first(2), Some((WaiterId(1), 2)));
+    }
+
+    #[test]
+    fn who_wants_more_than_there_is_is_passed_over() {
+        let mut queue = Queue::default();
+        for (waiter, count) in [(1, 3), (2, 2), (3, 1)] {
+            queue.push(place(waiter, 0, waiter), count);
+        }
+        let firsts = [0, 1, 2, 3].map(|most| queue.first(most).map(|(waiter, _)| waiter.0));
+        assert_eq!(firsts, [None, Some(3), Some(2), Some(1)]);
     }
 
     #[test]
