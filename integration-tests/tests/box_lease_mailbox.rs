@@ -184,9 +184,9 @@ async fn who_goes_leaves_the_queue_and_what_is_granted_meanwhile_is_taken_back()
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;
     drop(unread);
-    eventually("it is taken back", || taken_back() == 2).await;
     let lease = one(yard.acquire(named("n", 60)).await);
-    assert_eq!(lease.token, FenceToken(5));
+    eventually("it is taken back", || taken_back() == 2).await;
+    assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(5), Ok(())));
     yard.release(&lease).await.unwrap();
     yard.close().await;
 }

@@ -57,6 +57,9 @@ impl BoxLease {
             }
             match table.before(request)? {
                 Before::Nothing => {}
+                // What nobody was told of goes, and the request is as good as new behind that.
+                Before::Held(leases) | Before::Preparing(leases)
+                    if self.are_taken_back(&leases) => {}
                 Before::Held(leases) => return Ok(Admission::Tell(leases)),
                 Before::Preparing(leases) => return Ok(Admission::Await(leases)),
                 Before::Ended(refusal) => return Err(refusal.into()),

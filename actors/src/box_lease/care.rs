@@ -122,10 +122,10 @@ impl BoxLease {
                 return;
             }
         };
-        self.jobs.settle(key);
+        let run = self.jobs.settle(key);
         let key = key.clone();
         self.commit(events, ctx, move |actor, _, ctx| {
-            actor.jobs.settled(&key);
+            actor.jobs.settled(&key, run);
             if actor.seat.epoch().is_some() {
                 // Where that failed it is cleaned again rather than believed to be clean.
                 actor.attend(&key, ctx);

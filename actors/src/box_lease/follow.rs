@@ -60,6 +60,7 @@ impl BoxLease {
         self.rechecks.clear();
         self.jobs.clear();
         self.orphans.clear();
+        self.taking_back.clear();
     }
 
     /// This node decides from now on. Every live lease gets its full term again, every box that is to be
@@ -152,7 +153,11 @@ impl BoxLease {
                     | BoxEvent::Quarantined { pool, number, .. }
                     | BoxEvent::Unquarantined { pool, number, .. },
                     Ok(_),
-                ) => drop(touched.insert((pool.clone(), *number))),
+                ) => {
+                    let key = (pool.clone(), *number);
+                    self.jobs.on_record(&key);
+                    touched.insert(key);
+                }
                 (BoxEvent::Reconciled { pool, clean, dirty }, Ok(_)) => {
                     let dirty = dirty.iter().map(|(number, _)| *number);
                     let numbers = clean.iter().copied().chain(dirty);
@@ -198,6 +203,7 @@ impl BoxLease {
         self.terms.remove(id);
         self.told.remove(&id);
         self.orphans.remove(&id);
+        self.taking_back.remove(&id);
         let (key, how, reason, held) = {
             let table = self.seat.piece().read();
             let FoundLease::Ended(ended) = table.find(id) else { return None };

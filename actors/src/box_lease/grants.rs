@@ -1,10 +1,12 @@
 //! Granting boxes to those who wait, and taking back what nobody is there for.
 
+use std::time::Duration;
+
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
 use super::id::{BoxNumber, LeaseId};
-use super::messages::Progress;
+use super::messages::{BoxError, Progress};
 use super::queue::WaiterId;
 use super::waiters::Stage;
 use super::{BoxLease, PoolName, SharedTable};
@@ -12,6 +14,9 @@ use crate::journal::{Asked, CommitError, Seat};
 
 /// The name under which the actor commits what it does by itself.
 pub(super) const MYSELF: &str = "box-lease";
+
+/// After which time a request may be repeated whose leases could not be taken back yet.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl BoxLease {
     /// Grants what is free to those who wait for it.
@@ -188,6 +193,10 @@ impl BoxLease {
         let Some(request) = waiter.ask.request else { return };
         let before = self.seat.piece().read().before(request);
         let answer = match before {
+            // That they are to be taken back came to nothing so far.
+            Ok(Before::Held(leases)) if self.are_taken_back(&leases) => {
+                Err(BoxError::Busy { retry_after: AGAIN })
+            }
             Ok(Before::Held(leases)) => self.grant_of(&leases),
             Ok(Before::Ended(refusal)) | Err(refusal) => Err(refusal.into()),
             Ok(Before::Nothing | Before::Preparing(_)) => Err(BoxRefusal::GrantedBefore.into()),
@@ -236,12 +245,18 @@ impl BoxLease {
         }
     }
 
+    /// Whether nobody is told of these leases any more.
+    pub(super) fn are_taken_back(&self, leases: &[LeaseId]) -> bool {
+        leases.iter().any(|id| self.taking_back.contains(id))
+    }
+
     /// Takes back leases of which nobody was told.
     pub(super) fn take_back(&mut self, leases: Vec<LeaseId>, ctx: &mut Context<Self>) {
         if leases.is_empty() {
             return;
         }
         let event = BoxEvent::NotTaken { leases: leases.clone() };
+        self.taking_back.extend(leases.iter().copied());
         self.commit(vec![event], ctx, move |actor, settled, ctx| {
             // One without an outcome may still be applied: taking back what has ended changes nothing.
             if settled.is_err() && actor.seat.epoch().is_some() {

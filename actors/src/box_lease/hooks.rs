@@ -1,7 +1,7 @@
 //! What is being run for boxes, off the actor: one thing a box at a time, and none waits for another
 //! pool's host.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use actix::{AsyncContext, Context, Handler, Message};
@@ -22,8 +22,8 @@ pub(super) struct Jobs {
     of_boxes: HashMap<BoxKey, Job>,
     /// The pools whose boxes are being looked at.
     looks: HashMap<PoolName, u64>,
-    /// Boxes of which it is being put on record what came of a cleaning.
-    settling: HashSet<BoxKey>,
+    /// Boxes of which it is being put on record what came of a cleaning, and which one each is.
+    settling: HashMap<BoxKey, u64>,
     /// How often in a row a host did not answer for a box, or for a pool.
     silent_boxes: HashMap<BoxKey, u32>,
     silent_pools: HashMap<PoolName, u32>,
@@ -45,17 +45,26 @@ struct Job {
 impl Jobs {
     /// Whether something is run for a box, or what came of it is not on record yet.
     pub(super) fn has(&self, key: &BoxKey) -> bool {
-        self.of_boxes.contains_key(key) || self.settling.contains(key)
+        self.of_boxes.contains_key(key) || self.settling.contains_key(key)
     }
 
-    /// What came of a cleaning is being put on record.
-    pub(super) fn settle(&mut self, key: &BoxKey) {
-        self.settling.insert(key.clone());
+    /// What came of a cleaning is being put on record. Answers which one that is.
+    pub(super) fn settle(&mut self, key: &BoxKey) -> u64 {
+        let run = self.next();
+        self.settling.insert(key.clone(), run);
+        run
     }
 
-    /// It is, or that failed.
-    pub(super) fn settled(&mut self, key: &BoxKey) {
+    /// It is there, for whoever follows the record.
+    pub(super) fn on_record(&mut self, key: &BoxKey) {
         self.settling.remove(key);
+    }
+
+    /// The commit came back, whatever came of it.
+    pub(super) fn settled(&mut self, key: &BoxKey, run: u64) {
+        if self.settling.get(key) == Some(&run) {
+            self.settling.remove(key);
+        }
     }
 
     /// Whether boxes of a pool are being looked at.

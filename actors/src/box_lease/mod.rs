@@ -38,7 +38,7 @@ mod turn;
 mod views;
 mod waiters;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle, WrapFuture};
@@ -109,6 +109,8 @@ pub struct BoxLease {
     jobs: Jobs,
     /// Leases of which nobody was told, to be taken back.
     orphans: BTreeSet<LeaseId>,
+    /// Those that are being taken back: nobody is told of them any more.
+    taking_back: HashSet<LeaseId>,
     /// When it was last looked at what is to be forgotten, and told how waits go.
     upkeep_at: Option<Instant>,
     progress_at: Option<Instant>,
@@ -151,6 +153,7 @@ impl BoxLease {
             rechecks: BTreeMap::new(),
             jobs: Jobs::default(),
             orphans: BTreeSet::new(),
+            taking_back: HashSet::new(),
             upkeep_at: None,
             progress_at: None,
             uncommitted: 0,
