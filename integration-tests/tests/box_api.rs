@@ -245,6 +245,44 @@ fn a_named_request_has_one_answer_also_after_the_node_was_killed() -> Result<()>
 }
 
 #[test]
+fn each_pool_has_names_of_its_own_for_requests() -> Result<()> {
+    let mut node = BoxNode::start(&[])?;
+    let wanted = json!({ "holder": "a", "ttl": "1h", "request_id": "job-17" });
+    let pools = ["p", "q"];
+    let take =
+        |node: &BoxNode| pools.map(|pool| node.take(pool, wanted.clone())["lease_id"].clone());
+    for pool in pools {
+        node.put(pool, json!({ "size": 2 }));
+    }
+    let leases = take(&node);
+    assert_ne!(leases[0], leases[1]);
+    assert_eq!(take(&node), leases);
+    node.node.kill();
+    node.node.start_again()?;
+    node.until_it_decides()?;
+    assert_eq!(take(&node), leases);
+    for pool in pools {
+        assert_eq!(node.get(&format!("/pools/{pool}")).body["boxes"]["leased"], 1);
+    }
+    // Waiting they have nothing to do with each other either.
+    let held = pools.map(|pool| node.take(pool, json!({ "holder": "z" })));
+    let waits = json!({ "holder": "a", "wait": "50s", "request_id": "job-18" });
+    let begin = |pool| node.begin(&format!("/pools/{pool}/leases"), waits.clone(), &[]);
+    let waiting = [begin("p")?, begin("q")?];
+    for pool in pools {
+        node.until_waiting(pool, 1)?;
+    }
+    for lease in &held {
+        assert_eq!(node.with(lease, "release").status, 200);
+    }
+    for (waits, had) in waiting.into_iter().zip(held) {
+        let answer = waits.answer()?;
+        assert_eq!((answer.status, &answer.body["box"]), (201, &had["box"]), "{answer:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn who_waits_is_served_in_turn_and_who_goes_leaves_the_queue() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 1, "queue_limit": 2 }));

@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reelyard::box_client::{BoxClient, BoxClientError, Wanted};
 use reelyard_actors::box_lease::FenceToken;
 use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually;
-use serde_json::json;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use serde_json::{Value, json};
 
 /// A node with so many boxes, and a client of it.
 fn with<F: Future<Output = ()>>(size: u32, test: impl FnOnce(BoxNode, BoxClient) -> F) {
@@ -60,6 +60,39 @@ fn it_is_renewed_until_it_is_lost() {
         assert_eq!(held.check(), Err(lost.clone()));
         let told = held.release().await;
         assert!(matches!(&told, Err(BoxClientError::Lost(again)) if *again == lost), "{told:?}");
+    });
+}
+
+#[test]
+fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
+    with(2, async |boxes, client| {
+        let ttl = Duration::from_secs(6);
+        let other = boxes.take("p", json!({ "holder": "another", "ttl": "10m" }));
+        let wanted = |holder: &str| Wanted { ttl: Some(ttl), ..Wanted::by(holder) };
+        let old = Wanted { wait: Duration::from_secs(600), ..wanted("old") };
+        let fresh = client.acquire("p", &wanted("fresh")).await.unwrap();
+        let lets_go = async {
+            eventually("it waits", || boxes.get("/pools/p").body["waiting"] == 1).await;
+            let began = Instant::now();
+            // More than a tenth of its term, and less than the third after which the other is due.
+            eventually("it has waited long", || began.elapsed() > ttl / 6).await;
+            assert_eq!(boxes.with(&other, "release").status, 200);
+        };
+        let (held, ()) = tokio::join!(client.acquire("p", &old), lets_go);
+        let held = held.unwrap();
+        let renewals = |page: &Value, holder: &str| {
+            let leases = page["items"].as_array().unwrap();
+            leases.iter().find(|one| one["holder"] == holder).unwrap()["renewals"].as_u64().unwrap()
+        };
+        let page = eventually_some("the fresh one is renewed", || async {
+            let page = boxes.get("/pools/p/leases").body;
+            (renewals(&page, "fresh") > 0).then_some(page)
+        })
+        .await;
+        // Once, and then as any other.
+        assert!((1..5).contains(&renewals(&page, "old")), "{page}");
+        fresh.release().await.unwrap();
+        held.release().await.unwrap();
     });
 }
 

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use reelyard_actors::box_lease::{
-    AskBoxes, BoxError, BoxNews, BoxNumber, BoxPhase, BoxRefusal, BoxSettings, BoxState,
-    HookAnswer, HookKind, LeaseEnd, PoolSpec, Progress, QuarantineBox, Reason, RecheckPool,
-    RevokeLease, Said, SlotId, SlotRange, UnquarantineBox,
+    AskBoxes, AuditFilter, AuditPlace, BoxError, BoxNews, BoxNumber, BoxPhase, BoxRefusal,
+    BoxSettings, BoxState, HookAnswer, HookKind, LeaseEnd, PoolSpec, Progress, QuarantineBox,
+    Reason, RecheckPool, RevokeLease, Said, SlotId, SlotRange, UnquarantineBox,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
+use reelyard_actors::wire::api::{AuditLine, CareKind};
 use reelyard_integration_tests::box_yard::{
     BoxYard, START, ScriptedHosts, ask, host, hosted, one, p, pool, refused, seconds,
 };
@@ -61,6 +62,24 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
     yard.until(BoxPhase::Free, 1).await;
     assert_eq!(hosts.asked(), [(HookKind::Init, 0, 1), (HookKind::Cleanup, 0, 1)]);
     assert_eq!(yard.board.pool(&p()).unwrap().totals.cleaned, 1);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn what_a_cleanup_said_that_succeeded_is_told_with_the_story_of_the_box() {
+    let hosts = ScriptedHosts::default();
+    let (_dir, yard) = yard(hosted(1), &hosts).await;
+    let lease = one(yard.acquire(ask("a", 60)).await);
+    let said = Said::cut("process 7 (sleep) was killed");
+    hosts.answer(HookKind::Cleanup, [HookAnswer::Done { said: Some(said) }]);
+    yard.release(&lease).await.unwrap();
+    yard.until(BoxPhase::Free, 1).await;
+    let filter = AuditFilter { number: Some(BoxNumber(0)), ..AuditFilter::of(p()) };
+    let story = yard.board.audit(&filter, AuditPlace::NEWEST, 9).lines;
+    let [newest, _] = &story[..] else { panic!("{story:?}") };
+    let AuditLine::Care(shown) = AuditLine::from(newest) else { panic!("{newest:?}") };
+    assert_eq!((shown.what, shown.token), (CareKind::Cleaned, Some(lease.token)));
+    assert_eq!(shown.said.as_deref(), Some("process 7 (sleep) was killed"));
     yard.close().await;
 }
 

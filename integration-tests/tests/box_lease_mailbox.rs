@@ -465,6 +465,29 @@ async fn a_wait_can_be_watched() {
 }
 
 #[actix::test]
+async fn who_comes_is_told_its_place_at_once() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let held = yard.take("x").await;
+    yard.clock.advance(seconds(20));
+    yard.release(&held).await.unwrap();
+    let held = yard.take("x").await;
+    let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
+    // Answered by the actor after what was sent before, and without a turn.
+    let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
+    assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
+    let places = waiting.each_ref().map(|waits| *waits.progress().borrow());
+    let told = |position, estimate| Progress::Waiting { position, estimate: Some(estimate) };
+    assert_eq!(places, [told(1, seconds(20)), told(2, seconds(40))]);
+    // Before others: a turn counts that.
+    let urgent = AskBoxes { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
+    let urgent = yard.acquire(urgent);
+    let (first, last) = (urgent.progress(), waiting[1].progress());
+    eventually("it is told so", || *first.borrow() == told(1, seconds(20))).await;
+    eventually("and the others", || *last.borrow() == told(3, seconds(60))).await;
+    yard.close().await;
+}
+
+#[actix::test]
 async fn a_box_that_is_given_back_goes_to_who_is_next_in_the_same_entry() {
     let (_dir, yard) = yard(spec(1)).await;
     let held = yard.take("x").await;

@@ -53,6 +53,21 @@ struct Term {
 }
 
 impl Term {
+    /// One that was told at `now`, of what was asked for at `asked`.
+    fn told(told: &LeaseTold, asked: Instant, now: Instant) -> Self {
+        let lasts = told.left.0;
+        Term {
+            lease: told.lease_id,
+            box_id: told.box_id,
+            token: told.token,
+            lasts,
+            until: now + lasts,
+            // What is left of it was told a while ago, and nobody here knows when: the answer to a
+            // renewal, which tells that, comes sooner.
+            is_old: now - asked > lasts / 10,
+        }
+    }
+
     /// When it is to be renewed: after a third of it.
     fn due(&self) -> Instant {
         if self.is_old {
@@ -66,17 +81,8 @@ impl Held {
     /// What was granted some time after it was `asked` for.
     pub(super) fn of(calls: &Arc<Calls>, pool: &str, granted: Granted, asked: Instant) -> Self {
         let now = Instant::now();
-        let term = |told: &LeaseTold| Term {
-            lease: told.lease_id,
-            box_id: told.box_id,
-            token: told.token,
-            lasts: told.left.0,
-            until: now + told.left.0,
-            // What is left of it was told a while ago, and nobody here knows when: the answer to a
-            // renewal, which tells that, comes sooner.
-            is_old: now - asked > told.left.0 / 10,
-        };
-        let terms: Vec<Term> = granted.leases.iter().map(term).collect();
+        let terms = granted.leases.iter().map(|told| Term::told(told, asked, now));
+        let terms: Vec<Term> = terms.collect();
         let (ends, until) = watch::channel(earliest(&terms).unwrap_or(now));
         let (tells, lost) = watch::channel(None);
         let renewal = Renewal { calls: Arc::clone(calls), pool: pool.to_owned(), terms, ends };
@@ -255,5 +261,30 @@ impl Renewal {
         // What is not renewed any more lasts until its end all the same.
         tokio::time::sleep_until(term.until.into()).await;
         Err(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_actors::clock::Millis;
+    use reelyard_actors::wire::api::{Rfc3339, Span};
+
+    use super::*;
+
+    #[test]
+    fn a_lease_is_renewed_after_a_third_and_one_that_was_told_late_at_once() {
+        let told = LeaseTold {
+            lease_id: LeaseId(1),
+            box_id: 7,
+            token: FenceToken(1),
+            expires_at: Rfc3339(Millis(0)),
+            left: Span(Duration::from_secs(30)),
+        };
+        let asked = Instant::now();
+        let told_at = |at: Duration| Term::told(&told, asked, asked + at);
+        let late = Duration::from_secs(3);
+        assert_eq!(told_at(late).due(), asked + late + Duration::from_secs(10));
+        let old = told_at(late + Duration::from_nanos(1));
+        assert!(old.due() <= Instant::now());
     }
 }

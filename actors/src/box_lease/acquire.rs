@@ -125,6 +125,7 @@ impl BoxLease {
             let deadline = came.saturating_add(wait);
             self.waiters.deadlines.set(id, deadline);
             self.wake_at(deadline, ctx);
+            self.tell_newcomer(id, &pool);
         }
     }
 

@@ -266,6 +266,19 @@ impl BoxLease {
         });
     }
 
+    /// Shows a newcomer its place at once, if it is the last, as nearly all are. Whoever is more urgent
+    /// than others has the next turn show it: with thousands who wait each would have to be counted.
+    pub(super) fn tell_newcomer(&self, id: WaiterId, name: &PoolName) {
+        let table = self.seat.piece().read();
+        let (Ok(pool), Some(line)) = (table.pool(name), self.lines.get(name)) else { return };
+        let Some((last, position, wanted)) = line.wanted_by_last(pool) else { return };
+        // Also who does not look yet: it may in a moment.
+        if let Some(waiter) = self.waiters.get(id).filter(|_| last == id) {
+            let estimate = line.estimate(pool, wanted);
+            waiter.tell(Progress::Waiting { position, estimate });
+        }
+    }
+
     /// Shows those who look how their waits go.
     pub(super) fn tell_progress(&mut self) {
         let table = self.seat.piece().read();

@@ -112,6 +112,14 @@ impl Line {
         })
     }
 
+    /// The same of who is the last, with its place, in no time however many wait; none where nobody can
+    /// tell without asking how many boxes each wants.
+    pub fn wanted_by_last(&self, pool: &Pool) -> Option<(WaiterId, u64, u64)> {
+        let all_come_round = pool.spec().size <= usable(pool);
+        let last = self.queue.last().filter(|_| all_come_round)?;
+        Some((last, self.queue.len() as u64, self.queue.wanted()))
+    }
+
     /// How long it takes, as far as one can tell, until somebody is served before whom, himself
     /// included, so many boxes are wanted.
     pub fn estimate(&self, pool: &Pool, wanted: u64) -> Option<Duration> {
@@ -240,9 +248,10 @@ impl Rests {
 mod tests {
     use super::*;
     use crate::box_lease::event::BoxEvent;
+    use crate::box_lease::queue::{Place, Priority};
     use crate::box_lease::spec::PoolSpec;
     use crate::box_lease::state::BoxTable;
-    use crate::box_lease::text::PoolName;
+    use crate::box_lease::text::{PoolName, Said};
     use crate::clock::Millis;
 
     fn table(size: u32) -> (BoxTable, PoolName) {
@@ -285,6 +294,24 @@ mod tests {
         assert_eq!(line.retry_after(pool), Duration::from_millis(22_500));
         line.sync_all(pool);
         assert_eq!(line.estimate(pool, 5), Some(secs(90)), "four are free");
+    }
+
+    #[test]
+    fn the_place_of_the_last_is_known_unless_somebody_may_be_passed_over() {
+        let (mut table, name) = table(2);
+        let mut line = Line::default();
+        assert_eq!(line.wanted_by_last(table.pool(&name).unwrap()), None);
+        for (waiter, count) in [(1, 2), (2, 1)] {
+            let (id, came) = (WaiterId(waiter), Duration::from_secs(waiter));
+            line.queue.push(Place::of(id, Priority::default(), came, came), count);
+        }
+        let pool = table.pool(&name).unwrap();
+        assert_eq!(line.wanted_by_last(pool), Some((WaiterId(2), 2, 3)));
+        assert_eq!(line.wanted(pool).last(), Some((WaiterId(2), Some(3))));
+        let (number, said, by) = (BoxNumber(0), Said::default(), Some("me".to_owned()));
+        let out = BoxEvent::Quarantined { pool: name.clone(), number, cleaning: None, said, by };
+        table.apply(Millis(0), &out).unwrap();
+        assert_eq!(line.wanted_by_last(table.pool(&name).unwrap()), None);
     }
 
     #[test]

@@ -22,6 +22,8 @@ mod line;
 mod messages;
 mod pool;
 mod prepare;
+#[cfg(test)]
+mod prepare_tests;
 mod queue;
 mod requests;
 #[cfg(test)]

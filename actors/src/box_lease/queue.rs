@@ -115,6 +115,11 @@ impl Queue {
         self.all().find(|(_, count)| *count <= most)
     }
 
+    /// Who is served last.
+    pub fn last(&self) -> Option<WaiterId> {
+        self.order.last_key_value().map(|(place, _)| place.waiter)
+    }
+
     /// Whether this one waits.
     pub fn has(&self, waiter: WaiterId) -> bool {
         self.places.contains_key(&waiter)
@@ -183,6 +188,7 @@ mod tests {
         assert!(queue.remove(WaiterId(0)) && queue.remove(WaiterId(3)));
         assert!(!queue.remove(WaiterId(3)) && !queue.has(WaiterId(3)));
         assert_eq!((queue.len(), queue.wanted(), queue.first(2)), (3, 6, Some((WaiterId(1), 2))));
+        assert_eq!(queue.last(), Some(WaiterId(4)));
         // Whose grant came to nothing goes back to its place.
         let first = place(1, 0, 1);
         queue.remove(first.waiter());

@@ -81,6 +81,8 @@ impl BoxLease {
         }
         if let Some(left) = self.hold.left(now.wall) {
             self.wake_after(left.max(SHORTEST_SLEEP), ctx);
+            // Who comes meanwhile has its place all the same.
+            self.look_at_progress(ctx);
             self.show();
             return;
         }

@@ -152,6 +152,45 @@ class Waiting(BoxesCase):
             self.boxes.acquire(self.pool).release()
 
 
+class WaitingLong(BoxesCase):
+    size = 2
+
+    def test_what_was_waited_for_long_is_renewed_before_what_was_had_at_once(self):
+        ttl, got = 6.0, []
+        other = self.boxes.acquire(self.pool)
+        both = dict(ttl=ttl, wait=600, count=1)
+        fresh = self.boxes.acquire(self.pool, holder="fresh", **both)
+        waiter = threading.Thread(
+            target=lambda: got.append(self.boxes.acquire(self.pool, holder="old", **both))
+        )
+        began = time.monotonic()
+        waiter.start()
+        until("it waits", lambda: self.waiting() == 1)
+        # More than a tenth of its term, and less than the third after which the other is due.
+        until("it has waited long", lambda: time.monotonic() - began > ttl / 6)
+        other.release()
+        waiter.join()
+        renewals = {}
+
+        def is_renewed():
+            renewals.update((lease["holder"], lease["renewals"]) for lease in self.leases())
+            return renewals["fresh"] > 0
+
+        until("the fresh one is renewed", is_renewed)
+        # Once, and then as any other.
+        self.assertIn(renewals["old"], range(1, 5))
+        fresh.release()
+        got[0].release()
+
+    def test_it_is_renewed_after_a_third_and_at_once_if_it_was_told_late(self):
+        told = dict(lease_id="x", box=1, token=1, expires_at="", left="30s")
+        self.assertAlmostEqual(reelyard_boxes.Lease(told, 100.0, 103.0).due, 113.0)
+        late = reelyard_boxes.Lease(told, 100.0, 103.1)
+        self.assertLessEqual(late.due, time.monotonic())
+        late.last(told, 200.0)
+        self.assertAlmostEqual(late.due, 210.0)
+
+
 class Several(BoxesCase):
     size = 3
 

@@ -35,7 +35,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
     description = "The members beside `leases` are those of the first lease. No box within `wait` is \
                    answered with 409 and the type `no-box-in-time`; a node that has too much to do with 503 \
                    and `busy`. A client that closes its connection leaves the queue. Repeated under the \
-                   same `request_id`, everything but `wait` alike, it answers the same leases.\n\n\
+                   same `request_id`, everything but `wait` alike, it answers the same leases; each pool \
+                   has names of its own.\n\n\
                    With `Accept: text/event-stream` it is answered with 200 and server-sent events: \
                    `waiting` with `position` and `estimate` whenever they change, `preparing` while boxes \
                    are made ready, and at the end `granted` with what is answered otherwise, or `refused` \
@@ -79,7 +80,8 @@ pub async fn acquire(
 }
 
 fn ask(pool: PoolName, wanted: WantedLease) -> AskBoxes {
-    let named = |name: &String| RequestId::of(name, &asked_for(&pool, &wanted));
+    // Each pool has names of its own; no pool's name has a slash in it.
+    let named = |name: &String| RequestId::of(&format!("{pool}/{name}"), &asked_for(&wanted));
     let request = wanted.request_id.as_ref().map(named);
     let WantedLease { holder, ttl, wait, priority, count, request_id: _ } = wanted;
     let ttl = ttl.map(|Span(ttl)| ttl);
@@ -87,9 +89,9 @@ fn ask(pool: PoolName, wanted: WantedLease) -> AskBoxes {
 }
 
 /// What is asked for, but for the wait: whoever comes back may have less time.
-fn asked_for(pool: &PoolName, wanted: &WantedLease) -> Vec<u8> {
+fn asked_for(wanted: &WantedLease) -> Vec<u8> {
     let WantedLease { holder, ttl, priority, count, .. } = wanted;
-    format!("acquire {pool} {holder:?} {ttl:?} {} {count}", priority.get()).into_bytes()
+    format!("acquire {holder:?} {ttl:?} {} {count}", priority.get()).into_bytes()
 }
 
 fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, Refusal> {
@@ -190,6 +192,13 @@ mod tests {
 
     use super::*;
 
+    /// What a request of this name for a box of this pool is known by.
+    fn request(pool: &str, name: &str, more: &str) -> RequestId {
+        let text = format!("{{\"holder\": \"a\", \"request_id\": \"{name}\"{more}}}");
+        let wanted = serde_json::from_str(&text).unwrap();
+        ask(PoolName::new(pool).unwrap(), wanted).request.unwrap()
+    }
+
     #[test]
     fn events_are_sent_to_who_accepts_them() {
         let wants = |accept: &str| {
@@ -203,16 +212,20 @@ mod tests {
 
     #[test]
     fn a_request_is_the_same_but_for_its_wait() {
-        let pool = PoolName::new("p").unwrap();
-        let read = |more: &str| {
-            let text = format!("{{\"holder\": \"a\", \"request_id\": \"r\"{more}}}");
-            ask(pool.clone(), serde_json::from_str(&text).unwrap()).request
-        };
+        let read = |more: &str| request("p", "r", more);
         assert_eq!(read(""), read(", \"wait\": \"9s\""));
         for other in [", \"ttl\": \"9s\"", ", \"count\": 2", ", \"priority\": 1"] {
             assert_ne!(read(""), read(other), "{other}");
-            assert_eq!(read("").map(RequestId::name), read(other).map(RequestId::name));
+            assert_eq!(read("").name(), read(other).name());
         }
+    }
+
+    #[test]
+    fn each_pool_has_names_of_its_own() {
+        assert_ne!(request("p", "r", "").name(), request("q", "r", "").name());
+        // Whatever stands in a name, it is no other pool's.
+        assert_ne!(request("p", "q/r", "").name(), request("q", "r", "").name());
+        assert_ne!(request("p", "r", "").name(), request("p", "p/r", "").name());
     }
 
     #[test]

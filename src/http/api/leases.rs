@@ -135,6 +135,12 @@ pub async fn release(
     tag = "boxes",
     operation_id = "verifyLease",
     summary = "Tells whoever guards what a box is for whether a lease is valid",
+    description = "Valid is a lease that was handed out under this token and whose end is not on record. \
+                   Where nobody gives it back or takes it away that end comes with its term or shortly \
+                   after: after a restart or a change of leader every lease has its full term again, and \
+                   a node that cannot write, because its disk is full for one, puts no end on record \
+                   before it can. As long as a lease is valid nobody else has the box; once it is not, \
+                   it never is again. Only the node that decides on boxes answers.",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = LeaseToken, description = "Its token"),
     responses((status = 200, description = "It is valid", body = LeaseVerified))

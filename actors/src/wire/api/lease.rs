@@ -32,7 +32,7 @@ pub struct WantedLease {
     #[serde(default = "one")]
     #[schema(minimum = 1, maximum = 256)]
     pub count: u32,
-    /// Names the request: repeated under the same name it answers the same leases.
+    /// Names the request: repeated for the same pool under the same name it answers the same leases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }

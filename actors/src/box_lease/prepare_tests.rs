@@ -1,0 +1,153 @@
+//! Making boxes ready while leadership ends and begins anew: what is answered, or comes back, from an
+//! earlier epoch changes nothing of the present one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix::{Actor, Addr, Context, Handler, Message, ResponseFuture, System};
+use tokio::sync::oneshot;
+
+use super::samples::{hosted, p, said};
+use super::{
+    AcquireRoutes, Acquisition, AskBoxes, BoxBoard, BoxHosts, BoxLease, BoxPhase, BoxSettings,
+    Holder, HookAnswer, LeaseId, LookAtBoxes, LookNow, LookedAt, PutPool, RunHook,
+};
+use crate::clock::{Clock, Millis};
+use crate::event::{Epoch, PieceId, RequestId};
+use crate::journal::{Journal, JournalSettings, NoPeers, Order};
+use crate::supervision::Route;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Does something in the actor, as one message.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Within(
+    #[allow(clippy::type_complexity)] Box<dyn FnOnce(&mut BoxLease, &mut Context<BoxLease>) + Send>,
+);
+
+impl Handler<Within> for BoxLease {
+    type Result = ();
+
+    fn handle(&mut self, Within(act): Within, ctx: &mut Context<Self>) {
+        act(self, ctx);
+    }
+}
+
+/// A host whose boxes are clean, and which is made to answer what it runs by the test, in order.
+#[derive(Clone, Default)]
+struct Host(Arc<Mutex<Vec<Option<oneshot::Sender<HookAnswer>>>>>);
+
+impl Host {
+    fn asked(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn answer(&self, number: usize, answer: HookAnswer) {
+        let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner)[number].take();
+        asked.unwrap().send(answer).unwrap();
+    }
+}
+
+impl Actor for Host {
+    type Context = Context<Self>;
+}
+
+impl Handler<RunHook> for Host {
+    type Result = ResponseFuture<HookAnswer>;
+
+    fn handle(&mut self, _: RunHook, _: &mut Context<Self>) -> Self::Result {
+        let (answers, answer) = oneshot::channel();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Some(answers));
+        Box::pin(async move { answer.await.unwrap_or(HookAnswer::Done { said: None }) })
+    }
+}
+
+impl Handler<LookAtBoxes> for Host {
+    type Result = ResponseFuture<Result<Vec<LookedAt>, String>>;
+
+    fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
+        let clean = look.boxes.into_iter().map(|number| LookedAt { number, dirt: None });
+        let clean = clean.collect();
+        Box::pin(async move { Ok(clean) })
+    }
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The named request that this is about.
+fn ask(actor: &Addr<BoxLease>) -> Acquisition {
+    let routes = AcquireRoutes {
+        acquire: Route::fixed(actor.clone().recipient()),
+        leave: Route::fixed(actor.clone().recipient()),
+    };
+    let request = Some(RequestId::of("n", b"a box"));
+    let ask = AskBoxes::one(p(), Holder::new("h").unwrap());
+    Acquisition::begin(&routes, AskBoxes { request, ..ask }).unwrap()
+}
+
+/// This node leads no longer, and leads again in another epoch.
+fn leads_anew(actor: &mut BoxLease, epoch: Epoch, ctx: &mut Context<BoxLease>) {
+    actor.handle(Order::LeaderStopped, ctx);
+    actor.handle(Order::LeaderStarted { epoch }, ctx);
+}
+
+#[test]
+fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
+    let dir = tempfile::tempdir().unwrap();
+    System::new().block_on(async {
+        let settings = JournalSettings::alone(dir.path(), 1);
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Boxes]).await.unwrap();
+        let (clock, board, host) = (Clock::manual(Millis(0)), BoxBoard::default(), Host::default());
+        let addr = host.clone().start();
+        let hosts = BoxHosts {
+            run: Route::fixed(addr.clone().recipient()),
+            look: Route::fixed(addr.recipient()),
+        };
+        let settings = BoxSettings::default();
+        let actor =
+            BoxLease::new(settings, clock.clone(), journal.clone(), hosts, board.clone()).start();
+        until("it leads", || board.view().epoch.is_some()).await;
+        let epoch = board.view().epoch.unwrap();
+        let put = PutPool { pool: p(), spec: hosted(1), asked_by: "a test".to_owned() };
+        actor.send(put).await.unwrap().unwrap();
+        let in_phase = |phase| board.pool(&p()).unwrap().counts.of(phase) == 1;
+        until("its box is looked at", || in_phase(BoxPhase::Free)).await;
+        let earlier = ask(&actor);
+        until("its box is made ready", || host.asked() == 1).await;
+
+        // In an epoch that the journal does not know nothing can be put on record: that it failed comes
+        // back without an outcome, once the next one has begun and the box is made ready once more.
+        let act = move |actor: &mut BoxLease, ctx: &mut Context<BoxLease>| {
+            leads_anew(actor, Epoch(epoch.0 + 1000), ctx);
+            let leases: Vec<LeaseId> = actor.seat.piece().read().leases().map(|l| l.id).collect();
+            actor.init_failed(leases[0], Some(said()), ctx);
+            leads_anew(actor, epoch, ctx);
+        };
+        actor.send(Within(Box::new(act))).await.unwrap();
+        assert!(earlier.await.is_err());
+        until("it is made ready twice more", || host.asked() == 3).await;
+        // The request for a look at the boxes came back like that, too.
+        until("both came back", || board.view().uncommitted == 2).await;
+        let again = ask(&actor);
+        let failed = || HookAnswer::Failed { said: said() };
+        host.answer(0, failed());
+        host.answer(1, failed());
+        // What would be taken up again is, and what was answered is handled before it.
+        for _ in 0..3 {
+            clock.advance(Duration::from_secs(10));
+            actor.send(LookNow).await.unwrap().unwrap();
+        }
+        host.answer(2, HookAnswer::Done { said: None });
+        let grant = again.await.unwrap();
+        assert_eq!(grant.leases[0].token.0, 1, "the lease that there was from the first");
+        assert!(in_phase(BoxPhase::Leased));
+        journal.stop().await;
+    });
+}
