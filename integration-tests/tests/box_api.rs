@@ -223,8 +223,12 @@ fn a_named_request_has_one_answer_also_after_the_node_was_killed() -> Result<()>
     let known =
         |told: &Value| ["lease_id", "box", "token", "expires_at"].map(|of| told[of].clone());
     assert!(told.iter().all(|answer| known(answer) == known(&told[0])), "{told:?}");
+    // Another process goes on with the same work.
     let mut other = wanted.clone();
     other["holder"] = json!("b");
+    let told_b = node.post("/pools/p/leases", other.clone());
+    assert_eq!((told_b.status, known(&told_b.body)), (201, known(&told[0])));
+    other["ttl"] = json!("9s");
     let refused = node.post("/pools/p/leases", other);
     assert_eq!((refused.status, refused.kind()), (409, "request-id-reused"));
     let unnamed = node.take("p", json!({ "holder": "z", "ttl": "1h" }));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reelyard_actors::box_lease::{
     AskBoxes, AuditFilter, AuditPlace, BoxError, BoxNews, BoxNumber, BoxPhase, BoxRefusal,
     BoxSettings, BoxState, HookAnswer, HookKind, LeaseEnd, PoolSpec, Progress, QuarantineBox,
-    Reason, RecheckPool, RevokeLease, Said, SlotId, SlotRange, UnquarantineBox,
+    Reason, RecheckPool, RemovePool, RevokeLease, Said, SlotId, SlotRange, UnquarantineBox,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
@@ -258,6 +258,39 @@ async fn who_wants_more_boxes_than_come_round_keeps_its_place_and_holds_up_nobod
 }
 
 #[actix::test]
+async fn boxes_that_get_their_own_numbers_as_ids_are_looked_at_first() {
+    let hosts = ScriptedHosts::default();
+    let slots = Some(SlotRange { first: SlotId(100), count: 4, rest: Duration::ZERO });
+    let (_dir, yard) = yard(PoolSpec { slots, ..hosted(2) }, &hosts).await;
+    yard.until(BoxPhase::Free, 2).await;
+    assert!(hosts.looks().is_empty(), "a box without an id has nothing to be looked at");
+    hosts.dirty(1, "somebody else's");
+    yard.put(hosted(2)).await;
+    eventually("they are looked at", || hosts.looks().len() == 1).await;
+    yard.until(BoxPhase::Free, 2).await;
+    assert_eq!(hosts.asked(), [(HookKind::Cleanup, 1, 1)]);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_pool_goes_with_a_box_that_cannot_be_cleaned_and_nobody_waits_for_it() {
+    let hosts = ScriptedHosts::default();
+    let (_dir, yard) = yard(PoolSpec { clean_attempts: 1, ..hosted(1) }, &hosts).await;
+    yard.until(BoxPhase::Free, 1).await;
+    hosts.answer(HookKind::Init, [failed("no room")]);
+    hosts.answer(HookKind::Cleanup, [failed("a process is left")]);
+    hosts.stick(host(1));
+    let waiting = yard.acquire(ask("a", 600));
+    yard.until(BoxPhase::Preparing, 1).await;
+    let remove = RemovePool { pool: p(), revoke: false, asked_by: "an operator".to_owned() };
+    assert_eq!(yard.send(remove).await, Ok(false), "a box is still in use");
+    hosts.let_go(host(1));
+    assert_eq!(refused(waiting.await), BoxRefusal::PoolGoes { pool: p() });
+    eventually("the pool is gone", || yard.board.pool(&p()).is_err()).await;
+    yard.close().await;
+}
+
+#[actix::test]
 async fn a_host_that_does_not_answer_counts_against_no_box() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { clean_attempts: 1, ..hosted(1) }, &hosts).await;
@@ -266,14 +299,17 @@ async fn a_host_that_does_not_answer_counts_against_no_box() {
     hosts.answer(HookKind::Cleanup, [silent(), silent(), silent()]);
     yard.release(&lease).await.unwrap();
     let silences = || yard.board.view().lines.get(&p()).map_or(0, |line| line.counts.silences);
+    let silence = || yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
     for (asked, pause) in [(1_u64, 1), (2, 2), (3, 4)] {
         eventually("it did not answer", || silences() == asked).await;
+        assert_eq!(silence().as_deref(), Some("connection refused"));
         yard.look().await;
         yard.advance(seconds(pause) - MS).await;
         assert_eq!(hosts.count(HookKind::Cleanup), asked as usize);
         yard.advance(MS).await;
     }
     yard.until(BoxPhase::Free, 1).await;
+    eventually("it has answered", || silence().is_none()).await;
     assert_eq!(yard.board.pool(&p()).unwrap().totals.clean_failures, 0);
     // A silent init is not the box's fault either: it is cleaned, and granted again.
     hosts.answer(HookKind::Init, [silent()]);

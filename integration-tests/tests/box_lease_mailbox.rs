@@ -188,6 +188,9 @@ async fn who_goes_leaves_the_queue_and_what_is_granted_meanwhile_is_taken_back()
     eventually("it is taken back", || taken_back() == 2).await;
     assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(5), Ok(())));
     yard.release(&lease).await.unwrap();
+    yard.look().await;
+    let left = || yard.board.view().lines[&p()].counts.left;
+    eventually("all three are counted, once", || left() == 3).await;
     yard.close().await;
 }
 
@@ -210,6 +213,19 @@ async fn who_goes_without_reading_takes_nothing_from_who_repeated_the_request() 
     yard.until(BoxPhase::Leased, 2).await;
     drop(unread);
     yard.until(BoxPhase::Leased, 1).await;
+    yard.close().await;
+}
+
+#[actix::test]
+async fn what_is_being_taken_back_counts_against_no_quota_of_who_repeats_its_request() {
+    let (_dir, yard) = yard(PoolSpec { quota: 1, ..spec(2) }).await;
+    let unread = yard.acquire(named("n", 60));
+    yard.until(BoxPhase::Leased, 1).await;
+    drop(unread);
+    let lease = one(yard.acquire(named("n", 60)).await);
+    assert_eq!(lease.token, FenceToken(2));
+    let over = BoxRefusal::OverQuota { count: 1, most: 1 };
+    assert_eq!(refused(yard.acquire(ask("a", 60)).await), over);
     yard.close().await;
 }
 

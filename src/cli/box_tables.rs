@@ -51,7 +51,11 @@ pub(super) fn pools(pools: &[PoolShown], out: &mut dyn Write) -> Result<(), Fail
             number(boxes.quarantined),
             number(pool.waiting),
             maybe(pool.spec.host, Cell::new),
-            Cell::new(if pool.goes { "being removed" } else { "in use" }),
+            Cell::new(match &pool.host_is_silent {
+                _ if pool.goes => "being removed",
+                Some(_) => "its host is silent",
+                None => "in use",
+            }),
         ]);
     }
     Ok(output::print(&table, out)?)
@@ -73,6 +77,7 @@ pub(super) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), Failure>
         }),
     );
     sheet.row("host", spec.host.map_or("none: it is logical".to_owned(), |host| host.to_string()));
+    sheet.maybe("it is silent", pool.host_is_silent.as_deref().map(plain));
     sheet.maybe("hooks", spec.hooks.as_ref());
     let labels: Vec<String> =
         spec.labels.iter().map(|(key, value)| plain(&format!("{key}={value}"))).collect();

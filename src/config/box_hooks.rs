@@ -316,7 +316,7 @@ mod tests {
             "{ a = { init = [\"/bin/sh\", \"-c\", \"x\", \"{box}\"], cleanup = [\"/bin/true\"], \
              cleanup_timeout = \"2s\", stop_grace = \"1s\", env = { A = \"b\" }, done = [0, 3], \
              cleanup_again_on = [2], first_uid = 60000, no_directory = [\"/x/{box}\"], \
-             no_cgroup = [\"/cg/{number}\"], kill_left = true } }",
+             no_cgroup = [\"/cg/{box}\"], kill_left = true } }",
         )
         .unwrap();
         let hooks = find(&config, "a");
@@ -356,7 +356,7 @@ mod tests {
             ("{ a = { cleanup = [\"/bin/true\", \"{boxid}\"] } }", "{boxid} stands for nothing"),
             ("{ a = { first_uid = 0 } }", "first_uid: a user id other than root's"),
             ("{ a = { first_uid = 1, boxes = 0 } }", "boxes: a number of boxes is wanted"),
-            ("{ a = { no_directory = [\"/x/{token}\"] } }", "{box}, {number}, {pool} do"),
+            ("{ a = { no_directory = [\"/x/{token}\"] } }", "{box}, {pool} do"),
             ("{ a = { no_directory = [\"{pool}\"] } }", "is not an absolute path"),
             ("{ a = { no_directory = [\"/x\"], kill_left = true } }", "kill_left: nothing"),
             ("{ a = { first_uid = 1, done = [256] } }", "exit codes are wanted"),

@@ -143,7 +143,7 @@ settings! {
         ///                    has no process of its user; it takes root to see that
         ///   boxes            how many ids of boxes there are, from 0 on: 1000 with first_uid, else any
         ///                    number. What a node asks for beyond is refused
-        ///   no_directory     paths that a clean box has not; {box}, {number} and {pool} are filled in
+        ///   no_directory     paths that a clean box has not; {box} and {pool} are filled in
         ///   no_cgroup        control groups that a clean box has not, also not an empty one
         ///   kill_left        whether what runs on in a box that is cleaned is killed: false
         hooks: BoxHooks = Default "{}",

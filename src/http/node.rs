@@ -65,7 +65,14 @@ impl NodeState {
         let not_so = refused.iter().map(|(pool, why)| {
             format!("pool {pool} is not as the configuration has it, which is tried again: {why}")
         });
-        told.chain(not_so).collect()
+        let boxes = self.actors.boxes.board.view();
+        let silent = boxes.lines.iter().filter_map(|(pool, line)| {
+            let why = line.silence.as_ref()?;
+            Some(format!(
+                "the host of pool {pool} does not make its boxes ready or clean them: {why}"
+            ))
+        });
+        told.chain(not_so).chain(silent).collect()
     }
 
     /// What keeps the node from doing all it is there for, in words; empty when nothing does.

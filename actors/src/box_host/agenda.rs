@@ -11,8 +11,14 @@ use super::line::Line;
 use crate::box_lease::{BoxNumber, FenceToken, HookKind, PoolName, RunHook};
 use crate::event::Epoch;
 
-/// A box of all pools.
+/// A box of all pools, by the id by which its holder calls it: in a pool that draws ids its number may
+/// be another one by and by, and what is run is run for the id.
 pub(super) type BoxKey = (PoolName, BoxNumber);
+
+/// The box for which something is run.
+pub(super) fn key_of(hook: &RunHook) -> BoxKey {
+    (hook.place.pool.clone(), BoxNumber(hook.box_id))
+}
 
 /// Names one run.
 pub(super) type RunId = u64;
@@ -80,7 +86,7 @@ impl<W> Agenda<W> {
         if self.is_late(&hook) {
             return Err((Late, waiter));
         }
-        let key = (hook.place.pool.clone(), hook.number);
+        let key = key_of(&hook);
         let of_box = match self.boxes.entry(key) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
@@ -120,7 +126,7 @@ impl<W> Agenda<W> {
         }
         let Some(token) = hook.token else { return false };
         let asked = (token, hook.kind);
-        match self.last.entry((hook.place.pool.clone(), hook.number)) {
+        match self.last.entry(key_of(hook)) {
             Entry::Occupied(last) if asked < *last.get() => true,
             Entry::Occupied(mut last) => {
                 last.insert(asked);
@@ -236,6 +242,23 @@ mod tests {
         assert_eq!(agenda.ended(&key(1)), ["cleanup"]);
         assert_eq!(at_once(&mut agenda), [2]);
         assert_eq!(agenda.ended(&key(1)), ["cleanup of 6"]);
+    }
+
+    #[test]
+    fn an_id_is_one_box_whatever_number_has_it() {
+        let of = |number, id, kind, token| RunHook { box_id: id, ..hook(number, kind, token) };
+        let mut agenda = Agenda::default();
+        agenda.ask(of(1, 70, Cleanup, 5), "cleanup").unwrap();
+        assert_eq!(at_once(&mut agenda), [1]);
+        assert!(agenda.has(&key(70)) && !agenda.has(&key(1)));
+        agenda.ask(of(2, 70, Init, 6), "init").unwrap();
+        assert!(at_once(&mut agenda).is_empty(), "it is being cleaned");
+        agenda.ask(of(1, 71, Init, 7), "another id").unwrap();
+        assert_eq!(at_once(&mut agenda), [2]);
+        assert_eq!(agenda.ended(&key(70)), ["cleanup"]);
+        assert_eq!(at_once(&mut agenda), [3]);
+        let late = agenda.ask(of(1, 70, Cleanup, 5), "late");
+        assert_eq!(late, Err((Late, "late")), "another one has it by now");
     }
 
     #[test]

@@ -205,7 +205,7 @@ mod tests {
         let checks = Checks {
             first_uid: Uid::new(60_000),
             no_directory: vec![path("/boxes/{box}")],
-            no_cgroup: vec![path("/cg/{pool}-{number}")],
+            no_cgroup: vec![path("/cg/{pool}-{box}")],
             kill_left: false,
             boxes: None,
         };
@@ -214,7 +214,7 @@ mod tests {
         let sought = checks.of(&subject).unwrap();
         assert_eq!(sought.uid.map(Uid::get), Some(60_007));
         assert_eq!(sought.directories, [PathBuf::from("/boxes/7")]);
-        assert_eq!(sought.cgroups, [PathBuf::from("/cg/p-2")]);
+        assert_eq!(sought.cgroups, [PathBuf::from("/cg/p-7")]);
         let beyond = Subject { box_id: u32::MAX - 60_000, ..subject.clone() };
         assert!(checks.of(&beyond).unwrap_err().to_string().contains("beyond the largest"));
         let of_others = Checks { boxes: Some(7), ..checks.clone() }.of(&subject);

@@ -91,7 +91,7 @@ impl BoxHost {
     }
 
     fn start(&mut self, Turn { run, hook }: Turn, actor: Addr<Self>) {
-        let key = (hook.place.pool.clone(), hook.number);
+        let (key, number) = (agenda::key_of(&hook), hook.number);
         let (kind, mark) = (hook.kind, self.lasting.marks.join(format!("{}.{}", key.0, key.1)));
         // As the configuration has it now.
         let hooks = match self.lasting.settings.now().hooks.find(&hook.place) {
@@ -116,14 +116,14 @@ impl BoxHost {
             let broken =
                 |error: tokio::task::JoinError| HookAnswer::Silent { why: error.to_string() };
             let (answer, took) = (running.await.unwrap_or_else(broken), began.elapsed());
-            log(&key, token, kind, &answer, took);
+            log((&key.0, number), token, kind, &answer, took);
             actor.do_send(HookEnded { key, run, kind, answer, took });
         });
     }
 }
 
 fn log(
-    (pool, number): &(PoolName, BoxNumber),
+    (pool, number): (&PoolName, BoxNumber),
     token: Option<u64>,
     kind: HookKind,
     answer: &HookAnswer,

@@ -24,8 +24,8 @@ impl Blank {
     pub const IN_ARGUMENTS: &'static [Blank] =
         &[Blank::Box, Blank::Number, Blank::Pool, Blank::Token, Blank::Holder];
 
-    /// What a path can leave blank: what is known also of a box that nobody has.
-    pub const IN_PATHS: &'static [Blank] = &[Blank::Box, Blank::Number, Blank::Pool];
+    /// What a path can leave blank: what is known also of an id that nobody has.
+    pub const IN_PATHS: &'static [Blank] = &[Blank::Box, Blank::Pool];
 
     fn name(self) -> &'static str {
         match self {
@@ -221,7 +221,7 @@ mod tests {
             "{boxid} stands for nothing here: {box}, {number}, {pool}, {token}, {holder} do"
         );
         let path = told("/x/{token}", Blank::IN_PATHS);
-        assert_eq!(path, "{token} stands for nothing here: {box}, {number}, {pool} do");
+        assert_eq!(path, "{token} stands for nothing here: {box}, {pool} do");
         for bad in ["{", "}", "{box", "box}", "a{{b}"] {
             assert!(told(bad, Blank::IN_ARGUMENTS).contains("stands alone"), "{bad}");
         }

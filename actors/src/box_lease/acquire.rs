@@ -51,6 +51,7 @@ impl BoxLease {
     fn admission(&self, ask: &AskBoxes) -> Result<Admission, BoxError> {
         self.seat.leading()?;
         let table = self.seat.piece().read();
+        let mut going = 0;
         if let Some(request) = ask.request {
             if let Some(waiter) = self.waiters.of_request(request)? {
                 return Ok(Admission::Join(waiter));
@@ -59,13 +60,16 @@ impl BoxLease {
                 Before::Nothing => {}
                 // What nobody was told of goes, and the request is as good as new behind that.
                 Before::Held(leases) | Before::Preparing(leases)
-                    if self.are_taken_back(&leases) => {}
+                    if self.are_taken_back(&leases) =>
+                {
+                    going = u32::try_from(leases.len()).unwrap_or(u32::MAX);
+                }
                 Before::Held(leases) => return Ok(Admission::Tell(leases)),
                 Before::Preparing(leases) => return Ok(Admission::Await(leases)),
                 Before::Ended(refusal) => return Err(refusal.into()),
             }
         }
-        let (term, ttl) = table.may_ask(ask, self.lines.get(&ask.pool))?;
+        let (term, ttl) = table.may_ask(ask, self.lines.get(&ask.pool), going)?;
         Ok(Admission::New(term, ttl))
     }
 
@@ -177,7 +181,20 @@ impl BoxLease {
 
     /// What was to be granted to somebody came to nothing: it goes back to its place, unless its time is
     /// over once everything that is free has been granted.
+    /// What has changed in its pool meanwhile, or that everybody has gone, ends the wait instead.
     pub(super) fn requeue(&mut self, id: WaiterId) -> Option<PoolName> {
+        let waiter = self.waiters.get(id)?;
+        if !waiter.has_listeners() {
+            let pool = waiter.ask.pool.clone();
+            self.counts(&pool).left += 1;
+            self.take_waiter(id);
+            return None;
+        }
+        let refusal = self.seat.piece().read().may_wait(&waiter.ask).err();
+        if let Some(refusal) = refusal {
+            self.end_waiter(id, refusal.into());
+            return None;
+        }
         let waiter = self.waiters.get_mut(id)?;
         waiter.stage = Stage::Queued;
         waiter.tell(Progress::Asked);
@@ -214,16 +231,17 @@ impl BoxLease {
     fn nobody_waits(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let Some(waiter) = self.waiters.get(id) else { return };
         let (pool, stage) = (waiter.ask.pool.clone(), waiter.stage);
-        self.counts(&pool).left += 1;
         match stage {
             Stage::Queued => {
+                self.counts(&pool).left += 1;
                 self.take_waiter(id);
                 // Whoever is next may want fewer boxes.
                 self.pump(&pool, ctx);
             }
-            // It is taken back once it is known what came of it.
+            // It is taken back, and counted, once it is known what came of it.
             Stage::Granting => {}
             Stage::Preparing => {
+                self.counts(&pool).left += 1;
                 self.take_waiter(id);
                 let leases = self.groups.dissolve_of(id);
                 self.take_back(leases, ctx);

@@ -120,6 +120,12 @@ impl BoxTable {
         self.note(at, name, number, news);
         let pool = self.pool_mut(name)?;
         pool.totals.quarantined += 1;
+        if pool.goes {
+            // It would hold up its pool for ever.
+            pool.take_out(number);
+            self.drop_if_gone(name);
+            return Ok(BoxOutcome::Boxes { changed: 1 });
+        }
         pool.put(number, BoxState::Quarantined { said: said.clone(), by: by.cloned() }, at);
         Ok(BoxOutcome::Boxes { changed: 1 })
     }
@@ -222,7 +228,7 @@ impl Pool {
     }
 
     fn become_as(&mut self, spec: &PoolSpec, at: Millis) {
-        let is_served_anew = self.spec.host != spec.host || self.spec.hooks != spec.hooks;
+        let is_served_anew = !self.spec.is_served_as(spec);
         self.spec = Arc::new(spec.clone());
         self.goes = false;
         if let Some(range) = spec.slots {

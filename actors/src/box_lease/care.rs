@@ -116,7 +116,7 @@ impl BoxLease {
                 [failed].into_iter().chain(is_last.then(|| quarantined(evidence))).collect()
             }
             HookAnswer::Silent { why } => {
-                let pause = self.silent_box(key);
+                let pause = self.silent_box(key, &why);
                 tracing::warn!(pool = %key.0, number = %key.1, why, "the host of a box does not clean it");
                 self.clean_after(key, pause, ctx);
                 return;
@@ -156,7 +156,7 @@ impl BoxLease {
         let looked_at = match answer {
             Ok(looked_at) => looked_at,
             Err(why) => {
-                let pause = self.silent_pool(pool);
+                let pause = self.silent_pool(pool, &why);
                 tracing::warn!(%pool, why, "the host of a pool does not look at its boxes");
                 self.look_soon(pool, pause, ctx);
                 return;

@@ -67,7 +67,10 @@ impl Told {
             }
             (BoxEvent::Quarantined { pool, number, said, by, .. }, _) => {
                 let (pool, said) = (pool.clone(), said.as_str().to_owned());
-                tell(BoxChange::Quarantined { pool, number: *number, said, by: by.clone() });
+                self.emptied.entry(pool.clone()).or_insert(at);
+                let quarantined =
+                    BoxChange::Quarantined { pool, number: *number, said, by: by.clone() };
+                self.changes.push((at, quarantined));
             }
             (BoxEvent::Unquarantined { pool, number, by }, _) => {
                 let (pool, by) = (pool.clone(), by.clone());

@@ -7,6 +7,7 @@ use super::id::{FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::line::Line;
 use super::messages::AskBoxes;
+use super::pool::Pool;
 use super::spec::MOST_AT_ONCE;
 use super::state::{BoxTable, FoundLease};
 use super::terms::Terms;
@@ -52,24 +53,33 @@ impl BoxTable {
         Ok(if held { Before::Held(leases) } else { Before::Preparing(leases) })
     }
 
-    /// Whether boxes may be asked for so. Answers how long their leases last first, and after each
-    /// renewal if nothing else is said.
-    pub fn may_ask(
-        &self,
-        ask: &AskBoxes,
-        line: Option<&Line>,
-    ) -> Result<(Duration, Duration), BoxRefusal> {
+    /// Whether so many boxes of a pool may be waited for at all.
+    pub fn may_wait(&self, ask: &AskBoxes) -> Result<&Pool, BoxRefusal> {
         let pool = self.pool(&ask.pool)?;
         if pool.goes() {
             return Err(BoxRefusal::PoolGoes { pool: ask.pool.clone() });
         }
-        let spec = pool.spec();
-        let most = spec.size.min(MOST_AT_ONCE);
+        let most = pool.spec().size.min(MOST_AT_ONCE);
         if ask.count == 0 || ask.count > most {
             return Err(BoxRefusal::BadCount { most });
         }
+        Ok(pool)
+    }
+
+    /// Whether boxes may be asked for so, when so many that are counted as the holder's are just being
+    /// taken back. Answers how long their leases last first, and after each renewal if nothing else is
+    /// said.
+    pub fn may_ask(
+        &self,
+        ask: &AskBoxes,
+        line: Option<&Line>,
+        going: u32,
+    ) -> Result<(Duration, Duration), BoxRefusal> {
+        let pool = self.may_wait(ask)?;
+        let spec = pool.spec();
         let ttl = check_ttl(ask.ttl.unwrap_or(spec.ttl_default), spec.ttl_max)?;
-        let count = pool.held_by(&ask.holder) + line.map_or(0, |line| line.asking.by(&ask.holder));
+        let held = pool.held_by(&ask.holder).saturating_sub(going);
+        let count = held + line.map_or(0, |line| line.asking.by(&ask.holder));
         if spec.quota > 0 && count + ask.count > spec.quota {
             return Err(BoxRefusal::OverQuota { count, most: spec.quota });
         }
@@ -145,7 +155,7 @@ mod tests {
         let may = |table: &BoxTable, change: fn(&mut AskBoxes)| {
             let mut ask = ask();
             change(&mut ask);
-            table.may_ask(&ask, None)
+            table.may_ask(&ask, None, 0)
         };
         assert_eq!(may(&table, |_| ()), Ok((secs(10), secs(10))));
         assert_eq!(
@@ -162,9 +172,10 @@ mod tests {
         granted(&mut table, 1, 0);
         let mut line = Line::default();
         line.asking.add(&holder(), 1);
-        assert!(table.may_ask(&ask(), Some(&line)).is_ok());
+        assert!(table.may_ask(&ask(), Some(&line), 0).is_ok());
         line.asking.add(&holder(), 1);
-        assert_eq!(table.may_ask(&ask(), Some(&line)), over(3));
+        assert_eq!(table.may_ask(&ask(), Some(&line), 0), over(3));
+        assert!(table.may_ask(&ask(), Some(&line), 1).is_ok());
         // A first term is no longer than a lease may be held.
         let short = PoolSpec { max_hold: Some(secs(4)), ..spec };
         let put = BoxEvent::PoolPut { pool: p(), spec: Box::new(short) };

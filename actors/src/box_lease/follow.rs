@@ -290,6 +290,7 @@ impl BoxLease {
             self.counts.remove(name);
             self.looks.remove(name);
             self.rechecks.remove(name);
+            self.jobs.forget(name);
         }
     }
 }

@@ -227,6 +227,8 @@ impl BoxLease {
         let is_granted = answer.is_ok();
         let reached = waiter.answer(&answer);
         if !is_granted {
+            // One of them has ended: nobody is told of the others.
+            self.take_back(leases.to_vec(), ctx);
             return;
         }
         match reached {
@@ -259,7 +261,10 @@ impl BoxLease {
         self.taking_back.extend(leases.iter().copied());
         self.commit(vec![event], ctx, move |actor, settled, ctx| {
             // One without an outcome may still be applied: taking back what has ended changes nothing.
-            if settled.is_err() && actor.seat.epoch().is_some() {
+            if settled.is_ok() {
+                // One that had ended before is not told of as ending now.
+                actor.taking_back.retain(|id| !leases.contains(id));
+            } else if actor.seat.epoch().is_some() {
                 actor.orphans.extend(leases.iter().copied());
                 actor.soon(ctx);
             }

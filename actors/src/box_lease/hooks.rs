@@ -27,6 +27,8 @@ pub(super) struct Jobs {
     /// How often in a row a host did not answer for a box, or for a pool.
     silent_boxes: HashMap<BoxKey, u32>,
     silent_pools: HashMap<PoolName, u32>,
+    /// Why the host of a pool did not answer, for as long as it has answered nothing since.
+    silences: HashMap<PoolName, String>,
     /// How many were started: names each.
     started: u64,
 }
@@ -70,6 +72,18 @@ impl Jobs {
     /// Whether boxes of a pool are being looked at.
     pub(super) fn looks_at(&self, pool: &PoolName) -> bool {
         self.looks.contains_key(pool)
+    }
+
+    /// Why the host of a pool does not answer, if so.
+    pub(super) fn silence(&self, pool: &PoolName) -> Option<&String> {
+        self.silences.get(pool)
+    }
+
+    /// A pool is gone.
+    pub(super) fn forget(&mut self, pool: &PoolName) {
+        self.silences.remove(pool);
+        self.silent_pools.remove(pool);
+        self.silent_boxes.retain(|(of, _), _| of != pool);
     }
 
     /// What is answered from here on is nobody's business any more.
@@ -229,17 +243,22 @@ impl BoxLease {
         unchecked.map(|(number, _)| number).collect()
     }
 
+    fn note_silence(&mut self, pool: &PoolName, why: &str) {
+        self.counts(pool).silences += 1;
+        self.jobs.silences.insert(pool.clone(), why.to_owned());
+    }
+
     /// A host did not answer for a box. Answers how long it is left alone.
-    pub(super) fn silent_box(&mut self, key: &BoxKey) -> Duration {
-        self.counts(&key.0).silences += 1;
+    pub(super) fn silent_box(&mut self, key: &BoxKey, why: &str) -> Duration {
+        self.note_silence(&key.0, why);
         let count = self.jobs.silent_boxes.entry(key.clone()).or_default();
         *count += 1;
         SILENT.after_failures(*count)
     }
 
     /// The same for the boxes of a pool that nobody has looked at.
-    pub(super) fn silent_pool(&mut self, pool: &PoolName) -> Duration {
-        self.counts(pool).silences += 1;
+    pub(super) fn silent_pool(&mut self, pool: &PoolName, why: &str) -> Duration {
+        self.note_silence(pool, why);
         let count = self.jobs.silent_pools.entry(pool.clone()).or_default();
         *count += 1;
         SILENT.after_failures(*count)
@@ -263,13 +282,14 @@ impl Handler<HookEnded> for BoxLease {
         counts.hook_failures += u64::from(matches!(answer, HookAnswer::Failed { .. }));
         if !matches!(answer, HookAnswer::Silent { .. }) {
             self.jobs.silent_boxes.remove(&key);
+            self.jobs.silences.remove(&key.0);
         }
         match (job.kind, job.lease, job.cleaning) {
             (HookKind::Init, Some(lease), _) => match answer {
                 HookAnswer::Done { .. } => self.init_done(lease, ctx),
                 HookAnswer::Failed { said } => self.init_failed(lease, Some(said), ctx),
-                HookAnswer::Silent { .. } => {
-                    self.counts(&key.0).silences += 1;
+                HookAnswer::Silent { why } => {
+                    self.note_silence(&key.0, &why);
                     self.init_failed(lease, None, ctx);
                 }
             },
@@ -295,6 +315,7 @@ impl Handler<LookEnded> for BoxLease {
         self.jobs.looks.remove(&pool);
         if answer.is_ok() {
             self.jobs.silent_pools.remove(&pool);
+            self.jobs.silences.remove(&pool);
         }
         self.look_ended(&pool, answer, ctx);
         self.note_stale(ctx);

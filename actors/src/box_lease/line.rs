@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use super::id::BoxNumber;
-use super::pool::{BoxPhase, Pool};
+use super::pool::{BoxPhase, BoxRecord, Pool};
 use super::queue::{Queue, WaiterId};
 use super::text::Holder;
 
@@ -136,10 +136,18 @@ impl Line {
     }
 }
 
-/// How many boxes come round.
+/// How many boxes come round: those that stay and are not out of use.
 fn usable(pool: &Pool) -> u32 {
-    let counts = pool.counts();
-    counts.all() - counts.of(BoxPhase::Quarantined)
+    let (counts, size) = (pool.counts(), pool.spec().size);
+    let quarantined = counts.of(BoxPhase::Quarantined);
+    if quarantined == 0 || counts.all() == size {
+        return size.saturating_sub(quarantined);
+    }
+    // Those that go are counted with the others.
+    let stays = |(_, record): &(BoxNumber, &BoxRecord)| {
+        !record.retiring && record.state.phase() != BoxPhase::Quarantined
+    };
+    pool.boxes_from(BoxNumber(0)).filter(stays).count().try_into().unwrap_or(u32::MAX)
 }
 
 /// How many boxes each holder asks for.
@@ -249,6 +257,7 @@ mod tests {
     use super::*;
     use crate::box_lease::event::BoxEvent;
     use crate::box_lease::queue::{Place, Priority};
+    use crate::box_lease::samples::{self, granted, p, release};
     use crate::box_lease::spec::PoolSpec;
     use crate::box_lease::state::BoxTable;
     use crate::box_lease::text::{PoolName, Said};
@@ -277,6 +286,26 @@ mod tests {
         line.settled(Some(pool), BoxNumber(1));
         line.settled(Some(pool), BoxNumber(9));
         assert_eq!((line.available(), line.take(5, None)), (1, vec![BoxNumber(1)]));
+    }
+
+    #[test]
+    fn boxes_that_go_do_not_come_round() {
+        let sized = |size| {
+            let spec = Box::new(PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) });
+            BoxEvent::PoolPut { pool: p(), spec }
+        };
+        let mut table = samples::table(PoolSpec::of(0, 4));
+        let tokens = [0, 1, 2, 3].map(|number| granted(&mut table, u128::from(number), number));
+        let usable_now = |table: &BoxTable| usable(table.pool(&p()).unwrap());
+        table.apply(Millis(0), &sized(2)).unwrap();
+        assert_eq!(usable_now(&table), 2);
+        table.apply(Millis(0), &release(0, tokens[0])).unwrap();
+        let (pool, number, said) = (p(), BoxNumber(0), Said::default());
+        let out = BoxEvent::Quarantined { pool, number, cleaning: None, said, by: None };
+        table.apply(Millis(0), &out).unwrap();
+        assert_eq!(usable_now(&table), 1);
+        table.apply(Millis(0), &sized(3)).unwrap();
+        assert_eq!(usable_now(&table), 2);
     }
 
     #[test]

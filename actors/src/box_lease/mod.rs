@@ -205,6 +205,7 @@ impl BoxLease {
                 wanted: line.queue.wanted(),
                 available: line.available() as u64,
                 mean_hold: line.pace.mean(),
+                silence: self.jobs.silence(name).cloned(),
                 counts: self.counts.get(name).copied().unwrap_or_default(),
             };
             (name.clone(), view)

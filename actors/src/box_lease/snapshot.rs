@@ -66,9 +66,15 @@ impl FrozenTable {
     /// Takes the table as it is. Leases and lines are shared with it; of boxes there are few.
     pub(super) fn of(table: &BoxTable) -> Self {
         FrozenTable(BoxTable {
+            pools: table.pools.clone(),
+            leases: table.leases.clone(),
+            remnants: table.remnants.clone(),
+            ended: table.ended.clone(),
+            care: table.care.clone(),
+            // These follow from the rest.
             graves: Default::default(),
             requests: Default::default(),
-            ..table.clone()
+            thawing: None,
         })
     }
 }

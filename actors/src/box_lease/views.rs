@@ -34,6 +34,8 @@ pub struct LineView {
     pub available: u64,
     /// How long boxes were held lately.
     pub mean_hold: Option<Duration>,
+    /// Why the pool's host does not answer, for as long as it has answered nothing since.
+    pub silence: Option<String>,
     /// What was counted since this node leads.
     pub counts: LineCounts,
 }

@@ -53,6 +53,11 @@ impl Listener {
 }
 
 impl Waiter {
+    /// Whether anybody is to be answered.
+    pub(super) fn has_listeners(&self) -> bool {
+        !self.listeners.is_empty()
+    }
+
     /// Until when it waits, by the clock that nobody sets.
     pub(super) fn deadline(&self) -> Duration {
         self.came.saturating_add(self.ask.wait)

@@ -88,10 +88,11 @@ fn ask(pool: PoolName, wanted: WantedLease) -> AskBoxes {
     AskBoxes { pool, holder, ttl, wait: wait.0, priority, count, request }
 }
 
-/// What is asked for, but for the wait: whoever comes back may have less time.
+/// What is asked for, but for the wait and the holder: whoever comes back may have less time, and be
+/// another process that goes on with the same work.
 fn asked_for(wanted: &WantedLease) -> Vec<u8> {
-    let WantedLease { holder, ttl, priority, count, .. } = wanted;
-    format!("acquire {holder:?} {ttl:?} {} {count}", priority.get()).into_bytes()
+    let WantedLease { ttl, priority, count, .. } = wanted;
+    format!("acquire {ttl:?} {} {count}", priority.get()).into_bytes()
 }
 
 fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, Refusal> {

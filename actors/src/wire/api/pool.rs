@@ -181,6 +181,10 @@ pub struct PoolShown {
     /// How long boxes were held lately, where this node leads. Missing before any was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_hold: Option<Span>,
+    /// Why its host does not answer, where this node leads and as long as it is so: boxes stay unchecked
+    /// or draining meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_is_silent: Option<String>,
     /// The fencing token that was given last.
     pub last_token: FenceToken,
     /// What ever happened in it.
@@ -270,6 +274,7 @@ impl PoolShown {
             waiting: line.map_or(0, |line| line.waiting),
             wanted: line.map_or(0, |line| line.wanted),
             mean_hold: line.and_then(|line| line.mean_hold).map(Span),
+            host_is_silent: line.and_then(|line| line.silence.clone()),
             last_token: pool.last_token,
             totals: pool.totals.into(),
         }
