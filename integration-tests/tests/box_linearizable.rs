@@ -9,7 +9,7 @@ mod box_history;
 
 use std::time::Duration;
 
-use box_history::{History, Op, Ret, Yard};
+use box_history::{History, Log, Op, Ret, Yard};
 use futures::future::join_all;
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually;
@@ -35,7 +35,7 @@ fn boxes_that_nobody_cleans_are_handed_out_one_after_the_other() {
         let pool = json!({ "size": BOXES, "first_id": 0, "ttl_default": TTL });
         yard.ask("PUT", "/pools/p", Some(pool)).await.unwrap();
         let history = History::default();
-        let clients = start_clients(&yard, &history, 11);
+        let clients = start_clients(&yard, &history, None, 11);
         for _ in 0..KILLS {
             let mut holder = yard.holder(&history).await;
             granted(&history).await;
@@ -53,13 +53,16 @@ fn boxes_that_nobody_cleans_are_handed_out_one_after_the_other() {
 #[test]
 fn boxes_that_are_cleaned_are_handed_out_one_after_the_other() {
     on_a_system(async {
-        let log = tempfile::tempdir().unwrap();
-        let mut yard = Yard::start(Some(log.path()));
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::below(dir.path());
+        let mut yard = Yard::start(Some(&log));
         yard.put_hosted_pool(BOXES, TTL).await;
         let history = History::default();
-        let clients = start_clients(&yard, &history, 12);
+        let clients = start_clients(&yard, &history, Some(&log), 12);
         for round in 0..KILLS {
+            let mut holder = yard.holder(&history).await;
             granted(&history).await;
+            holder.kill();
             if round % 2 == 0 {
                 yard.kill_worker();
             } else {
@@ -72,7 +75,7 @@ fn boxes_that_are_cleaned_are_handed_out_one_after_the_other() {
         let counts = history.check(BOXES, false);
         assert!(counts.granted >= KILLS * GRANTS && counts.released > 0, "{counts:?}");
         // What was run for a box is no history of two holders in one, either.
-        box_history::check_hooks(log.path(), BOXES);
+        box_history::check_hooks(&log, BOXES);
     });
 }
 
@@ -82,9 +85,14 @@ async fn granted(history: &History) {
     eventually("boxes are granted", || history.granted() >= before + GRANTS).await;
 }
 
-fn start_clients(yard: &Yard, history: &History, seed: u64) -> Vec<JoinHandle<()>> {
+fn start_clients(
+    yard: &Yard,
+    history: &History,
+    log: Option<&Log>,
+    seed: u64,
+) -> Vec<JoinHandle<()>> {
     let clients = (0..CLIENTS).map(|number| {
-        let (api, history) = (yard.api(), history.clone());
+        let (api, history, log) = (yard.api(), history.clone(), log.cloned());
         let mut dice = fastrand::Rng::with_seed(seed * 100 + u64::from(number));
         actix::spawn(async move {
             while !history.is_over() {
@@ -97,12 +105,14 @@ fn start_clients(yard: &Yard, history: &History, seed: u64) -> Vec<JoinHandle<()
                     continue;
                 };
                 history.give(number, Ret::Granted { number: lease.number, token: lease.token });
+                log.iter().for_each(|log| log.held(&lease));
                 tokio::time::sleep(Duration::from_millis(dice.u64(0..30))).await;
                 let token = lease.token;
                 if dice.u8(..4) == 0 {
                     history.invoke(number, Op::Verify { token });
                     history.give(number, Ret::Live(api.verify(&lease).await));
                 }
+                log.iter().for_each(|log| log.released(&lease));
                 history.invoke(number, Op::Release { token });
                 api.release(&lease).await;
                 history.give(number, Ret::Released);

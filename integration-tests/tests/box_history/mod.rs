@@ -4,4 +4,4 @@ mod model;
 mod yard;
 
 pub use model::{History, Op, Ret};
-pub use yard::{Yard, check_hooks};
+pub use yard::{Log, Yard, check_hooks};

@@ -1,8 +1,9 @@
 //! A node, a worker that cleans boxes, and clients.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -49,12 +50,12 @@ pub struct Holder {
 
 impl Yard {
     /// Starts a node; with a directory a worker, too, whose hooks write there what they did.
-    pub fn start(log: Option<&Path>) -> Yard {
+    pub fn start(log: Option<&Log>) -> Yard {
         let ground = Ground::new(1, 0).unwrap();
         let node = ground.start_node(&[("journal.snapshot_log_bytes", "64KiB")]).unwrap();
         let worker = log.map(|log| {
             let hook = |kind: &str| {
-                let script = format!("echo {kind} $1 $2 >> {}/hooks", log.display());
+                let script = format!("echo {kind} $1 $2 >> {}", log.0.display());
                 format!("[\"/bin/sh\", \"-c\", \"{script}\", \"sh\", \"{{box}}\", \"{{token}}\"]")
             };
             let hooks =
@@ -191,17 +192,55 @@ impl Api {
     }
 }
 
+/// Where hooks and holders write what they do, each a line at the end.
+#[derive(Clone)]
+pub struct Log(PathBuf);
+
+impl Log {
+    pub fn below(dir: &Path) -> Log {
+        Log(dir.join("hooks"))
+    }
+
+    /// A holder has a box.
+    pub fn held(&self, lease: &Lease) {
+        self.write("held", lease);
+    }
+
+    /// It is about to give it back.
+    pub fn released(&self, lease: &Lease) {
+        self.write("released", lease);
+    }
+
+    fn write(&self, what: &str, Lease { number, token, .. }: &Lease) {
+        let mut log = OpenOptions::new().create(true).append(true).open(&self.0).unwrap();
+        log.write_all(format!("{what} {number} {token}\n").as_bytes()).unwrap();
+    }
+}
+
 /// Checks what the worker ran: no box was made ready for one holder and then for another one, but that it
-/// was cleaned in between.
-pub fn check_hooks(log: &Path, boxes: u32) {
-    let text = std::fs::read_to_string(log.join("hooks")).unwrap();
+/// was cleaned in between; and nothing was run for a box while somebody had it.
+pub fn check_hooks(log: &Log, boxes: u32) {
+    let text = std::fs::read_to_string(&log.0).unwrap();
     let mut last: BTreeMap<u32, (&str, u64)> = BTreeMap::new();
+    let mut held: BTreeMap<u32, u64> = BTreeMap::new();
     for line in text.lines() {
         let mut words = line.split(' ');
         let (kind, number, token) = (words.next().unwrap(), words.next().unwrap(), words.next());
         let (number, token): (u32, u64) =
             (number.parse().unwrap(), token.unwrap().parse().unwrap());
         assert!(number < boxes);
+        match kind {
+            "held" => {
+                assert_eq!(held.insert(number, token), None, "{line}");
+                assert_eq!(last.get(&number), Some(&("init", token)), "{line}");
+                continue;
+            }
+            "released" => {
+                assert_eq!(held.remove(&number), Some(token), "{line}");
+                continue;
+            }
+            _ => assert_eq!(held.get(&number), None, "somebody has it: {line}"),
+        }
         if let Some((before, its)) = last.insert(number, (kind, token)) {
             // It is cleaned, too, after a lease for which it could not be made ready.
             let is_handed_on = token > its && before == "cleanup";
