@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use reelyard_actors::box_lease::{
     Acquisition, AskBoxes, BoxError, BoxPhase, BoxRefusal, BoxSettings, FenceToken, Grant,
-    LeaseEnd, PoolSpec, Progress, RenewLease,
+    LeaseEnd, PoolSpec, Priority, Progress, RenewLease,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::{PieceId, RequestId};
@@ -94,18 +94,28 @@ fn who_waits_on_a_full_disk_is_told_so_or_served_once_there_is_room() {
         yard.put(spec(2)).await;
         disk.fill();
         is_full(&yard).await;
-        on_full_disk(yard.acquire(ask("b", 0)).await);
+        for _ in 0..2 {
+            on_full_disk(yard.acquire(ask("b", 0)).await);
+        }
+        let more = yard.acquire(AskBoxes { count: 2, ..ask("b", 0) });
+        on_full_disk(more.await);
         // Nothing is tried until a pause is over; who comes meanwhile has its place.
         let waiting = yard.acquire(named("n", 600));
         let again = yard.acquire(named("n", 600));
         let brief = yard.acquire(ask("c", 5));
         let place = brief.progress();
-        eventually("it is told its place", || {
-            *place.borrow() == Progress::Waiting { position: 2, estimate: None }
-        })
-        .await;
+        let told = |position| Progress::Waiting { position, estimate: None };
+        eventually("it is told its place", || *place.borrow() == told(2)).await;
+        let priority = Priority::try_from(9).unwrap();
+        let urgent = yard.acquire(AskBoxes { priority, ..ask("e", 600) });
+        let first = urgent.progress();
+        eventually("it is the first", || *first.borrow() == told(1)).await;
+        eventually("there is one more before it", || *place.borrow() == told(3)).await;
+        drop(urgent);
         // Its time is over while there still is no room.
         yard.until_waiting(2).await;
+        let behind = yard.acquire(ask("d", 0)).await;
+        assert!(matches!(behind, Err(BoxError::TimedOut { .. })), "{behind:?}");
         yard.advance(seconds(5)).await;
         on_full_disk(brief.await);
         yard.until_waiting(1).await;
