@@ -331,7 +331,7 @@ fn a_wait_can_be_watched() -> Result<()> {
 
     let mut waiting = watch(json!({ "holder": "b", "wait": "50s" }))?;
     waiting.until_told("event: waiting")?;
-    let events = watch(json!({ "holder": "c", "wait": "5s" }))?.events()?;
+    let events = watch(json!({ "holder": "c", "wait": "1s" }))?.events()?;
     let (kind, problem) = events.last().unwrap();
     assert_eq!((kind.as_str(), &problem["status"]), ("refused", &json!(409)), "{events:?}");
     assert!(problem["type"].as_str().unwrap().ends_with(":no-box-in-time"));

@@ -65,6 +65,14 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that fails leaves nothing running; one that does not has waited for its end.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 /// Waits until a process is gone.
 fn until_gone(pid: Pid) {
     let has_ended = || {

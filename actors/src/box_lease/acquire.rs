@@ -10,6 +10,7 @@ use super::messages::{Acquire, AskBoxes, BoxError, Grant, Leave, Progress};
 use super::queue::{Place, WaiterId};
 use super::waiters::{Listener, Stage, Waiter};
 use super::{BoxLease, LeaseId, PoolName};
+use crate::journal::CommitError;
 
 /// What is to be done for whoever asks.
 enum Admission {
@@ -149,8 +150,22 @@ impl BoxLease {
             return;
         };
         let (pool, wait) = (waiter.ask.pool.clone(), waiter.ask.wait);
+        if let Some(why) = self.full_disk_before(id, &pool) {
+            self.end_waiter(id, CommitError::DiskFull { why }.into());
+            return;
+        }
         self.counts(&pool).timed_out += 1;
         self.end_waiter(id, BoxError::TimedOut { pool, wait });
+    }
+
+    /// Why nothing is put on record for want of room, if that alone keeps somebody from boxes that are
+    /// free.
+    fn full_disk_before(&self, id: WaiterId, name: &PoolName) -> Option<String> {
+        let why = self.journal.disk_full()?;
+        let (table, line) = (self.seat.piece().read(), self.lines.get(name)?);
+        let pool = table.pool(name).ok()?;
+        let (first, count) = line.first(pool)?;
+        (first == id && line.can_grant(pool, count, 0)).then_some(why)
     }
 
     /// Somebody waits no longer, and is told why.

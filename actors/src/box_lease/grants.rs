@@ -158,6 +158,7 @@ impl BoxLease {
             }
             return;
         }
+        let waiter = waiter.or_else(|| self.repeated(grant));
         if let Some(id) = waiter {
             self.uncount(id);
         }
@@ -172,6 +173,17 @@ impl BoxLease {
             waiter if is_preparing => self.prepare(waiter, leases, grant.term, ctx),
             waiter => self.hand_out(waiter, &leases, ctx),
         }
+    }
+
+    /// Who waits for what was granted though nobody knew of it: the request was repeated meanwhile. It
+    /// leaves the queue.
+    fn repeated(&mut self, grant: &NewGrant) -> Option<WaiterId> {
+        let id = self.waiters.of_request(grant.request?).ok().flatten()?;
+        // One that is being granted something else is told when that is refused.
+        self.waiters.get(id).filter(|waiter| waiter.stage == Stage::Queued)?;
+        self.waiters.deadlines.remove(&id);
+        self.line(&grant.pool).queue.remove(id);
+        Some(id)
     }
 
     fn grant_refused(&mut self, id: WaiterId, refusal: &BoxRefusal, ctx: &mut Context<Self>) {
