@@ -1,0 +1,98 @@
+//! Pools that change, and how their boxes are handed on.
+
+use reelyard_actors::box_lease::{
+    BoxPhase, BoxRefusal, FenceToken, PoolPut, PoolSpec, RemovePool, SlotId, SlotRange,
+};
+use reelyard_actors::clock::Clock;
+use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, refused, seconds};
+use reelyard_integration_tests::waiting::eventually;
+
+use super::{MS, spec, yard};
+
+#[actix::test]
+async fn a_pool_that_shrinks_drains_and_one_that_goes_is_gone_with_its_last_box() {
+    let (_dir, yard) = yard(spec(3)).await;
+    let leases = [yard.take("a").await, yard.take("b").await, yard.take("c").await];
+    assert_eq!(yard.put(spec(1)).await, PoolPut::Changed);
+    assert_eq!(yard.put(spec(1)).await, PoolPut::AlreadySo);
+    assert_eq!(yard.count(BoxPhase::Leased), 3, "nobody loses a box");
+    yard.release(&leases[2]).await.unwrap();
+    let next = yard.acquire(ask("d", 60));
+    yard.until_waiting(1).await;
+    yard.release(&leases[1]).await.unwrap();
+    assert_eq!((yard.count(BoxPhase::Leased), yard.count(BoxPhase::Free)), (1, 0));
+    yard.release(&leases[0]).await.unwrap();
+    let last = one(next.await);
+    assert_eq!((last.box_id(), last.token), (0, FenceToken(4)));
+    let waiting = yard.acquire(ask("e", 60));
+    yard.until_waiting(1).await;
+    let remove = |revoke| RemovePool { pool: p(), revoke, asked_by: "a test".to_owned() };
+    assert!(!yard.send(remove(false)).await.unwrap());
+    let goes = BoxRefusal::PoolGoes { pool: p() };
+    assert_eq!(refused(waiting.await), goes);
+    assert_eq!(refused(yard.acquire(ask("f", 0)).await), goes);
+    yard.renew(&last).await.unwrap();
+    yard.release(&last).await.unwrap();
+    let gone = BoxRefusal::NoPool { pool: p() };
+    assert_eq!(yard.board.pool(&p()).err(), Some(gone.clone()));
+    assert_eq!(refused(yard.acquire(ask("f", 0)).await), gone);
+    // One of its name goes on with the tokens.
+    assert_eq!(yard.put(spec(1)).await, PoolPut::Created);
+    let lease = yard.take("g").await;
+    assert_eq!(lease.token, FenceToken(5));
+    assert!(yard.send(remove(true)).await.unwrap());
+    assert_eq!(yard.verify(&lease), Err(BoxRefusal::Revoked { reason: None }));
+    yard.close().await;
+}
+
+#[actix::test]
+async fn an_id_that_was_drawn_rests_before_it_is_drawn_again() {
+    let slots = Some(SlotRange { first: SlotId(100), count: 2, rest: seconds(30) });
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let yard = BoxYard::open(dir.path(), &clock).await;
+    yard.put(PoolSpec { slots, ..spec(1) }).await;
+    for id in [100, 101] {
+        let lease = yard.take("a").await;
+        assert_eq!((lease.box_id(), lease.number.0), (id, 0));
+        yard.release(&lease).await.unwrap();
+    }
+    let waiting = yard.acquire(ask("b", 1000));
+    yard.until_waiting(1).await;
+    yard.advance(seconds(30) - MS).await;
+    assert_eq!(yard.count(BoxPhase::Free), 1, "the box is free, its ids are not");
+    yard.advance(MS).await;
+    let lease = one(waiting.await);
+    assert_eq!(lease.box_id(), 100);
+    yard.release(&lease).await.unwrap();
+    yard.close().await;
+    // Under another leader all that rest begin anew.
+    let yard = BoxYard::open(dir.path(), &clock).await;
+    let waiting = yard.acquire(ask("c", 1000));
+    yard.until_waiting(1).await;
+    yard.advance(seconds(30) - MS).await;
+    assert_eq!(yard.count(BoxPhase::Leased), 0);
+    yard.advance(MS).await;
+    assert_eq!(one(waiting.await).box_id(), 101);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_box_that_is_given_back_goes_to_who_is_next_in_the_same_entry() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let held = yard.take("x").await;
+    let waiting = yard.acquire(ask("a", 600));
+    yard.until_waiting(1).await;
+    // The pool and the first lease.
+    eventually("both are counted", || yard.journal.status().commits == 2).await;
+    let before = yard.journal.status().events;
+    let (released, next) = futures::join!(yard.release(&held), waiting);
+    released.unwrap();
+    assert_eq!(one(next).token, FenceToken(2));
+    eventually("it is one commit of two events", || {
+        let after = yard.journal.status();
+        (after.commits, after.events) == (3, before + 2)
+    })
+    .await;
+    yard.close().await;
+}

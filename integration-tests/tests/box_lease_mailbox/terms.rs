@@ -1,0 +1,174 @@
+//! How long leases last, and what calls come too late.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::box_lease::{
+    AskBoxes, BoxPhase, BoxRefusal, BoxSettings, ChangeSettings, FenceToken, Lease, LeaseEnd,
+    LeaseId, PoolSpec, Reason, ReleaseLease, RenewLease, RevokeLease,
+};
+use reelyard_actors::clock::Clock;
+use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, pool, refused, seconds};
+use reelyard_integration_tests::waiting::eventually;
+
+use super::{MS, named, spec, timed_out, yard};
+
+#[actix::test]
+async fn a_box_is_leased_released_expired_and_leased_again() {
+    let (_dir, yard) = yard(PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(7, 1) }).await;
+    let first = yard.take("a").await;
+    let told = Some(START.after(seconds(60)));
+    assert_eq!((first.box_id(), first.token, first.expires_at), (7, FenceToken(1), told));
+    assert!(timed_out(yard.acquire(ask("b", 0)).await));
+    yard.release(&first).await.unwrap();
+    let second = yard.take("b").await;
+    assert_eq!((second.box_id(), second.token), (7, FenceToken(2)));
+    let waiting = yard.acquire(AskBoxes { ttl: Some(seconds(10)), ..ask("c", 100) });
+    yard.until_waiting(1).await;
+    yard.advance(seconds(60) - MS).await;
+    assert_eq!((yard.verify(&second), yard.count(BoxPhase::Leased)), (Ok(()), 1));
+    yard.advance(MS).await;
+    let third = one(waiting.await);
+    assert_eq!(yard.verify(&second), Err(BoxRefusal::Expired));
+    // Its time begins when it is granted, not when it was asked for.
+    assert_eq!((third.token, third.expires_at), (FenceToken(3), Some(START.after(seconds(70)))));
+    assert_eq!(refused(yard.release(&second).await), BoxRefusal::Expired);
+    assert_eq!(yard.board.pool(&p()).unwrap().totals.granted, 3);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn late_repeated_and_foreign_calls_are_told_apart_and_change_nothing() {
+    let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..spec(3) }).await;
+    let [released, expired, revoked] =
+        [yard.take("a").await, yard.take("b").await, yard.take("c").await];
+    yard.release(&released).await.unwrap();
+    let reason = Reason::new("the host is needed").unwrap();
+    let asked_by = "an operator".to_owned();
+    let revoke = RevokeLease { lease: revoked.id, reason: Some(reason.clone()), asked_by };
+    yard.send(revoke.clone()).await.unwrap();
+    yard.advance(seconds(60)).await;
+    yard.ended(&expired).await;
+    let live = yard.take("d").await;
+    let why_revoked = BoxRefusal::Revoked { reason: Some(reason) };
+    let of = |lease: &Lease, token: FenceToken| (lease.id, token);
+    let foreign = FenceToken(live.token.0 + 1);
+    let calls = [
+        (of(&released, released.token), BoxRefusal::AlreadyReleased),
+        (of(&expired, expired.token), BoxRefusal::Expired),
+        (of(&revoked, revoked.token), why_revoked.clone()),
+        (of(&released, live.token), BoxRefusal::WrongToken),
+        (of(&live, foreign), BoxRefusal::WrongToken),
+        ((LeaseId(7), live.token), BoxRefusal::UnknownLease),
+    ];
+    let before = yard.board.look(|table| format!("{table:?}"));
+    for ((lease, token), why) in calls {
+        assert_eq!(refused(yard.send(ReleaseLease { lease, token }).await), why);
+        let renew = RenewLease { lease, token, ttl: None };
+        assert_eq!(refused(yard.send(renew).await), why);
+        assert_eq!(yard.board.verify(lease, token).err(), Some(why));
+    }
+    assert_eq!(refused(yard.send(revoke).await), why_revoked);
+    assert_eq!(yard.board.look(|table| format!("{table:?}")), before);
+    let ended = yard.board.ended(&p(), Some(revoked.number), u64::MAX, 9).lines;
+    assert_eq!((ended[0].how, ended[0].by.as_deref()), (LeaseEnd::Revoked, Some("an operator")));
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_renewal_lasts_from_then_on_but_never_beyond_the_longest_hold() {
+    let longest = PoolSpec { max_hold: Some(seconds(100)), ttl_max: seconds(90), ..spec(1) };
+    let (_dir, yard) = yard(longest).await;
+    let lease = yard.take("a").await;
+    yard.advance(seconds(59)).await;
+    let renew = |ttl| RenewLease { lease: lease.id, token: lease.token, ttl: Some(ttl) };
+    let bad = refused(yard.send(renew(seconds(90) + MS)).await);
+    assert_eq!(bad, BoxRefusal::BadTtl { most: seconds(90) });
+    assert_eq!(refused(yard.send(renew(Duration::ZERO)).await), bad);
+    let renewed = yard.send(renew(seconds(40))).await.unwrap();
+    assert_eq!(renewed.expires_at, Some(START.after(seconds(99))));
+    // Only a second more; the wall clock has no part in it.
+    yard.clock.set_by(50_000);
+    let renewed = yard.renew(&lease).await.unwrap();
+    assert_eq!((renewed.term, renewed.renewals), (seconds(41), 2));
+    yard.advance(seconds(41) - MS).await;
+    assert_eq!(yard.renew(&lease).await.unwrap().term, MS);
+    yard.advance(MS).await;
+    assert_eq!(yard.ended(&lease).await, BoxRefusal::Expired);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_lease_ends_by_both_clocks_and_its_box_is_handed_on_after_a_grace() {
+    let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..spec(1) }).await;
+    let lease = yard.take("a").await;
+    let next = yard.acquire(ask("b", 1000));
+    yard.until_waiting(1).await;
+    // The wall was set far ahead: nothing has passed.
+    yard.clock.set_by(3_600_000);
+    yard.advance(seconds(60) - MS).await;
+    assert_eq!(yard.verify(&lease), Ok(()));
+    yard.clock.advance(MS);
+    assert_eq!(refused(yard.renew(&lease).await), BoxRefusal::Expired, "before the timer saw it");
+    yard.look().await;
+    yard.ended(&lease).await;
+    yard.advance(seconds(5) - MS).await;
+    assert_eq!((yard.count(BoxPhase::Draining), yard.count(BoxPhase::Leased)), (1, 0));
+    yard.advance(MS).await;
+    let lease = one(next.await);
+    // The wall was set back: what was told holds.
+    yard.clock.set_by(-1000);
+    yard.advance(seconds(60)).await;
+    yard.look().await;
+    assert_eq!(yard.verify(&lease), Ok(()));
+    yard.advance(seconds(1)).await;
+    assert_eq!(yard.ended(&lease).await, BoxRefusal::Expired);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn after_a_restart_every_lease_gets_its_full_term_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let yard = BoxYard::open(dir.path(), &clock).await;
+    yard.put(PoolSpec { max_hold: Some(seconds(100)), ..spec(2) }).await;
+    yard.put_as(pool("q"), spec(1)).await.unwrap();
+    let lease = yard.take("a").await;
+    let free = yard.acquire(AskBoxes { pool: pool("q"), ..ask("a", 0) });
+    let free = one(free.await);
+    clock.advance(seconds(59));
+    yard.close().await;
+    clock.advance(seconds(10));
+    let yard = BoxYard::open(dir.path(), &clock).await;
+    yard.advance(seconds(31) - MS).await;
+    assert_eq!((yard.verify(&lease), yard.verify(&free)), (Ok(()), Ok(())));
+    yard.advance(MS).await;
+    assert_eq!(yard.ended(&lease).await, BoxRefusal::Expired, "100 s are the longest");
+    yard.advance(seconds(29) - MS).await;
+    assert_eq!(yard.verify(&free), Ok(()));
+    yard.advance(MS).await;
+    assert_eq!(yard.ended(&free).await, BoxRefusal::Expired);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn what_is_remembered_of_ended_leases_is_bounded() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let mut ended: Vec<Arc<Lease>> = Vec::new();
+    for _ in 0..3 {
+        ended.push(one(yard.acquire(named(&format!("n{}", ended.len()), 0)).await));
+        yard.release(&ended[ended.len() - 1]).await.unwrap();
+    }
+    let keep = |keep_ended| ChangeSettings(BoxSettings { keep_ended, ..BoxSettings::default() });
+    yard.send(keep(1)).await;
+    yard.look().await;
+    eventually("two are forgotten", || yard.verify(&ended[1]) == Err(BoxRefusal::UnknownLease))
+        .await;
+    assert_eq!(yard.verify(&ended[2]), Err(BoxRefusal::AlreadyReleased));
+    // Forgotten, a request is a new one.
+    let again = one(yard.acquire(named("n0", 0)).await);
+    assert_eq!(again.token, FenceToken(4));
+    yard.advance(BoxSettings::default().keep_ended_for).await;
+    eventually("all are", || yard.verify(&ended[2]) == Err(BoxRefusal::UnknownLease)).await;
+    yard.close().await;
+}

@@ -1,0 +1,184 @@
+//! Waiting for boxes: who is served when, who is refused, and what who waits is told.
+
+use reelyard_actors::box_lease::{
+    AskBoxes, BoxError, BoxNumber, BoxPhase, BoxRefusal, LeaseId, PoolSpec, Priority, Progress,
+    ReleaseLease,
+};
+use reelyard_integration_tests::box_yard::{ask, one, p, refused, seconds};
+use reelyard_integration_tests::waiting::eventually;
+
+use super::{MS, spec, timed_out, yard};
+
+#[actix::test]
+async fn a_wait_ends_at_its_deadline_and_not_before() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let held = yard.take("a").await;
+    let in_time = yard.acquire(ask("b", 10));
+    yard.until_waiting(1).await;
+    yard.advance(seconds(10) - MS).await;
+    yard.release(&held).await.unwrap();
+    let held = one(in_time.await);
+    let late = yard.acquire(ask("c", 10));
+    yard.until_waiting(1).await;
+    yard.advance(seconds(10)).await;
+    assert!(timed_out(late.await));
+    yard.release(&held).await.unwrap();
+    yard.until(BoxPhase::Free, 1).await;
+    yard.close().await;
+}
+
+#[actix::test]
+async fn who_does_not_wait_overtakes_nobody_and_all_or_none_are_granted() {
+    let (_dir, yard) = yard(spec(3)).await;
+    let held = [yard.take("a").await, yard.take("a").await];
+    let two = yard.acquire(AskBoxes { count: 2, ..ask("b", 60) });
+    yard.until_waiting(1).await;
+    assert_eq!(yard.count(BoxPhase::Free), 1, "none of two is given");
+    assert!(timed_out(yard.acquire(ask("c", 0)).await));
+    let urgent = AskBoxes { priority: Priority::try_from(1).unwrap(), ..ask("d", 0) };
+    let urgent = one(yard.acquire(urgent).await);
+    yard.release(&held[0]).await.unwrap();
+    yard.until(BoxPhase::Free, 1).await;
+    yard.release(&urgent).await.unwrap();
+    let grant = two.await.unwrap();
+    let tokens: Vec<_> = grant.leases.iter().map(|lease| lease.token.0).collect();
+    assert_eq!((tokens, yard.count(BoxPhase::Leased)), (vec![4, 5], 3));
+    for count in [0, 4] {
+        let refusal = refused(yard.acquire(AskBoxes { count, ..ask("e", 9) }).await);
+        assert_eq!(refusal, BoxRefusal::BadCount { most: 3 });
+    }
+    yard.close().await;
+}
+
+#[actix::test]
+async fn first_come_first_served_until_a_priority_is_old_enough() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let long = AskBoxes { ttl: Some(seconds(3600)), ..ask("first", 0) };
+    let mut held = one(yard.acquire(long).await);
+    let urgent =
+        |holder: &str| AskBoxes { priority: Priority::try_from(1).unwrap(), ..ask(holder, 1000) };
+    let mut waiting =
+        vec![("a", yard.acquire(ask("a", 1000))), ("b", yard.acquire(ask("b", 1000)))];
+    yard.until_waiting(2).await;
+    yard.clock.advance(seconds(60) - MS);
+    waiting.push(("c", yard.acquire(urgent("c"))));
+    yard.until_waiting(3).await;
+    yard.clock.advance(MS);
+    waiting.push(("d", yard.acquire(urgent("d"))));
+    yard.until_waiting(4).await;
+    yard.release(&held).await.unwrap();
+    let mut order = Vec::new();
+    for holder in ["c", "a", "b", "d"] {
+        let place = waiting.iter().position(|(waits, _)| *waits == holder).unwrap();
+        held = one(waiting.remove(place).1.await);
+        order.push(held.holder.as_str().to_owned());
+        yard.release(&held).await.unwrap();
+    }
+    assert_eq!(order, ["c", "a", "b", "d"]);
+    let tokens = yard.board.ended(&p(), None, u64::MAX, 9).lines;
+    let tokens: Vec<u64> = tokens.iter().map(|ended| ended.lease.token.0).collect();
+    assert_eq!(tokens, [5, 4, 3, 2, 1]);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_full_queue_refuses_and_says_when_to_come_back() {
+    let (_dir, yard) = yard(PoolSpec { queue_limit: 2, ..spec(1) }).await;
+    let held = yard.take("x").await;
+    let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
+    yard.until_waiting(2).await;
+    let full = |retry_after| BoxError::QueueFull { pool: p(), waiting: 2, retry_after };
+    // Nobody has given a box back yet: as the pool says.
+    assert_eq!(yard.acquire(ask("c", 600)).await, Err(full(seconds(60))));
+    yard.clock.advance(seconds(24));
+    yard.release(&held).await.unwrap();
+    let [first, _second] = waiting;
+    let _held = one(first.await);
+    let _third = yard.acquire(ask("c", 600));
+    yard.until_waiting(2).await;
+    assert_eq!(yard.acquire(ask("d", 600)).await, Err(full(seconds(24))));
+    assert!(timed_out(yard.acquire(ask("e", 0)).await), "who does not wait needs no place");
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_holder_has_and_waits_for_no_more_than_its_quota() {
+    let (_dir, yard) = yard(PoolSpec { quota: 2, ..spec(3) }).await;
+    let (held, others) = (yard.take("a").await, [yard.take("b").await, yard.take("c").await]);
+    let waiting = yard.acquire(ask("a", 60));
+    yard.until_waiting(1).await;
+    let over = BoxRefusal::OverQuota { count: 2, most: 2 };
+    assert_eq!(refused(yard.acquire(ask("a", 60)).await), over);
+    yard.release(&others[0]).await.unwrap();
+    let second = one(waiting.await);
+    assert_eq!(refused(yard.acquire(ask("a", 60)).await), over);
+    yard.release(&held).await.unwrap();
+    yard.release(&second).await.unwrap();
+    let both = yard.acquire(AskBoxes { count: 2, ..ask("a", 0) }).await.unwrap();
+    assert_eq!(both.leases.len(), 2);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn who_wants_more_than_is_left_of_a_pool_holds_up_nobody() {
+    let (_dir, yard) = yard(PoolSpec::of(0, 2)).await;
+    let held = yard.take("a").await;
+    let both = yard.acquire(AskBoxes { count: 2, ..ask("b", 600) });
+    let next = yard.acquire(ask("c", 600));
+    yard.until_waiting(2).await;
+    yard.put(PoolSpec::of(0, 1)).await;
+    assert_eq!(refused(both.await), BoxRefusal::BadCount { most: 1 });
+    yard.release(&held).await.unwrap();
+    assert_eq!(one(next.await).number, BoxNumber(0));
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_wait_can_be_watched() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let held = yard.take("x").await;
+    yard.clock.advance(seconds(20));
+    yard.release(&held).await.unwrap();
+    let held = yard.take("x").await;
+    let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
+    let second = waiting[1].progress();
+    let told = |position, estimate| Progress::Waiting { position, estimate: Some(estimate) };
+    eventually("its place is told", || *second.borrow() == told(2, seconds(40))).await;
+    yard.release(&held).await.unwrap();
+    eventually("it is next", || matches!(*second.borrow(), Progress::Waiting { position: 1, .. }))
+        .await;
+    yard.close().await;
+}
+
+#[actix::test]
+async fn who_comes_is_told_its_place_at_once() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let held = yard.take("x").await;
+    yard.clock.advance(seconds(20));
+    yard.release(&held).await.unwrap();
+    let held = yard.take("x").await;
+    let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
+    // Answered by the actor after what was sent before, and without a turn.
+    let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
+    assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
+    let places = waiting.each_ref().map(|waits| *waits.progress().borrow());
+    let told = |position, estimate| Progress::Waiting { position, estimate: Some(estimate) };
+    assert_eq!(places, [told(1, seconds(20)), told(2, seconds(40))]);
+    // Before others: a turn counts that.
+    let urgent = AskBoxes { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
+    let urgent = yard.acquire(urgent);
+    let (first, last) = (urgent.progress(), waiting[1].progress());
+    eventually("it is told so", || *first.borrow() == told(1, seconds(20))).await;
+    eventually("and the others", || *last.borrow() == told(3, seconds(60))).await;
+    yard.close().await;
+}
+
+#[actix::test]
+async fn who_waits_is_told_when_the_leader_stops() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let _held = yard.take("x").await;
+    let waiting = yard.acquire(ask("a", 600));
+    yard.until_waiting(1).await;
+    yard.journal.stop().await;
+    assert_eq!(waiting.await, Err(BoxError::LeaderChanged));
+}

@@ -1,0 +1,251 @@
+//! What comes of each thing that happens.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use reelyard_actors::box_lease::{
+    BoxEvent, BoxNumber, BoxOutcome, BoxState, BoxTable, FenceToken, Hold, Holder, LeaseId,
+    NewGrant, PoolName, PoolSpec, Said, SlotId, SlotRange,
+};
+use reelyard_actors::event::RequestId;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::journal::Piece;
+
+use super::REST;
+use super::op::{Kind, Op};
+use super::world::{Told, World, name, rows};
+
+impl World {
+    fn grant(&mut self, pool: usize, boxes: &[u32], ttl: u64, holder: usize, request: Option<u64>) {
+        let first = self.told.len() as u128;
+        let leases =
+            boxes.iter().zip(first..).map(|(number, id)| (LeaseId(id), BoxNumber(*number)));
+        let leases: Vec<_> = leases.collect();
+        let now = self.reading().monotonic;
+        let rests = self.rests.entry(name(pool)).or_default();
+        rests.look(REST, now);
+        let term = Duration::from_millis(ttl);
+        // One of each of two names, to see that another request of the same name is told apart.
+        let request = request.map(|n| RequestId::of(&format!("r{}", n % 2), &[n as u8]));
+        let grant = NewGrant {
+            pool: name(pool),
+            leases: leases.clone(),
+            holder: Holder::new(&format!("h{holder}")).unwrap(),
+            ttl: term,
+            term,
+            request,
+            rested_before: rests.before(),
+        };
+        if let Some(request) = request
+            && self
+                .remembered()
+                .any(|told| told.request.map(RequestId::name) == Some(request.name()))
+        {
+            let result = self.apply(&BoxEvent::Granted(Box::new(grant)));
+            assert!(result.is_err(), "it was granted twice");
+            return;
+        }
+        let Ok(BoxOutcome::Granted { first }) = self.apply(&BoxEvent::Granted(Box::new(grant)))
+        else {
+            return;
+        };
+        let highest = self.tokens.entry(name(pool)).or_default();
+        assert!(first.0 > *highest, "a token did not grow");
+        *highest = first.0 + leases.len() as u64 - 1;
+        for ((id, number), token) in leases.into_iter().zip(first.0..) {
+            let until = self.table.read().live(id).unwrap().expires_at;
+            let (pool, token) = (name(pool), FenceToken(token));
+            self.told.push(Told { id, pool, number, token, until, ended: None, request });
+            self.note_term(id);
+        }
+    }
+
+    pub fn step(&mut self, op: &Op) {
+        match op {
+            Op::Put { pool, first, size, kind, grace } => {
+                let host =
+                    (*kind == Kind::Hosted).then(|| "10.0.0.1:80".parse::<HostAddr>().unwrap());
+                let range = SlotRange { first: SlotId(10 + first), count: 1 + size, rest: REST };
+                let spec = PoolSpec {
+                    host,
+                    slots: (*kind == Kind::Slots).then_some(range),
+                    grace: Duration::from_millis(u64::from(*grace) * 5),
+                    quota: 3,
+                    ..PoolSpec::of(*first, *size)
+                };
+                let _ = self.apply(&BoxEvent::PoolPut { pool: name(*pool), spec: Box::new(spec) });
+            }
+            Op::Remove(pool) => drop(self.apply(&BoxEvent::PoolRemoved { pool: name(*pool) })),
+            Op::Grant { pool, boxes, ttl, holder, request } => {
+                self.grant(*pool, boxes, *ttl, *holder, *request);
+            }
+            Op::Clean { .. } | Op::Quarantine { .. } | Op::Unquarantine(..) | Op::Reconcile(..) => {
+                self.care(op);
+            }
+            Op::Recheck(pool) => drop(self.apply(&BoxEvent::Recheck { pool: name(*pool) })),
+            Op::Forget(most) => {
+                let (ended_before, care_before) = {
+                    let table = self.table.read();
+                    let next = (table.ended().next(), table.care().next());
+                    (next.0.saturating_sub(*most), next.1.saturating_sub(*most))
+                };
+                self.apply(&BoxEvent::Forgot { ended_before, care_before }).unwrap();
+            }
+            Op::Wait(ms) => {
+                self.passed += ms;
+                self.wall += i64::try_from(*ms).unwrap();
+            }
+            Op::Set(ms) => self.wall += ms,
+            Op::Restart => self.restart(),
+            of_leases => self.lease_op(of_leases),
+        }
+    }
+
+    fn lease_op(&mut self, op: &Op) {
+        let ids = |places: &[usize], world: &Self| -> Vec<LeaseId> {
+            places.iter().filter_map(|place| Some(world.lease(*place)?.id)).collect()
+        };
+        match op {
+            Op::Prepare(place) => {
+                let Some(Told { id, .. }) = self.lease(*place) else { return };
+                let term = Duration::from_millis(30);
+                if let Ok(BoxOutcome::Prepared { expires_at }) =
+                    self.apply(&BoxEvent::Prepared { leases: vec![id], term })
+                {
+                    self.tell(id, expires_at);
+                }
+            }
+            Op::InitFail(place) => {
+                let Some(Told { id, .. }) = self.lease(*place) else { return };
+                let _ = self.apply(&BoxEvent::InitFailed { lease: id, said: Said::cut("no") });
+            }
+            Op::Renew { lease, ttl, foreign } => {
+                let Some(told) = self.lease(*lease) else { return };
+                let token = FenceToken(told.token.0 + u64::from(*foreign));
+                let term = Duration::from_millis(*ttl);
+                let result = self.apply(&BoxEvent::Renewed { lease: told.id, token, term });
+                self.check_call(&told, *foreign, result.as_ref().err());
+                if let Ok(BoxOutcome::Renewed { expires_at, .. }) = result {
+                    self.tell(told.id, expires_at);
+                }
+            }
+            Op::Release { lease, foreign } => {
+                let Some(told) = self.lease(*lease) else { return };
+                let token = FenceToken(told.token.0 + u64::from(*foreign));
+                let result = self.apply(&BoxEvent::Released { lease: told.id, token });
+                self.check_call(&told, *foreign, result.as_ref().err());
+            }
+            Op::Expire(place) => {
+                let said = self.lease(*place);
+                let mut over: Vec<LeaseId> = said.iter().map(|told| told.id).collect();
+                over.extend(std::iter::from_fn(|| self.terms.take_due(self.reading())));
+                let renewals = |id: LeaseId| {
+                    let table = self.table.read();
+                    table.live(id).map_or(0, |lease| lease.renewals)
+                };
+                let leases: Vec<_> = over.iter().map(|id| (*id, renewals(*id))).collect();
+                self.apply(&BoxEvent::Expired { leases }).unwrap();
+                for id in over {
+                    self.terms.put_back(id);
+                }
+            }
+            Op::Revoke(places) => {
+                let (leases, by) = (ids(places, self), "an operator".to_owned());
+                let _ = self.apply(&BoxEvent::Revoked { leases, by, reason: None });
+            }
+            Op::NotTaken(places) => {
+                let leases = ids(places, self);
+                let _ = self.apply(&BoxEvent::NotTaken { leases });
+            }
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    fn care(&mut self, op: &Op) {
+        let number = |number: &u32| BoxNumber(*number);
+        let cleaning = |world: &Self, pool: &PoolName, number: BoxNumber| {
+            let table = world.table.read();
+            match table.pools().get(pool)?.find(number)?.state.clone() {
+                BoxState::Draining(draining) => Some((draining.cleaning, draining.failures)),
+                _ => None,
+            }
+        };
+        let event = match op {
+            Op::Clean { pool, number: place, fails, stale } => {
+                let (pool, number) = (name(*pool), number(place));
+                let (cleaning, failures) = cleaning(self, &pool, number).unwrap_or((1, 0));
+                let cleaning = cleaning + u64::from(*stale);
+                let said = Said::cut("something");
+                match fails {
+                    true => BoxEvent::CleanFailed {
+                        pool,
+                        number,
+                        cleaning,
+                        attempt: failures + 1,
+                        said,
+                    },
+                    false => BoxEvent::Cleaned { pool, number, cleaning, said: None },
+                }
+            }
+            Op::Quarantine { pool, number: place, cleaning: of_cleaning } => {
+                let (pool, number) = (name(*pool), number(place));
+                let cleaning = cleaning(self, &pool, number).map(|(cleaning, _)| cleaning);
+                let cleaning = cleaning.filter(|_| *of_cleaning);
+                let (said, by) = (Said::cut("dirty"), None);
+                BoxEvent::Quarantined { pool, number, cleaning, said, by }
+            }
+            Op::Unquarantine(pool, place) => {
+                let by = "an operator".to_owned();
+                BoxEvent::Unquarantined { pool: name(*pool), number: number(place), by }
+            }
+            Op::Reconcile(pool, clean, dirty) => BoxEvent::Reconciled {
+                pool: name(*pool),
+                clean: clean.iter().map(number).collect(),
+                dirty: dirty.iter().map(|place| (number(place), Said::cut("dirt"))).collect(),
+            },
+            other => unreachable!("{other:?}"),
+        };
+        let _ = self.apply(&event);
+    }
+
+    /// The node starts anew: from a snapshot, with nothing in memory.
+    fn restart(&mut self) {
+        let written = rows(&self.table);
+        let mut thawed = self.table.emptied();
+        for row in &written {
+            thawed.thaw(row).unwrap();
+        }
+        assert_eq!(rows(&thawed), written);
+        for told in &self.told {
+            let request = |table: &BoxTable| {
+                let granted = told.request.and_then(|request| table.granted_to(request).cloned());
+                granted.map(|granted| {
+                    (granted.request, granted.leases.into_iter().collect::<BTreeSet<_>>())
+                })
+            };
+            assert_eq!(request(&thawed.read()), request(&self.table.read()));
+        }
+        self.table = thawed;
+        self.terms.clear();
+        self.rests.clear();
+        let live: Vec<_> = self.table.read().leases().cloned().collect();
+        let now = self.reading();
+        for lease in live {
+            let hold = Hold { granted: lease.granted, most: None };
+            if let Some(told) = lease.expires_at {
+                self.terms.note_again(lease.id, lease.term, told, hold, now);
+            }
+        }
+        for name in [name(0), name(1)] {
+            let next = self
+                .table
+                .read()
+                .pools()
+                .get(&name)
+                .and_then(|pool| Some(pool.slots()?.next_rest()));
+            if let Some(next) = next {
+                self.rests.entry(name).or_default().begin(next, REST, now.monotonic);
+            }
+        }
+    }
+}

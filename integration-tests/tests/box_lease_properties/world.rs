@@ -1,0 +1,203 @@
+//! The table under test, and what its holders and this test know of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use reelyard_actors::box_lease::{
+    BoxEvent, BoxNumber, BoxOutcome, BoxPhase, BoxRefusal, FenceToken, Hold, LeaseEnd, LeaseId,
+    PoolName, Rests, SharedTable, SlotId, Terms,
+};
+use reelyard_actors::clock::{Millis, Reading};
+use reelyard_actors::event::RequestId;
+use reelyard_actors::journal::Piece;
+
+use super::REST;
+
+/// A lease, as its holder knows of it.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub id: LeaseId,
+    pub pool: PoolName,
+    pub number: BoxNumber,
+    pub token: FenceToken,
+    /// Until when it was told to last.
+    pub until: Option<Millis>,
+    pub ended: Option<LeaseEnd>,
+    pub request: Option<RequestId>,
+}
+
+#[derive(Default)]
+pub struct World {
+    pub table: SharedTable,
+    /// The same on another node, which never began from a snapshot.
+    pub other: SharedTable,
+    pub terms: Terms,
+    pub rests: HashMap<PoolName, Rests>,
+    pub wall: i64,
+    pub passed: u64,
+    pub told: Vec<Told>,
+    /// The highest token ever, by pool.
+    pub tokens: BTreeMap<PoolName, u64>,
+    /// When the use of each id ended.
+    pub slots_ended: HashMap<(PoolName, SlotId), u64>,
+    /// How many cleanings began and ended.
+    pub began: u64,
+    pub cleaned: u64,
+}
+
+pub fn name(pool: usize) -> PoolName {
+    PoolName::new(["p", "q"][pool]).unwrap()
+}
+
+pub fn rows(table: &SharedTable) -> Vec<Vec<u8>> {
+    let mut rows = Vec::new();
+    table.freeze().write(&mut |row| rows.push(row.to_vec()));
+    rows
+}
+
+/// Where a box stands, and what of it is to be checked when it changes.
+pub type Standings = BTreeMap<(PoolName, BoxNumber), (BoxPhase, Option<SlotId>)>;
+
+impl World {
+    pub fn now(&self) -> Millis {
+        Millis(1_000_000 + self.wall)
+    }
+
+    pub fn reading(&self) -> Reading {
+        Reading { wall: self.now(), monotonic: Duration::from_millis(self.passed) }
+    }
+
+    pub fn standings(&self) -> Standings {
+        let table = self.table.read();
+        let of = |name: &PoolName| {
+            let boxes = table.pools()[name].boxes_from(BoxNumber(0));
+            let of_box = |(number, record): (BoxNumber, &reelyard_actors::box_lease::BoxRecord)| {
+                ((name.clone(), number), (record.state.phase(), record.slot))
+            };
+            boxes.map(of_box).collect::<Vec<_>>()
+        };
+        table.pools().keys().flat_map(of).collect()
+    }
+
+    /// Applies an event, and checks what goes for all of them.
+    pub fn apply(&mut self, event: &BoxEvent) -> Result<BoxOutcome, BoxRefusal> {
+        let (before, standings) = (rows(&self.table), self.standings());
+        let result = self.table.apply(self.now(), event);
+        assert_eq!(self.other.apply(self.now(), event), result, "another node says so: {event:?}");
+        if result.is_err() {
+            assert_eq!(rows(&self.table), before, "refused, it changed something: {event:?}");
+            return result;
+        }
+        if let Ok(BoxOutcome::Ended { leases }) = &result {
+            self.ended(leases, event);
+        }
+        self.moved(&standings, event);
+        for name in [name(0), name(1)] {
+            let next = self
+                .table
+                .read()
+                .pools()
+                .get(&name)
+                .and_then(|pool| Some(pool.slots()?.next_rest()));
+            if let Some(next) = next {
+                let now = self.reading().monotonic;
+                self.rests.entry(name).or_default().begin(next, REST, now);
+            }
+        }
+        result
+    }
+
+    pub fn ended(&mut self, leases: &[LeaseId], event: &BoxEvent) {
+        let how = match event {
+            BoxEvent::Released { .. } => LeaseEnd::Released,
+            BoxEvent::Expired { .. } => LeaseEnd::Expired,
+            BoxEvent::Revoked { .. } => LeaseEnd::Revoked,
+            BoxEvent::NotTaken { .. } => LeaseEnd::NotTaken,
+            BoxEvent::InitFailed { .. } => LeaseEnd::InitFailed,
+            other => panic!("nothing ends by {other:?}"),
+        };
+        for id in leases {
+            let now = self.now();
+            let told = self.told.iter_mut().find(|told| told.id == *id).unwrap();
+            assert_eq!(told.ended, None, "it ended twice");
+            told.ended = Some(how);
+            if how == LeaseEnd::Expired {
+                assert!(told.until.is_some_and(|until| now >= until), "before its time");
+            }
+            self.terms.remove(*id);
+        }
+    }
+
+    /// Checks how boxes changed.
+    pub fn moved(&mut self, before: &Standings, event: &BoxEvent) {
+        use BoxPhase::{Draining, Free, Leased, Preparing, Quarantined};
+        let after = self.standings();
+        for (key, (was, slot)) in before {
+            let is = after.get(key).map(|(is, _)| *is);
+            let is_logical =
+                self.table.read().pools().get(&key.0).is_none_or(|p| p.spec().is_logical());
+            if *was == Draining && is != Some(Draining) {
+                self.cleaned += 1;
+                let ends = matches!(event, BoxEvent::Cleaned { .. } | BoxEvent::Quarantined { .. });
+                assert!(ends, "{key:?} was cleaned by {event:?}");
+            }
+            match (was, is) {
+                (Leased | Preparing, Some(Free) | None) => {
+                    assert!(is_logical, "{key:?} by {event:?}")
+                }
+                (Quarantined, Some(Free)) => {
+                    assert!(matches!(event, BoxEvent::Unquarantined { .. }) && is_logical);
+                }
+                (Quarantined, Some(Leased | Preparing)) | (_, Some(Leased | Preparing))
+                    if !matches!(was, Free | Leased | Preparing) =>
+                {
+                    panic!("{key:?} went from {was:?} to {is:?}");
+                }
+                _ => {}
+            }
+            let slot_now = after.get(key).and_then(|(_, slot)| *slot);
+            if let Some(slot) = slot.filter(|_| slot_now != *slot) {
+                self.slots_ended.insert((key.0.clone(), slot), self.passed);
+            }
+        }
+        for (key, (is, slot)) in &after {
+            let was = before.get(key);
+            if *is == Draining && was.is_none_or(|(was, _)| *was != Draining) {
+                self.began += 1;
+            }
+            let drawn = slot.filter(|slot| was.is_none_or(|(_, was)| *was != Some(*slot)));
+            if let Some(slot) = drawn {
+                let ended = self.slots_ended.get(&(key.0.clone(), slot));
+                let rested =
+                    ended.is_none_or(|ended| ended + REST.as_millis() as u64 <= self.passed);
+                assert!(rested, "{slot} of {key:?} was drawn before its rest was over");
+            }
+        }
+    }
+
+    pub fn lease(&self, place: usize) -> Option<Told> {
+        (!self.told.is_empty()).then(|| self.told[place % self.told.len()].clone())
+    }
+
+    /// The leases of which the table knows, but for those that nobody was told of.
+    pub fn remembered(&self) -> impl Iterator<Item = &Told> {
+        self.told.iter().filter(|told| {
+            let known = !matches!(self.table.read().live(told.id), Err(BoxRefusal::UnknownLease));
+            known && told.ended.is_none_or(|how| !how.was_never_told())
+        })
+    }
+
+    pub fn note_term(&mut self, id: LeaseId) {
+        let (now, table) = (self.reading(), self.table.clone());
+        let table = table.read();
+        let Ok(lease) = table.live(id) else { return };
+        if let Some(told) = lease.expires_at {
+            self.terms.note(id, lease.term, told, Hold { granted: lease.granted, most: None }, now);
+        }
+    }
+
+    pub fn tell(&mut self, id: LeaseId, until: Millis) {
+        self.told[id.0 as usize].until = Some(until);
+        self.note_term(id);
+    }
+}
