@@ -55,28 +55,48 @@ fn boxes_that_are_cleaned_are_handed_out_one_after_the_other() {
     on_a_system(async {
         let dir = tempfile::tempdir().unwrap();
         let log = Log::below(dir.path());
-        let mut yard = Yard::start(Some(&log));
-        yard.put_hosted_pool(BOXES, TTL).await;
-        let history = History::default();
-        let clients = start_clients(&yard, &history, Some(&log), 12);
-        for round in 0..KILLS {
-            let mut holder = yard.holder(&history).await;
-            granted(&history).await;
-            holder.kill();
-            if round % 2 == 0 {
-                yard.kill_worker();
-            } else {
-                yard.node.kill();
-                yard.node.start_again().unwrap();
-            }
-        }
-        history.stop();
-        join_all(clients).await.into_iter().for_each(Result::unwrap);
+        let history = with_a_worker(&log, None, 12).await;
         let counts = history.check(BOXES, false);
         assert!(counts.granted >= KILLS * GRANTS && counts.released > 0, "{counts:?}");
         // What was run for a box is no history of two holders in one, either.
         box_history::check_hooks(&log, BOXES);
     });
+}
+
+#[test]
+fn ids_that_are_drawn_are_cleaned_before_another_holder_has_them() {
+    on_a_system(async {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::below(dir.path());
+        // So few that each is drawn again and again.
+        let ids = BOXES + 1;
+        let history = with_a_worker(&log, Some(ids), 13).await;
+        assert!(history.granted() >= KILLS * GRANTS);
+        box_history::check_hooks(&log, ids);
+    });
+}
+
+/// What clients of a pool with a worker have seen, while holders were killed, and the worker and the node
+/// in turn.
+async fn with_a_worker(log: &Log, ids: Option<u32>, seed: u64) -> History {
+    let mut yard = Yard::start(Some(log));
+    yard.put_hosted_pool(BOXES, TTL, ids).await;
+    let history = History::default();
+    let clients = start_clients(&yard, &history, Some(log), seed);
+    for round in 0..KILLS {
+        let mut holder = yard.holder(&history).await;
+        granted(&history).await;
+        holder.kill();
+        if round % 2 == 0 {
+            yard.kill_worker();
+        } else {
+            yard.node.kill();
+            yard.node.start_again().unwrap();
+        }
+    }
+    history.stop();
+    join_all(clients).await.into_iter().for_each(Result::unwrap);
+    history
 }
 
 /// Waits until some more were granted.

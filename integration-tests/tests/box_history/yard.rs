@@ -77,13 +77,17 @@ impl Yard {
     }
 
     /// A pool of which the worker makes ready and cleans the boxes.
-    pub async fn put_hosted_pool(&self, size: u32, ttl: &str) {
-        let pool = json!({
+    /// With `ids` they are drawn from so many.
+    pub async fn put_hosted_pool(&self, size: u32, ttl: &str, ids: Option<u32>) {
+        let mut pool = json!({
             "size": size,
             "first_id": 0,
             "ttl_default": ttl,
             "host": self.ground.source(0).to_string(),
         });
+        if let Some(count) = ids {
+            pool["slots"] = json!({ "first": 0, "count": count });
+        }
         self.ask("PUT", "/pools/p", Some(pool)).await.unwrap();
     }
 
