@@ -340,6 +340,9 @@ class Held:
     box, token, lease_id   of the first box
     leases                 all of them, if several were asked for
     lost                   a threading.Event: set once a lease has ended against one's will
+
+    They are the process's that took them: in a forked child nothing renews them, and whatever happens
+    there gives nothing back.
     """
 
     def __init__(self, boxes, pool, told, asked):
@@ -367,7 +370,8 @@ class Held:
 
     def __exit__(self, kind, error, trace):
         self.release()
-        if kind is None:
+        # A forked child knows nothing of later renewals.
+        if kind is None and self._keeper.is_own():
             self.check()
 
     def __repr__(self):
@@ -384,7 +388,10 @@ class Held:
 
     def release(self):
         """Gives the boxes back. Once is enough; what ended already is left as it is. Interrupted, it can be
-        called again."""
+        called again. In a forked child it does nothing: the boxes are its parent's."""
+        # Before the lock, which another thread of the parent may have held as it forked.
+        if not self._keeper.is_own():
+            return
         with self._releasing:
             if self._is_released:
                 return
@@ -404,9 +411,16 @@ class _Keeper:
         self.lost, self.over = threading.Event(), threading.Event()
         self.why = None
         self._is_abandoned = False
+        self._process = os.getpid()
+
+    def is_own(self):
+        """Whether this is the process that took the boxes, and no child that it forked."""
+        return os.getpid() == self._process
 
     def abandon(self):
         """Nobody has the boxes in hand any more."""
+        if not self.is_own():
+            return
         self._is_abandoned = True
         self.over.set()
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import unittest
@@ -32,6 +33,11 @@ def call(method, path, body=None):
     connection.close()
     assert response.status < 300, text
     return json.loads(text) if text else None
+
+
+def run(command, **more):
+    """Runs a command to its end, which must be a good one."""
+    subprocess.run(command, check=True, timeout=PATIENCE, **more)
 
 
 def until(what, holds):
@@ -114,6 +120,33 @@ class Holding(BoxesCase):
             until("it is renewed three times", lambda: self.leases()[0]["renewals"] >= 3)
             held.check()
             self.assertGreater(held.leases[0].until, time.monotonic())
+
+
+class Forking(BoxesCase):
+    def parent_keeps_its_box(self, end_of_child):
+        script = """
+            import os, sys
+            from reelyard_boxes import Boxes
+            with Boxes(%r).hold(%r) as held:
+                child = os.fork()
+                if child == 0:
+                    %s
+                else:
+                    os.waitpid(child, 0)
+                    held.check()
+                    assert Boxes(%r).verify(held.lease_id, held.token), "the child gave it back"
+        """ % (URL, self.pool, end_of_child, URL)
+        run([sys.executable, "-c", textwrap.dedent(script)], stderr=subprocess.DEVNULL)
+        self.assertEqual(self.leases(), [], "the parent gives it back")
+
+    def test_a_forked_child_that_ends_leaves_the_box_to_its_parent(self):
+        self.parent_keeps_its_box("sys.exit()")
+
+    def test_a_forked_child_that_fails_leaves_the_box_to_its_parent(self):
+        self.parent_keeps_its_box("raise ZeroDivisionError")
+
+    def test_a_forked_child_that_lets_go_leaves_the_box_to_its_parent(self):
+        self.parent_keeps_its_box("held.release(); del held; sys.exit()")
 
 
 class Waiting(BoxesCase):
