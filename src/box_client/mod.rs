@@ -26,6 +26,7 @@
 
 mod calls;
 mod held;
+mod renewal;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
