@@ -57,12 +57,25 @@ impl Running {
     }
 
     fn tell(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process), signal).unwrap();
+        kill_process(self.own_pid(), signal).unwrap();
+    }
+
+    fn own_pid(&self) -> Pid {
+        Pid::from_child(&self.process)
     }
 
     fn end(&mut self) -> ExitStatus {
         self.process.wait().unwrap()
     }
+}
+
+/// Waits until a process is stopped, or is not any longer.
+fn until_stopped(pid: Pid, is_stopped: bool) {
+    let stands_so = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        (stat.contains(") T ") == is_stopped).then_some(())
+    };
+    wait_for(&format!("stopped is {is_stopped}"), &[], stands_so).unwrap();
 }
 
 /// Waits until a process is gone.
@@ -134,9 +147,7 @@ fn a_lost_lease_ends_everything_that_was_started() {
     let options = ["--ttl", "6s", "--grace", "100ms"];
     let mut running = Running::start(&boxes, &options, &["bash", "-c", script]);
     let left = [running.pid(), running.pid()];
-    let leases = boxes.get("/pools/p/leases").body;
-    let path = format!("/leases/{}/revoke", leases["items"][0]["lease_id"].as_str().unwrap());
-    assert_eq!(boxes.post(&path, json!({ "reason": "maintenance" })).status, 200);
+    revoke(&boxes);
     assert_eq!(running.end().code(), Some(124));
     left.into_iter().for_each(until_gone);
     until_given_back(&boxes);
@@ -158,9 +169,7 @@ fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
     let told = BufReader::new(process.stdout.take().unwrap());
     let mut running = Running { process, told };
     let command = running.pid();
-    let leases = boxes.get("/pools/p/leases").body;
-    let path = format!("/leases/{}/revoke", leases["items"][0]["lease_id"].as_str().unwrap());
-    assert_eq!(boxes.post(&path, json!({})).status, 200);
+    revoke(&boxes);
     until_gone(command);
     assert_eq!(running.end().code(), Some(124));
 }
@@ -187,6 +196,63 @@ fn signals_are_passed_on() {
         assert_eq!(running.end().code(), Some(number));
         assert_eq!(boxes.get("/pools/p").body["boxes"]["free"], 1);
     }
+}
+
+/// Takes the only lease there is from its holder.
+fn revoke(boxes: &BoxNode) {
+    let leases = boxes.get("/pools/p/leases").body;
+    let path = format!("/leases/{}/revoke", leases["items"][0]["lease_id"].as_str().unwrap());
+    assert_eq!(boxes.post(&path, json!({ "reason": "maintenance" })).status, 200);
+}
+
+#[test]
+fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed() {
+    let boxes = one_box();
+    let script = "echo $$; while ! [ -e $0 ]; do sleep 0.01; done; exit 5";
+    let stop = boxes.ground.path("stop");
+    let run = ["sh", "-c", script, stop.to_str().unwrap()];
+    let mut running = Running::start(&boxes, &["--ttl", "10m"], &run);
+    let command = running.pid();
+    running.tell(Signal::TSTP);
+    until_stopped(running.own_pid(), true);
+    until_stopped(command, true);
+    running.tell(Signal::CONT);
+    until_stopped(command, false);
+    // It was not due yet.
+    assert_eq!(boxes.get("/pools/p/leases").body["items"][0]["renewals"], 1);
+    std::fs::write(stop, "").unwrap();
+    assert_eq!(running.end().code(), Some(5));
+    assert_eq!(boxes.get("/pools/p").body["totals"]["released"], 1);
+}
+
+#[test]
+fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
+    let boxes = one_box();
+    let script = "trap 'exit 0' TERM; echo $$; while :; do sleep 0.01; done";
+    let mut running = Running::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);
+    let command = running.pid();
+    running.tell(Signal::TSTP);
+    until_stopped(running.own_pid(), true);
+    until_stopped(command, true);
+    revoke(&boxes);
+    running.tell(Signal::CONT);
+    assert_eq!(running.end().code(), Some(124));
+    until_gone(command);
+}
+
+#[test]
+fn who_wakes_after_its_lease_ends_the_command_at_once() {
+    let boxes = one_box();
+    // It would not end by itself, and has no time left.
+    let script = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
+    let mut running = Running::start(&boxes, &["--ttl", "4s"], &["sh", "-c", script]);
+    let command = running.pid();
+    running.tell(Signal::STOP);
+    until_given_back(&boxes);
+    assert!(test_kill_process(command).is_ok(), "it runs on alone");
+    running.tell(Signal::CONT);
+    assert_eq!(running.end().code(), Some(124));
+    until_gone(command);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reelyard_actors::box_lease::FenceToken;
 use reelyard_actors::wire::api::{Granted, LeaseEnded, LeaseToken, LeaseTold};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::BoxClientError;
@@ -37,6 +37,7 @@ pub struct Held {
     until: watch::Receiver<Instant>,
     lost: watch::Receiver<Option<Lost>>,
     renewing: JoinHandle<()>,
+    renew_at_once: mpsc::Sender<oneshot::Sender<()>>,
     is_over: bool,
 }
 
@@ -48,13 +49,15 @@ impl Held {
         let terms: Vec<Term> = terms.collect();
         let (ends, until) = watch::channel(earliest(&terms).unwrap_or(now));
         let (tells, lost) = watch::channel(None);
-        let renewal = Renewal { calls: Arc::clone(calls), pool: pool.to_owned(), terms, ends };
+        let (renew_at_once, at_once) = mpsc::channel(1);
+        let renewal =
+            Renewal { calls: Arc::clone(calls), pool: pool.to_owned(), terms, ends, at_once };
         let renewing = tokio::spawn(async move {
             // Whoever held them may have gone: then nobody needs to be told.
             let _ = tells.send(Some(renewal.until_lost().await));
         });
         let (calls, pool) = (Arc::clone(calls), pool.to_owned());
-        Held { calls, pool, granted, until, lost, renewing, is_over: false }
+        Held { calls, pool, granted, until, lost, renewing, renew_at_once, is_over: false }
     }
 
     /// The first box: its number, or the id that was drawn for it.
@@ -72,6 +75,24 @@ impl Held {
         &self.granted.leases
     }
 
+    /// Until when all last, by this machine's clock, unless they are renewed.
+    pub fn until(&self) -> Instant {
+        *self.until.borrow()
+    }
+
+    /// Renews all at once, for whoever was stopped and is to know whether they are still held. Comes back
+    /// when they are renewed or one is lost.
+    pub async fn renew(&mut self) -> Result<(), Lost> {
+        let (asked, renewed) = oneshot::channel();
+        // It fails when one was lost already.
+        let _ = self.renew_at_once.send(asked).await;
+        tokio::select! {
+            biased;
+            Ok(()) = renewed => self.check(),
+            lost = self.lost() => Err(lost),
+        }
+    }
+
     /// Waits until a lease is lost. May be dropped and called again.
     pub async fn lost(&mut self) -> Lost {
         match self.lost.wait_for(Option::is_some).await.map(|lost| lost.clone()) {
@@ -87,7 +108,7 @@ impl Held {
             return Err(lost.clone());
         }
         // This process may have been stopped for longer than they last.
-        if Instant::now() < *self.until.borrow() {
+        if Instant::now() < self.until() {
             return Ok(());
         }
         let why = "it was not renewed in time".to_owned();
@@ -108,7 +129,7 @@ impl Held {
     }
 
     fn try_until(&self) -> Instant {
-        (*self.until.borrow()).min(Instant::now() + RELEASE)
+        self.until().min(Instant::now() + RELEASE)
     }
 }
 

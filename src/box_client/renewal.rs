@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reelyard_actors::box_lease::{FenceToken, LeaseId};
 use reelyard_actors::wire::api::{LeaseTold, WantedRenewal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::calls::{ANSWER, Calls, Repeats};
 use super::held::Lost;
@@ -55,6 +55,8 @@ pub(super) struct Renewal {
     pub terms: Vec<Term>,
     /// Where it is told until when all last.
     pub ends: watch::Sender<Instant>,
+    /// Asks for all to be renewed at once, and is told when they are.
+    pub at_once: mpsc::Receiver<oneshot::Sender<()>>,
 }
 
 /// Until when all last.
@@ -68,18 +70,29 @@ impl Renewal {
         loop {
             let next = (0..self.terms.len()).min_by_key(|place| self.terms[*place].due());
             let Some(place) = next else { return std::future::pending().await };
-            tokio::time::sleep_until(self.terms[place].due().into()).await;
-            match self.renewed(self.terms[place]).await {
-                Ok(term) => self.terms[place] = term,
-                Err(why) => {
-                    let (pool, box_id) = (self.pool, self.terms[place].box_id);
-                    return Lost { pool, box_id, why };
+            let at_once = tokio::select! {
+                () = tokio::time::sleep_until(self.terms[place].due().into()) => None,
+                Some(at_once) = self.at_once.recv() => Some(at_once),
+            };
+            let places = if at_once.is_some() { 0..self.terms.len() } else { place..place + 1 };
+            for place in places {
+                if let Err(lost) = self.renew(place).await {
+                    return lost;
                 }
             }
-            if let Some(until) = earliest(&self.terms) {
-                self.ends.send_replace(until);
-            }
+            // Whoever asked may have gone.
+            let _ = at_once.map(|asked| asked.send(()));
         }
+    }
+
+    async fn renew(&mut self, place: usize) -> Result<(), Lost> {
+        let term = self.terms[place];
+        let lost = |why| Lost { pool: self.pool.clone(), box_id: term.box_id, why };
+        self.terms[place] = self.renewed(term).await.map_err(lost)?;
+        if let Some(until) = earliest(&self.terms) {
+            self.ends.send_replace(until);
+        }
+        Ok(())
     }
 
     /// The lease with a new term, or why it is lost.
