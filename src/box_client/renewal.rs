@@ -27,15 +27,18 @@ impl Term {
     /// One that was told at `now`, of what was asked for at `asked`.
     pub(super) fn told(told: &LeaseTold, asked: Instant, now: Instant) -> Self {
         let lasts = told.left.0;
+        // What took long was waited for: the term began at some time meanwhile, and nobody here knows
+        // when. By its arrival is the best there is, until the answer to a renewal tells more, which is
+        // asked for at once. All else is counted from when it was asked for: the node does from later on.
+        let is_old = now - asked > lasts / 10;
+        let since = if is_old { now } else { asked };
         Term {
             lease: told.lease_id,
             box_id: told.box_id,
             token: told.token,
             lasts,
-            until: now + lasts,
-            // What is left of it was told a while ago, and nobody here knows when: the answer to a
-            // renewal, which tells that, comes sooner.
-            is_old: now - asked > lasts / 10,
+            until: since + lasts,
+            is_old,
         }
     }
 
@@ -143,8 +146,11 @@ mod tests {
         let asked = Instant::now();
         let told_at = |at: Duration| Term::told(&told, asked, asked + at);
         let late = Duration::from_secs(3);
-        assert_eq!(told_at(late).due(), asked + late + Duration::from_secs(10));
-        let old = told_at(late + Duration::from_nanos(1));
+        assert_eq!(told_at(late).due(), asked + Duration::from_secs(10));
+        assert_eq!(told_at(late).until, asked + Duration::from_secs(30));
+        let very_late = late + Duration::from_nanos(1);
+        let old = told_at(very_late);
         assert!(old.due() <= Instant::now());
+        assert_eq!(old.until, asked + very_late + Duration::from_secs(30));
     }
 }

@@ -54,7 +54,7 @@ leaves the command running alone with its box, which is handed on once its ttl i
 this process ends a command whose lease is over at once.
 
 When no node answers the lease is lost as its ttl ends, and a command that ignores SIGTERM has --grace
-more: give the pool a grace that is longer, and the box is left alone until then.
+more: give the pool a grace that is longer, as 5s are, and the box is left alone until then.
 
 Exit codes: that of the command, 128+n if signal n ended it, or
   2    wrong arguments
@@ -89,7 +89,7 @@ pub struct BoxRunArgs {
     #[arg(long)]
     request_id: Option<String>,
     /// How long the command may take to end after SIGTERM, once the lease is lost
-    #[arg(long, default_value = "5s")]
+    #[arg(long, default_value = "3s")]
     grace: Span,
     /// The command and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]

@@ -311,10 +311,12 @@ class Lease:
         self.lease_id = told["lease_id"]
         self.box = told["box"]
         self.token = told["token"]
-        self.last(told, now)
-        # What is left of it was told a while ago, and nobody here knows when: the answer to a renewal,
-        # which tells that, comes sooner.
-        self._is_old = now - asked > self._lasts / 10
+        # What took long was waited for: the term began at some time meanwhile, and nobody here knows when.
+        # By its arrival is the best there is, until the answer to a renewal tells more, which is asked for
+        # at once. All else is counted from when it was asked for: the node does from later on.
+        is_old = now - asked > _of_span(told["left"]) / 10
+        self.last(told, now if is_old else asked)
+        self._is_old = is_old
 
     def last(self, told, since):
         """It lasts for as long as was told, counted from ``since`` by a clock that nobody sets."""

@@ -217,9 +217,12 @@ class WaitingLong(BoxesCase):
 
     def test_it_is_renewed_after_a_third_and_at_once_if_it_was_told_late(self):
         told = dict(lease_id="x", box=1, token=1, expires_at="", left="30s")
-        self.assertAlmostEqual(reelyard_boxes.Lease(told, 100.0, 103.0).due, 113.0)
+        fresh = reelyard_boxes.Lease(told, 100.0, 103.0)
+        self.assertAlmostEqual(fresh.due, 110.0)
+        self.assertAlmostEqual(fresh.until, 130.0)
         late = reelyard_boxes.Lease(told, 100.0, 103.1)
         self.assertLessEqual(late.due, time.monotonic())
+        self.assertAlmostEqual(late.until, 133.1)
         late.last(told, 200.0)
         self.assertAlmostEqual(late.due, 210.0)
 
