@@ -1,9 +1,12 @@
 //! The client in Rust, on a real node.
 #![allow(clippy::unwrap_used)]
 
+mod box_stub;
+
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use box_stub::StubNode;
 use reelyard::box_client::{BoxClient, BoxClientError, Wanted};
 use reelyard_actors::box_lease::FenceToken;
 use reelyard_integration_tests::box_node::BoxNode;
@@ -17,6 +20,13 @@ fn with<F: Future<Output = ()>>(size: u32, test: impl FnOnce(BoxNode, BoxClient)
     boxes.put("p", json!({ "size": size, "first_id": 5, "grace": "0s" }));
     let client = BoxClient::new(&format!("http://{}", boxes.ground.node), None).unwrap();
     on_a_system(test(boxes, client));
+}
+
+/// A client of a node that answers as the test says.
+fn with_stub<F: Future<Output = ()>>(test: impl FnOnce(StubNode, BoxClient) -> F) {
+    let stub = StubNode::start();
+    let client = BoxClient::new(&format!("http://{}", stub.addr), None).unwrap();
+    on_a_system(test(stub, client));
 }
 
 fn free(boxes: &BoxNode) -> u64 {
@@ -135,5 +145,28 @@ fn a_request_by_name_is_granted_once() {
         let told = again.release().await;
         let Err(BoxClientError::Refused(problem)) = told else { panic!("{told:?}") };
         assert_eq!(problem.word(), "lease-released");
+    });
+}
+
+#[test]
+fn a_connection_that_hangs_does_not_cost_the_lease() {
+    with_stub(async |stub, client| {
+        let wanted = Wanted::by("me");
+        let grants = async { stub.called().await.tell_lease(201, "6s") };
+        let (held, ()) = tokio::join!(client.acquire("p", &wanted), grants);
+        let mut held = held.unwrap();
+        let hangs = stub.called().await;
+        let again = tokio::select! {
+            again = stub.called() => again,
+            lost = held.lost() => panic!("{lost}"),
+        };
+        assert_eq!(hangs.path, again.path);
+        let before = held.until();
+        again.tell_lease(200, "10m");
+        eventually("it is renewed", || held.until() > before).await;
+        held.check().unwrap();
+        let releases = async { stub.called().await.refuse(410, "lease-released") };
+        let (released, ()) = tokio::join!(held.release(), releases);
+        assert!(released.is_err());
     });
 }

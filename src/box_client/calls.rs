@@ -16,7 +16,10 @@ use super::BoxClientError;
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// How long an answer may take beyond what it may wait for.
-pub(super) const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// A try takes no less than this of the time there is for all.
+const SHORTEST_TRY: Duration = Duration::from_secs(1);
 
 /// How long the first repetition waits, and the longest.
 const PAUSES: CoolDown = CoolDown { base: Duration::from_millis(100), cap: Duration::from_secs(2) };
@@ -120,6 +123,22 @@ impl Calls {
         self.read(response).await
     }
 
+    /// The same for what is answered at once, given up after so long.
+    pub(super) async fn post_within<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+        most: Duration,
+    ) -> Result<T, CallFailed> {
+        let call = self.post(path, body, Duration::ZERO);
+        let silent = |_| CallFailed::Unreachable {
+            url: self.url.to_string(),
+            why: "it does not answer".to_owned(),
+            was_asked: true,
+        };
+        tokio::time::timeout(most, call).await.map_err(silent)?
+    }
+
     async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, CallFailed> {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
@@ -150,6 +169,12 @@ impl Calls {
         let (url, why) = (self.url.to_string(), cause.to_string());
         CallFailed::Unreachable { url, why, was_asked: !error.is_connect() }
     }
+}
+
+/// How long one try may take where so much is left for all: one connection that hangs is not to cost
+/// everything.
+pub(super) fn one_try(left: Duration) -> Duration {
+    (left / 3).clamp(SHORTEST_TRY, ANSWER)
 }
 
 /// Repetitions of a call: each waits longer than the one before.

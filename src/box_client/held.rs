@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::BoxClientError;
-use super::calls::{Calls, Repeats};
+use super::calls::{Calls, Repeats, one_try};
 use super::renewal::{Renewal, Term, earliest};
 
 /// For how long it is tried to give a box back. After that its term ends the lease.
@@ -173,7 +173,8 @@ async fn give_one_back(
     let (mut repeats, mut was_asked) = (Repeats::default(), false);
     loop {
         let path = ["leases", &id, "release"];
-        match calls.post::<LeaseEnded>(&path, &body, Duration::ZERO).await {
+        let most = one_try(until.saturating_duration_since(Instant::now()));
+        match calls.post_within::<LeaseEnded>(&path, &body, most).await {
             Ok(_) => return Ok(()),
             // That answer was lost.
             Err(failed) if was_asked && failed.is_released() => return Ok(()),

@@ -7,7 +7,7 @@ use reelyard_actors::box_lease::{FenceToken, LeaseId};
 use reelyard_actors::wire::api::{LeaseTold, WantedRenewal};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::calls::{ANSWER, Calls, Repeats};
+use super::calls::{Calls, Repeats, one_try};
 use super::held::Lost;
 
 /// A lease, by this machine's clock.
@@ -104,18 +104,21 @@ impl Renewal {
         let (path, mut repeats) = (["leases", &id, "renew"], Repeats::default());
         let why = loop {
             let asked = Instant::now();
-            let call = self.calls.post::<LeaseTold>(&path, &body, Duration::ZERO);
-            // An answer that comes later than this is of no use.
-            let most = term.until.saturating_duration_since(asked).min(ANSWER);
-            let failed = match tokio::time::timeout(most, call).await {
-                Ok(Ok(told)) => {
+            let left = term.until.saturating_duration_since(asked);
+            if left.is_zero() {
+                return Err("it was not renewed in time".to_owned());
+            }
+            // An answer that comes after its end is of no use.
+            let most = one_try(left).min(left);
+            let call = self.calls.post_within::<LeaseTold>(&path, &body, most);
+            let failed = match call.await {
+                Ok(told) => {
                     // By when it was asked for: the node counts from later on.
                     let lasts = told.left.0;
                     return Ok(Term { lasts, until: asked + lasts, is_old: false, ..term });
                 }
-                Ok(Err(failed)) if failed.tells_the_end() => return Err(failed.why().to_owned()),
-                Ok(Err(failed)) => failed,
-                Err(_) => break "it was not renewed in time: the node does not answer".to_owned(),
+                Err(failed) if failed.tells_the_end() => return Err(failed.why().to_owned()),
+                Err(failed) => failed,
             };
             if !repeats.pause(&failed, term.until).await {
                 break failed.why().to_owned();

@@ -54,7 +54,8 @@ leaves the command running alone with its box, which is handed on once its ttl i
 this process ends a command whose lease is over at once.
 
 When no node answers the lease is lost as its ttl ends, and a command that ignores SIGTERM has --grace
-more: give the pool a grace that is longer, as 5s are, and the box is left alone until then.
+more: the pool's own grace, 5s unless it is set, is to be longer, so that the box is left alone until
+then.
 
 Exit codes: that of the command, 128+n if signal n ended it, or
   2    wrong arguments

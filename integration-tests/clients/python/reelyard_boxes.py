@@ -56,6 +56,9 @@ ANSWER_LOST = 5.0
 #: For how long it is tried to give a box back. After that its term ends the lease.
 RELEASE_FOR = 10.0
 
+#: A try takes no less than this of the time there is for all, in seconds.
+SHORTEST_TRY = 1.0
+
 #: Statuses and problems after which the same call may be made again.
 _PASSING_STATUS = {429, 502, 503, 504, 507}
 _PASSING = {"changed-meanwhile", "not-ready"}
@@ -252,13 +255,14 @@ class Boxes:
 
     def _post(self, path, body, timeout=ANSWER_TIMEOUT):
         """One call. The connection is closed however this ends, which a waiting node notices."""
+        until = time.monotonic() + timeout
         connection, was_asked = self._connect(min(CONNECT_TIMEOUT, timeout)), False
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = "Bearer " + self._token
         try:
             connection.connect()
-            connection.sock.settimeout(timeout)
+            connection.sock.settimeout(max(0.01, until - time.monotonic()))
             was_asked = True
             connection.request("POST", self._parts.path.rstrip("/") + path, json.dumps(body), headers)
             response = connection.getresponse()
@@ -294,6 +298,12 @@ class Boxes:
 
 def _lease_path(lease_id, verb):
     return "/api/v1/leases/%s/%s" % (urllib.parse.quote(str(lease_id), safe=""), verb)
+
+
+def _one_try(left):
+    """How long one try may take where so much is left for all: one connection that hangs is not to cost
+    everything."""
+    return min(max(left / 3, SHORTEST_TRY), ANSWER_TIMEOUT)
 
 
 def _pauses():
@@ -475,8 +485,8 @@ class _Keeper:
     def _renew_one(self, lease):
         for pause in _pauses():
             asked = time.monotonic()
-            # An answer that comes later than this is of no use.
-            timeout = max(0.1, min(ANSWER_TIMEOUT, lease.until - asked))
+            # An answer that comes after its end is of no use.
+            timeout = max(0.01, min(_one_try(lease.until - asked), lease.until - asked))
             try:
                 path = _lease_path(lease.lease_id, "renew")
                 # By when it was asked for: the node counts from later on.

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -46,6 +47,50 @@ def until(what, holds):
     while not holds():
         assert time.monotonic() < end, "not so in time: " + what
         time.sleep(0.01)
+
+
+class Stub:
+    """A node that answers as it is told: each call is handed to ``answer``, which returns a status and a
+    body, or None for nobody to be answered."""
+
+    def __init__(self, answer):
+        self.calls, self._hung = [], []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self._listener.getsockname()[1]
+        threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
+
+    def _serve(self, answer):
+        while True:
+            try:
+                connection = self._listener.accept()[0]
+            except OSError:
+                return
+            with connection.makefile("rb") as reader:
+                path = reader.readline().split()[1].decode().replace("/api/v1", "", 1)
+                headers = http.client.parse_headers(reader)
+                body = json.loads(reader.read(int(headers["Content-Length"])))
+            self.calls.append((path, body))
+            answered = answer(path, body)
+            if answered is None:
+                self._hung.append(connection)
+                continue
+            text = json.dumps(answered[1])
+            head = "HTTP/1.1 %d -\r\nContent-Length: %d\r\n\r\n" % (answered[0], len(text))
+            connection.sendall((head + text).encode())
+            connection.close()
+
+    def close(self):
+        # Closed alone it would go on to accept.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._hung:
+            connection.close()
+
+
+def lease(left):
+    """A lease, as it is granted and renewed."""
+    told = dict(lease_id="x", box=7, token=1, expires_at="", left=left)
+    return dict(told, leases=[told])
 
 
 class BoxesCase(unittest.TestCase):
@@ -274,6 +319,30 @@ class Losing(BoxesCase):
         self.assertTrue(held.lost.wait(PATIENCE))
         self.assertGreaterEqual(time.monotonic(), held.leases[0].until)
         with self.assertRaises(LeaseLost):
+            held.check()
+
+
+class Stubbed(unittest.TestCase):
+    """What a real node does too seldom."""
+
+    def stub(self, answer):
+        stub = Stub(answer)
+        self.addCleanup(stub.close)
+        return stub, Boxes(stub.url, token="")
+
+    def test_a_connection_that_hangs_does_not_cost_the_lease(self):
+        renewals = []
+
+        def answer(path, body):
+            if not path.endswith("/renew"):
+                return 200, lease("6s")
+            renewals.append(path)
+            return None if len(renewals) == 1 else (200, lease("10m"))
+
+        _, boxes = self.stub(answer)
+        with boxes.hold("p") as held:
+            before = held.leases[0].until
+            until("it is renewed", lambda: held.lost.is_set() or held.leases[0].until > before)
             held.check()
 
 
