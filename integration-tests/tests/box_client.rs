@@ -170,3 +170,33 @@ fn a_connection_that_hangs_does_not_cost_the_lease() {
         assert!(released.is_err());
     });
 }
+
+#[test]
+fn an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_for() {
+    for (status, kind) in [(504, "outcome-unknown"), (503, "leader-changed"), (502, "none")] {
+        with_stub(async |stub, client| {
+            let wanted = Wanted::by("me");
+            let answers = async {
+                let first = stub.called().await;
+                let name = first.body["request_id"].clone();
+                first.refuse(status, kind);
+                let again = stub.called().await;
+                assert_eq!(again.body["request_id"], name);
+                again.tell_lease(201, "10m");
+            };
+            let (held, ()) = tokio::join!(client.acquire("p", &wanted), answers);
+            assert_eq!(held.unwrap().box_id(), 7);
+        });
+    }
+}
+
+#[test]
+fn what_was_surely_not_done_is_told_at_once() {
+    with_stub(async |stub, client| {
+        let wanted = Wanted::by("me");
+        let answers = async { stub.called().await.refuse(503, "busy") };
+        let (held, ()) = tokio::join!(client.acquire("p", &wanted), answers);
+        let Err(BoxClientError::Refused(problem)) = held else { panic!("{held:?}") };
+        assert_eq!(problem.word(), "busy");
+    });
+}

@@ -2,11 +2,14 @@
 //! lease, its exit code is told, and the box is given back.
 #![allow(clippy::unwrap_used)]
 
+mod box_stub;
+
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
+use box_stub::StubNode;
 use reelyard_integration_tests::binary::{Ended, ended, reelyard};
 use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::yard::wait_for;
@@ -266,6 +269,26 @@ fn who_is_told_to_end_while_it_waits_leaves_the_queue() {
     boxes.until_waiting("p", 0).unwrap();
     assert_eq!(boxes.with(&lease, "release").status, 200);
     assert_eq!(boxes.get("/pools/p").body["totals"]["granted"], 1);
+}
+
+#[test]
+fn what_is_granted_as_a_signal_comes_is_given_back() {
+    let stub = StubNode::start();
+    let url = format!("http://{}", stub.addr);
+    let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
+    let mut process = reelyard(&run).stdin(Stdio::null()).spawn().unwrap();
+    // Its answer is on the way, as far as the node knows.
+    let first = stub.next();
+    kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
+    let again = stub.next();
+    assert_eq!((&again.path, &again.body["wait"]), (&first.path, &json!("0s")));
+    assert_eq!(again.body["request_id"], first.body["request_id"]);
+    again.tell_lease(201, "10m");
+    let release = stub.next();
+    assert_eq!(release.path, "leases/AAAAAAAAAAAAAAAAAAAAAA/release");
+    let end = json!({ "lease_id": "AAAAAAAAAAAAAAAAAAAAAA", "state": "released" });
+    release.answer(200, &end);
+    assert_eq!(process.wait().unwrap().code(), Some(128 + 15));
 }
 
 #[test]

@@ -58,6 +58,18 @@ impl CallFailed {
         }
     }
 
+    /// Whether what was asked for may have been done all the same.
+    pub(super) fn may_have_been_done(&self) -> bool {
+        match self {
+            CallFailed::Unreachable { was_asked, .. } => *was_asked,
+            // Also who stands between answers so when it has lost the node.
+            CallFailed::Refused { problem, .. } => {
+                matches!(problem.status, 502 | 504)
+                    || matches!(problem.word(), "leader-changed" | "stopped")
+            }
+        }
+    }
+
     /// Whether it tells the holder of a lease that it has none, or no longer.
     pub(super) fn tells_the_end(&self) -> bool {
         matches!(self, CallFailed::Refused { problem, .. } if matches!(

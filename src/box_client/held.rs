@@ -151,7 +151,7 @@ impl Drop for Held {
 }
 
 /// Gives each back; answers the first failure.
-async fn give_back(
+pub(super) async fn give_back(
     calls: &Calls,
     leases: &[LeaseTold],
     until: Instant,

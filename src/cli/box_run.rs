@@ -152,10 +152,14 @@ fn lease_and_run(client: &BoxClient, args: &BoxRunArgs) -> Result<ExitCode, Endi
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(cannot)?.block_on(async {
         let mut signals = Signals::that_end().map_err(cannot)?;
-        let wanted = wanted(args);
+        // Named here: what is granted as a signal comes is found again by its name.
+        let wanted = wanted(args).named()?;
         let held = tokio::select! {
             held = client.acquire(&args.pool, &wanted) => held?,
-            signal = signals.next() => return Err(Ending::Signal(signal.as_raw())),
+            signal = signals.next() => {
+                client.withdraw(&args.pool, &wanted).await;
+                return Err(Ending::Signal(signal.as_raw()));
+            }
         };
         with_box(held, args, signals).await
     })

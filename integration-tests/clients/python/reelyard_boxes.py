@@ -53,6 +53,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 #: For how long an answer that was lost is asked for again, though nothing more is waited for.
 ANSWER_LOST = 5.0
 
+#: For how long it is tried to take an interrupted request back, in seconds.
+WITHDRAW_FOR = 3.0
+
 #: For how long it is tried to give a box back. After that its term ends the lease.
 RELEASE_FOR = 10.0
 
@@ -62,6 +65,11 @@ SHORTEST_TRY = 1.0
 #: Statuses and problems after which the same call may be made again.
 _PASSING_STATUS = {429, 502, 503, 504, 507}
 _PASSING = {"changed-meanwhile", "not-ready"}
+
+#: Those after which it may have been done all the same; the statuses are also who stands between answers
+#: with that has lost the node.
+_UNSURE_STATUS = {502, 504}
+_UNSURE = {"leader-changed", "stopped"}
 
 #: What a node answers to the holder of a lease that has ended, or never was one.
 _ENDED = {
@@ -79,9 +87,10 @@ class BoxError(Exception):
 
 
 class Unreachable(BoxError):
-    """No node answered. ``was_asked`` tells whether it may have done what it was asked for."""
+    """No node answered. ``may_have_been_done`` tells whether it may have done what it was asked for."""
 
-    was_asked = False
+    may_have_been_done = False
+    retry_after = None
 
 
 class Refused(BoxError):
@@ -98,6 +107,11 @@ class Refused(BoxError):
     def is_passing(self):
         """Whether the same may be asked again."""
         return self.status in _PASSING_STATUS or self.kind in _PASSING
+
+    @property
+    def may_have_been_done(self):
+        """Whether the node may have done what it was asked for all the same."""
+        return self.status in _UNSURE_STATUS or self.kind in _UNSURE
 
 
 class NoBoxInTime(BoxError):
@@ -220,28 +234,50 @@ class Boxes:
         }
         if ttl is not None:
             wanted["ttl"] = _span(_seconds(ttl))
-        path = "/api/v1/pools/%s/leases" % urllib.parse.quote(pool, safe="")
+        try:
+            return self._acquire(pool, wanted, until)
+        except BoxError:
+            raise
+        except BaseException:
+            # Whatever a signal raised: it may have come between the answer and its being known here.
+            self._withdraw(pool, wanted)
+            raise
+
+    def _acquire(self, pool, wanted, until):
         lost = None
         for pause in _pauses():
             asked = time.monotonic()
             left = max(0.0, until - asked)
             try:
-                answer = self._post(path, dict(wanted, wait=_span(left)), left + ANSWER_TIMEOUT)
+                answer = self._post(_pool_path(pool), dict(wanted, wait=_span(left)), left + ANSWER_TIMEOUT)
                 return Held(self, pool, answer["leases"], asked)
             except Refused as refused:
                 if refused.kind == "no-box-in-time":
                     raise NoBoxInTime(str(refused)) from refused
-                if not refused.is_passing or time.monotonic() + pause >= until:
+                if not refused.is_passing:
                     raise
-                pause = max(pause, min(refused.retry_after or 0, until - time.monotonic()))
-            except Unreachable as error:
-                if error.was_asked:
-                    # A box may have been granted that nobody knows of.
-                    lost = lost or time.monotonic()
-                    until = max(until, lost + ANSWER_LOST)
-                if time.monotonic() + pause >= until:
-                    raise
-            time.sleep(pause)
+                error = refused
+            except Unreachable as unreachable:
+                error = unreachable
+            if error.may_have_been_done:
+                # A box may have been granted that nobody knows of.
+                lost = lost or time.monotonic()
+                until = max(until, lost + ANSWER_LOST)
+            if time.monotonic() + pause >= until:
+                raise error
+            time.sleep(max(pause, min(error.retry_after or 0, until - time.monotonic())))
+
+    def _withdraw(self, pool, wanted):
+        """Gives back what an interrupted request was granted: asks once more under the same name."""
+        until = time.monotonic() + WITHDRAW_FOR
+        try:
+            answer = self._post(_pool_path(pool), dict(wanted, wait="0ms"), WITHDRAW_FOR)
+            for told in answer["leases"]:
+                left = max(SHORTEST_TRY, until - time.monotonic())
+                self._post(_lease_path(told["lease_id"], "release"), {"token": told["token"]}, left)
+        except Exception as error:
+            # Its term ends what was granted, if anything was.
+            _log.debug("what was asked of pool %s is not taken back: %s", pool, error)
 
     def verify(self, lease_id, token):
         """Whether a lease is live and has this token: for whoever guards what a box is for."""
@@ -269,7 +305,7 @@ class Boxes:
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
             unreachable = Unreachable("%s: %s" % (self._parts.netloc, error or type(error).__name__))
-            unreachable.was_asked = was_asked
+            unreachable.may_have_been_done = was_asked
             raise unreachable from error
         finally:
             connection.close()
@@ -284,7 +320,7 @@ class Boxes:
         if response.status >= 300 or not isinstance(answer, dict) or "lease_id" not in answer:
             # Somebody who stands between says something else.
             unknown = Unreachable("%s: it is no node that answers" % self._parts.netloc)
-            unknown.was_asked = True
+            unknown.may_have_been_done = True
             raise unknown
         return answer
 
@@ -294,6 +330,10 @@ class Boxes:
             context = self._context or ssl.create_default_context()
             return http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
         return http.client.HTTPConnection(host, port, timeout=timeout)
+
+
+def _pool_path(pool):
+    return "/api/v1/pools/%s/leases" % urllib.parse.quote(pool, safe="")
 
 
 def _lease_path(lease_id, verb):

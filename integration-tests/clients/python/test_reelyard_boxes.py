@@ -194,7 +194,26 @@ class Forking(BoxesCase):
         self.parent_keeps_its_box("held.release(); del held; sys.exit()")
 
 
+class Interrupted(Boxes):
+    """Interrupted once, just as an answer is there."""
+
+    is_over = False
+
+    def _post(self, *args, **more):
+        answer = super()._post(*args, **more)
+        if not self.is_over:
+            self.is_over = True
+            raise KeyboardInterrupt
+        return answer
+
+
 class Waiting(BoxesCase):
+    def test_what_is_granted_as_one_is_interrupted_is_given_back(self):
+        with self.assertRaises(KeyboardInterrupt):
+            Interrupted(URL).acquire(self.pool)
+        self.assertEqual(self.leases(), [])
+        self.assertEqual(call("GET", "/pools/" + self.pool)["totals"]["released"], 1)
+
     def test_nothing_is_waited_for_unless_one_says_so(self):
         with self.boxes.hold(self.pool):
             with self.assertRaises(NoBoxInTime):
@@ -344,6 +363,24 @@ class Stubbed(unittest.TestCase):
             before = held.leases[0].until
             until("it is renewed", lambda: held.lost.is_set() or held.leases[0].until > before)
             held.check()
+
+    def test_an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_for(self):
+        for status, kind in ((504, "outcome-unknown"), (503, "leader-changed"), (502, "none")):
+            def answer(path, body):
+                if len(stub.calls) == 1:
+                    return status, {"type": "urn:reelyard:problem:" + kind}
+                return 200, lease("10m")
+
+            stub, boxes = self.stub(answer)
+            boxes.acquire("p").release()
+            names = [body["request_id"] for path, body in stub.calls if path == "/pools/p/leases"]
+            self.assertEqual(names, names[:1] * 2)
+
+    def test_what_was_surely_not_done_is_told_at_once(self):
+        stub, boxes = self.stub(lambda path, body: (503, {"type": "urn:reelyard:problem:busy"}))
+        with self.assertRaises(Refused) as raised:
+            boxes.acquire("p")
+        self.assertEqual((raised.exception.kind, len(stub.calls)), ("busy", 1))
 
 
 class Refusing(BoxesCase):
