@@ -18,6 +18,17 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long an answer may take beyond what it may wait for.
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// When nothing comes on a connection for so long it is asked whether the other end still lives, how often
+/// that is repeated, and after how many in vain it is given up. An answer to a request for boxes may take
+/// very long; a node of which the machine or the network has gone is noticed by this all the same, within
+/// about half a minute. One that lives and hangs is noticed only as the answer's time is over.
+const QUIET: Duration = Duration::from_secs(15);
+const PROBE: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
+
+/// How long what was sent may be without a sign that it arrived.
+const UNHEARD: Duration = Duration::from_secs(30);
+
 /// A try takes no less than this of the time there is for all.
 const SHORTEST_TRY: Duration = Duration::from_secs(1);
 
@@ -104,6 +115,10 @@ impl Calls {
         let http = outbound::in_the_clear()
             .no_proxy()
             .connect_timeout(CONNECT)
+            .tcp_keepalive(QUIET)
+            .tcp_keepalive_interval(PROBE)
+            .tcp_keepalive_retries(PROBES)
+            .tcp_user_timeout(UNHEARD)
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| BoxClientError::BadRequest(error.to_string()))?;

@@ -32,6 +32,7 @@ mod renewal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use reelyard_actors::box_host::LONGEST_TIMEOUT;
 use reelyard_actors::box_lease::{FenceToken, Holder, LeaseId, Priority};
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Granted, LeaseToken, LeaseVerified, Problem, Span, WantedLease};
@@ -45,6 +46,10 @@ const ANSWER_LOST: Duration = Duration::from_secs(5);
 
 /// How long it is tried to take a request back.
 const WITHDRAW: Duration = Duration::from_secs(3);
+
+/// How long a box may take to be made ready once it is there: the longest that a pool's `init` may take, and
+/// as long again until it is its turn on the host.
+const PREPARING: Duration = LONGEST_TIMEOUT.saturating_mul(2);
 
 /// The longest that a box is waited for at one go.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -130,6 +135,11 @@ impl Wanted {
     }
 }
 
+/// How long an answer may take to whoever waits for so long.
+fn patience(wait: Duration) -> Duration {
+    wait.saturating_add(PREPARING)
+}
+
 /// A client of one node. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct BoxClient {
@@ -151,7 +161,8 @@ impl BoxClient {
             let left = until.saturating_duration_since(Instant::now());
             body.wait = Span(left);
             let asked = Instant::now();
-            match self.calls.post::<Granted>(&["pools", pool, "leases"], &body, left).await {
+            let path = ["pools", pool, "leases"];
+            match self.calls.post::<Granted>(&path, &body, patience(left)).await {
                 Ok(granted) => return Ok(Held::of(&self.calls, pool, granted, asked)),
                 Err(failed) => {
                     if failed.may_have_been_done() {
@@ -214,5 +225,19 @@ impl BoxClient {
             count,
             request_id,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_actors::box_host::LONGEST_GRACE;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_may_take_as_long_as_the_longest_init() {
+        let wait = Duration::from_secs(100);
+        assert!(patience(wait) > wait + LONGEST_TIMEOUT + LONGEST_GRACE);
+        assert!(patience(LONGEST_WAIT) > LONGEST_WAIT);
     }
 }

@@ -47,6 +47,19 @@ CONNECT_TIMEOUT = 5.0
 #: How long an answer may take beyond what it may wait for, in seconds.
 ANSWER_TIMEOUT = 30.0
 
+#: How long a box may take to be made ready once it is there, in seconds: the longest that a pool's ``init``
+#: may take, and as long again until it is its turn on the host.
+PREPARING = 2 * 600.0
+
+#: When nothing comes on a connection for so long it is asked whether the other end still lives, how often
+#: that is repeated, and after how many in vain it is given up. An answer to a request for boxes may take very
+#: long; a node of which the machine or the network has gone is noticed by this all the same, within about
+#: half a minute. One that lives and hangs is noticed only as the answer's time is over.
+QUIET, PROBE, PROBES = 15, 5, 3
+
+#: How long what was sent may be without a sign that it arrived, in milliseconds.
+UNHEARD = 30000
+
 #: How long the first repetition waits, and the longest, in seconds.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 
@@ -249,7 +262,8 @@ class Boxes:
             asked = time.monotonic()
             left = max(0.0, until - asked)
             try:
-                answer = self._post(_pool_path(pool), dict(wanted, wait=_span(left)), left + ANSWER_TIMEOUT)
+                most = left + PREPARING + ANSWER_TIMEOUT
+                answer = self._post(_pool_path(pool), dict(wanted, wait=_span(left)), most)
                 return Held(self, pool, answer["leases"], asked)
             except Refused as refused:
                 if refused.kind == "no-box-in-time":
@@ -298,6 +312,7 @@ class Boxes:
             headers["Authorization"] = "Bearer " + self._token
         try:
             connection.connect()
+            _keep_alive(connection.sock)
             connection.sock.settimeout(max(0.01, until - time.monotonic()))
             was_asked = True
             connection.request("POST", self._parts.path.rstrip("/") + path, json.dumps(body), headers)
@@ -338,6 +353,20 @@ def _pool_path(pool):
 
 def _lease_path(lease_id, verb):
     return "/api/v1/leases/%s/%s" % (urllib.parse.quote(str(lease_id), safe=""), verb)
+
+
+def _keep_alive(sock):
+    """Has the system look whether the other end still lives."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", QUIET),
+        ("TCP_KEEPINTVL", PROBE),
+        ("TCP_KEEPCNT", PROBES),
+        ("TCP_USER_TIMEOUT", UNHEARD),
+    ):
+        # Not every system has all of them.
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _one_try(left):

@@ -376,6 +376,28 @@ class Stubbed(unittest.TestCase):
             names = [body["request_id"] for path, body in stub.calls if path == "/pools/p/leases"]
             self.assertEqual(names, names[:1] * 2)
 
+    def test_an_answer_may_take_as_long_as_the_longest_init_and_a_dead_node_is_noticed(self):
+        connections, seen = [], []
+
+        def answer(path, body):
+            sock = connections[-1].sock
+            is_kept_alive = sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            seen.append((path, sock.gettimeout(), is_kept_alive))
+            return 200, lease("10m")
+
+        _, boxes = self.stub(answer)
+        connect = boxes._connect
+
+        def connected(timeout):
+            connections.append(connect(timeout))
+            return connections[-1]
+
+        boxes._connect = connected
+        boxes.acquire("p", wait=100).release()
+        path, timeout, is_kept_alive = seen[0]
+        self.assertEqual((path, is_kept_alive), ("/pools/p/leases", 1))
+        self.assertGreater(timeout, 100 + 600)
+
     def test_what_was_surely_not_done_is_told_at_once(self):
         stub, boxes = self.stub(lambda path, body: (503, {"type": "urn:reelyard:problem:busy"}))
         with self.assertRaises(Refused) as raised:
