@@ -201,6 +201,36 @@ fn signals_are_passed_on() {
     }
 }
 
+#[test]
+fn what_is_ignored_from_the_start_stays_ignored() {
+    let boxes = one_box();
+    let url = format!("http://{}", boxes.ground.node);
+    let script = "trap '' HUP QUIT; exec \"$@\"";
+    let program = reelyard_integration_tests::binary::path();
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(program).args(["box", "run", "--url", &url]);
+    // What the command catches again is not passed on to it.
+    let command_script = "import signal, sys\n\
+                          signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))\n\
+                          signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))\n\
+                          print('up', flush=True)\n\
+                          while True: signal.pause()";
+    command.args(["--pool", "p", "--", "python3", "-c", command_script]);
+    let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(process.stdout.take().unwrap());
+    let mut running = Running { process, told };
+    assert_eq!(running.line(), "up");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.own_pid())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
+    let is_ignored = |signal: Signal| ignored & (1 << (signal.as_raw() - 1)) != 0;
+    assert!(is_ignored(Signal::HUP) && is_ignored(Signal::QUIT), "{status}");
+    assert!(!is_ignored(Signal::INT) && !is_ignored(Signal::TERM), "{status}");
+    running.tell(Signal::HUP);
+    running.tell(Signal::TERM);
+    assert_eq!(running.end().code(), Some(3));
+}
+
 /// Takes the only lease there is from its holder.
 fn revoke(boxes: &BoxNode) {
     let leases = boxes.get("/pools/p/leases").body;

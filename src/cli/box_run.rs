@@ -45,7 +45,8 @@ environment has the same as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL 
 
 The lease is renewed while the command runs. However it ends, whatever it started and left running is
 ended, too, and the box is given back. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it; while
-it is waited for a box they leave the queue. If this process is killed, the command is killed with it
+it is waited for a box they leave the queue. What is ignored from the start, as nohup has it, stays
+ignored. If this process is killed, the command is killed with it
 (unless it runs as another user by its set-user-ID bit) and the box is free once its ttl is over.
 
 Ctrl-Z (SIGTSTP) stops the command as well, and nobody renews its lease meanwhile: continued, the
