@@ -9,7 +9,7 @@ use reelyard_integration_tests::box_node::BoxNode;
 use serde_json::json;
 
 /// Fewer tests than there are: not all were run.
-const TESTS: usize = 20;
+const TESTS: usize = 32;
 
 /// Python in the directory of the client, for the node.
 fn python(boxes: &BoxNode, arguments: &[&str]) -> Command {

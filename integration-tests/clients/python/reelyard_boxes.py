@@ -103,6 +103,7 @@ class Unreachable(BoxError):
     """No node answered. ``may_have_been_done`` tells whether it may have done what it was asked for."""
 
     may_have_been_done = False
+    is_passing = True
     retry_after = None
 
 
@@ -211,8 +212,11 @@ class Boxes:
         """A decorator: the function runs with boxes, which it is given by this name."""
 
         def decorate(function):
-            if inspect.iscoroutinefunction(function):
-                raise TypeError("%s: a coroutine would leave before it has run" % function.__name__)
+            kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
+            if any(is_of_kind(function) for is_of_kind in kinds):
+                # Called, it only makes something that runs later.
+                why = "%s: a coroutine or generator would leave before it has run"
+                raise TypeError(why % getattr(function, "__name__", function))
 
             @functools.wraps(function)
             def with_boxes(*args, **kwargs):
@@ -268,11 +272,11 @@ class Boxes:
             except Refused as refused:
                 if refused.kind == "no-box-in-time":
                     raise NoBoxInTime(str(refused)) from refused
-                if not refused.is_passing:
-                    raise
                 error = refused
             except Unreachable as unreachable:
                 error = unreachable
+            if not error.is_passing:
+                raise error
             if error.may_have_been_done:
                 # A box may have been granted that nobody knows of.
                 lost = lost or time.monotonic()
@@ -306,11 +310,13 @@ class Boxes:
     def _post(self, path, body, timeout=ANSWER_TIMEOUT):
         """One call. The connection is closed however this ends, which a waiting node notices."""
         until = time.monotonic() + timeout
-        connection, was_asked = self._connect(min(CONNECT_TIMEOUT, timeout)), False
+        connection, was_asked = None, False
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = "Bearer " + self._token
         try:
+            # This fails, too, where the system's certificates cannot be read.
+            connection = self._connect(min(CONNECT_TIMEOUT, timeout))
             connection.connect()
             _keep_alive(connection.sock)
             connection.sock.settimeout(max(0.01, until - time.monotonic()))
@@ -323,7 +329,8 @@ class Boxes:
             unreachable.may_have_been_done = was_asked
             raise unreachable from error
         finally:
-            connection.close()
+            if connection is not None:
+                connection.close()
         try:
             answer = json.loads(text)
         except ValueError:
@@ -476,8 +483,9 @@ class Held:
         with self._releasing:
             if self._is_released:
                 return
+            # The thread is not waited for: a call of its own may take long, and what it is told from now on
+            # counts for nothing.
             self._keeper.over.set()
-            self._thread.join()
             self._keeper.release()
             self._is_released = True
 
@@ -506,36 +514,44 @@ class _Keeper:
         self.over.set()
 
     def run(self):
-        self._renew()
+        try:
+            self._renew()
+        except Exception as error:
+            # Whatever it is: nobody renews them any more, which their holder is to know.
+            self._lose(error)
+            _log.exception("boxes of pool %s are not renewed any more", self.pool)
         if self._is_abandoned:
             self.release()
 
     def release(self):
-        for lease in self.leases:
-            self._release(lease)
-
-    def _release(self, lease):
-        """Until it is given back, or has ended by itself."""
-        until = min(lease.until, time.monotonic() + RELEASE_FOR)
+        """Gives them back, each until that is done or the time for all is over."""
+        until = time.monotonic() + RELEASE_FOR
+        left = [(lease, None) for lease in self.leases]
         for pause in _pauses():
-            try:
-                self.boxes._post(_lease_path(lease.lease_id, "release"), {"token": lease.token})
-                return
-            except Refused as refused:
-                if refused.kind in _ENDED:
-                    # One whose first answer was lost is told as released, which it is.
-                    if refused.kind != "lease-released":
-                        self._lose(refused)
-                    return
-                why = refused
-                if not refused.is_passing:
-                    break
-            except Unreachable as error:
-                why = error
-            if time.monotonic() + pause >= until:
+            tried = [(lease, self._try_release(lease, until)) for lease, _ in left]
+            left = [(lease, why) for lease, why in tried if why is not None]
+            now = time.monotonic()
+            again = [why for lease, why in left if why.is_passing and now + pause < lease.until]
+            if not again or now + pause >= until:
                 break
             time.sleep(pause)
-        _log.warning("box %s of pool %s is not given back, its term ends it: %s", lease.box, self.pool, why)
+        for lease, why in left:
+            _log.warning("box %s of pool %s is not given back, its term ends it: %s", lease.box, self.pool, why)
+
+    def _try_release(self, lease, until):
+        """Why it is not given back; None if it is, or has ended by itself."""
+        try:
+            path, most = _lease_path(lease.lease_id, "release"), _one_try(until - time.monotonic())
+            self.boxes._post(path, {"token": lease.token}, most)
+        except Refused as refused:
+            if refused.kind not in _ENDED:
+                return refused
+            # One whose first answer was lost is told as released, which it is.
+            if refused.kind != "lease-released":
+                self._lose(refused)
+        except Unreachable as error:
+            return error
+        return None
 
     def _lose(self, why):
         self.why = self.why or why
@@ -563,7 +579,9 @@ class _Keeper:
                 return
             except Refused as refused:
                 if refused.kind in _ENDED:
-                    self._lose(refused)
+                    # What was given back meanwhile is not lost.
+                    if not self.over.is_set():
+                        self._lose(refused)
                     return
                 if not refused.is_passing:
                     # One that is held for as long as it may be lasts until its end all the same.

@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 import unittest
+import unittest.mock
 import urllib.parse
 import uuid
 
@@ -146,12 +147,19 @@ class Holding(BoxesCase):
         self.assertEqual(job.__doc__, "It is done.")
         self.assertEqual(self.leases(), [])
 
-    def test_a_coroutine_is_refused(self):
-        async def job():
+    def test_what_would_leave_before_it_has_run_is_refused(self):
+        async def coroutine():
             pass
 
-        with self.assertRaises(TypeError):
-            self.boxes.held(self.pool)(job)
+        def generator():
+            yield
+
+        async def asynchronous_generator():
+            yield
+
+        for job in (coroutine, generator, asynchronous_generator):
+            with self.assertRaises(TypeError):
+                self.boxes.held(self.pool)(job)
 
     def test_giving_back_twice_is_giving_back_once(self):
         held = self.boxes.acquire(self.pool)
@@ -403,6 +411,54 @@ class Stubbed(unittest.TestCase):
         with self.assertRaises(Refused) as raised:
             boxes.acquire("p")
         self.assertEqual((raised.exception.kind, len(stub.calls)), ("busy", 1))
+
+
+    def test_giving_back_does_not_take_longer_than_it_may(self):
+        stub, boxes = self.stub(lambda path, body: (200, lease("10m")) if path.startswith("/pools") else None)
+        with unittest.mock.patch.object(reelyard_boxes, "RELEASE_FOR", 2.0):
+            with self.assertLogs("reelyard_boxes", "WARNING"):
+                began = time.monotonic()
+                boxes.acquire("p").release()
+        # One try alone would take as long as an answer may.
+        self.assertLess(time.monotonic() - began, reelyard_boxes.ANSWER_TIMEOUT / 2)
+        self.assertGreater(len(stub.calls), 2)
+
+    def test_giving_back_does_not_wait_for_a_renewal_that_hangs(self):
+        stub, boxes = self.stub(lambda path, body: None if path.endswith("/renew") else (200, lease("90s")))
+        held = boxes.acquire("p")
+        # A second thread need not wait until a renewal is due.
+        held.leases[0]._is_old = True
+        renewing = threading.Thread(target=held._keeper.run, daemon=True)
+        renewing.start()
+        until("it is renewed", lambda: any(path.endswith("/renew") for path, _ in stub.calls))
+        held._thread, began = renewing, time.monotonic()
+        held.release()
+        self.assertLess(time.monotonic() - began, reelyard_boxes.ANSWER_TIMEOUT / 2)
+        self.assertEqual(stub.calls[-1][0], "/leases/x/release")
+        held.check()
+
+    def test_a_connection_that_cannot_be_made_ready_loses_the_lease_in_the_end(self):
+        _, boxes = self.stub(lambda path, body: (200, lease("1s")))
+        held = boxes.acquire("p")
+
+        def cannot(timeout):
+            raise OSError("too many open files")
+
+        boxes._connect = cannot
+        self.assertTrue(held.lost.wait(PATIENCE))
+        self.assertGreaterEqual(time.monotonic(), held.leases[0].until)
+
+    def test_whatever_ends_the_renewing_thread_loses_the_lease(self):
+        _, boxes = self.stub(lambda path, body: (200, lease("1s")))
+        held = boxes.acquire("p")
+
+        def cannot(timeout):
+            raise ZeroDivisionError
+
+        with self.assertLogs("reelyard_boxes", "ERROR"):
+            boxes._connect = cannot
+            self.assertTrue(held.lost.wait(PATIENCE))
+            held._thread.join()
 
 
 class Refusing(BoxesCase):
