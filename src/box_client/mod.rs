@@ -107,7 +107,8 @@ pub struct Wanted {
     pub priority: Priority,
     /// How many: all of them or none.
     pub count: u32,
-    /// Names the request; a name of its own if none.
+    /// Names one attempt, as in `job-17/2`; a name of its own if none. Whoever asks under the same name is
+    /// granted the same; once that has ended the name is refused.
     pub request_id: Option<String>,
 }
 

@@ -87,7 +87,8 @@ pub struct BoxRunArgs {
     /// How urgent it is, from -100 to 100
     #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = priority)]
     priority: Priority,
-    /// Names the request, so that whoever repeats it gets the same box
+    /// Names one attempt of a job, as in job-17/2: whoever repeats it under the same name gets the
+    /// same box. Once its lease has ended the name is refused
     #[arg(long)]
     request_id: Option<String>,
     /// How long the command may take to end after SIGTERM, once the lease is lost

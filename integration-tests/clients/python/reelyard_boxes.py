@@ -235,8 +235,9 @@ class Boxes:
         wait        for how long to wait for them, in seconds; 0 tries once
         priority    the higher the more urgent
         count       how many
-        request_id  names the request: asked for again under the same name, also by another process
-                    after this one died, the same boxes are answered
+        request_id  names one attempt, as in "job-17/2": asked for again under the same name, also by
+                    another process after this one died, the same boxes are answered; once their
+                    leases have ended the name is refused
 
         Answers ``Held``. Raises ``NoBoxInTime``, ``Refused`` or ``Unreachable``. An answer that is lost is
         asked for again: nothing is taken twice. Ctrl-C, or whatever else a signal raises, leaves the queue.
