@@ -339,7 +339,8 @@ fn a_node_that_is_started_again_meanwhile_takes_nothing_away() {
     let mut boxes = one_box();
     let stop: PathBuf = boxes.ground.path("stop");
     let script = format!("echo up; while ! [ -e {} ]; do sleep 0.01; done; exit 5", stop.display());
-    let mut running = Running::start(&boxes, &["--ttl", "6s"], &["sh", "-c", &script]);
+    // It is renewed after ten seconds, for which the node has twice as long.
+    let mut running = Running::start(&boxes, &["--ttl", "30s"], &["sh", "-c", &script]);
     assert_eq!(running.line(), "up");
     boxes.node.kill();
     boxes.node.start_again().unwrap();
