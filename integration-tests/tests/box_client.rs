@@ -1,9 +1,12 @@
 //! The client in Rust, on a real node.
 #![allow(clippy::unwrap_used)]
 
+mod box_stub;
+
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use box_stub::StubNode;
 use reelyard::box_client::{BoxClient, BoxClientError, Wanted};
 use reelyard_actors::box_lease::FenceToken;
 use reelyard_integration_tests::box_node::BoxNode;
@@ -17,6 +20,13 @@ fn with<F: Future<Output = ()>>(size: u32, test: impl FnOnce(BoxNode, BoxClient)
     boxes.put("p", json!({ "size": size, "first_id": 5, "grace": "0s" }));
     let client = BoxClient::new(&format!("http://{}", boxes.ground.node), None).unwrap();
     on_a_system(test(boxes, client));
+}
+
+/// A client of a node that answers as the test says.
+fn with_stub<F: Future<Output = ()>>(test: impl FnOnce(StubNode, BoxClient) -> F) {
+    let stub = StubNode::start();
+    let client = BoxClient::new(&format!("http://{}", stub.addr), None).unwrap();
+    on_a_system(test(stub, client));
 }
 
 fn free(boxes: &BoxNode) -> u64 {
@@ -48,7 +58,7 @@ fn what_is_held_is_given_back_however_it_is_let_go() {
 #[test]
 fn it_is_renewed_until_it_is_lost() {
     with(1, async |boxes, client| {
-        let wanted = Wanted { ttl: Some(Duration::from_secs(3)), ..Wanted::by("me") };
+        let wanted = Wanted { ttl: Some(Duration::from_secs(6)), ..Wanted::by("me") };
         let mut held = client.acquire("p", &wanted).await.unwrap();
         let renewals = || boxes.get("/pools/p/leases").body["items"][0]["renewals"].as_u64();
         eventually("it is renewed", || renewals() >= Some(2)).await;
@@ -66,7 +76,7 @@ fn it_is_renewed_until_it_is_lost() {
 #[test]
 fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
     with(2, async |boxes, client| {
-        let ttl = Duration::from_secs(6);
+        let ttl = Duration::from_secs(18);
         let other = boxes.take("p", json!({ "holder": "another", "ttl": "10m" }));
         let wanted = |holder: &str| Wanted { ttl: Some(ttl), ..Wanted::by(holder) };
         let old = Wanted { wait: Duration::from_secs(600), ..wanted("old") };
@@ -74,8 +84,8 @@ fn what_was_waited_for_long_is_renewed_before_what_was_had_at_once() {
         let lets_go = async {
             eventually("it waits", || boxes.get("/pools/p").body["waiting"] == 1).await;
             let began = Instant::now();
-            // More than a tenth of its term, and less than the third after which the other is due.
-            eventually("it has waited long", || began.elapsed() > ttl / 6).await;
+            // More than a tenth of its term, and far less than the third after which the other is due.
+            eventually("it has waited long", || began.elapsed() > ttl / 9).await;
             assert_eq!(boxes.with(&other, "release").status, 200);
         };
         let (held, ()) = tokio::join!(client.acquire("p", &old), lets_go);
@@ -114,11 +124,12 @@ fn what_is_not_to_be_had_is_told_apart() {
 
         // Somebody who does not wait any longer leaves the queue.
         let wanted = Wanted { wait: Duration::from_secs(600), ..Wanted::by("you") };
+        let waits = |count: u64| boxes.get("/pools/p").body["waiting"] == count;
         tokio::select! {
-            had = client.acquire("p", &wanted) => panic!("{had:?}"),
-            () = eventually("it waits", || boxes.get("/pools/p").body["waiting"] == 1) => {}
+            answered = client.acquire("p", &wanted) => panic!("{answered:?}"),
+            () = eventually("it waits", || waits(1)) => {}
         }
-        eventually("nobody waits", || boxes.get("/pools/p").body["waiting"] == 0).await;
+        eventually("nobody waits", || waits(0)).await;
         held.release().await.unwrap();
     });
 }
@@ -136,5 +147,58 @@ fn a_request_by_name_is_granted_once() {
         let told = again.release().await;
         let Err(BoxClientError::Refused(problem)) = told else { panic!("{told:?}") };
         assert_eq!(problem.word(), "lease-released");
+    });
+}
+
+#[test]
+fn a_connection_that_hangs_does_not_cost_the_lease() {
+    with_stub(async |stub, client| {
+        let wanted = Wanted::by("me");
+        let grants = async { stub.called().await.tell_lease(201, "6s") };
+        let (held, ()) = tokio::join!(client.acquire("p", &wanted), grants);
+        let mut held = held.unwrap();
+        let hangs = stub.called().await;
+        let again = tokio::select! {
+            again = stub.called() => again,
+            lost = held.lost() => panic!("{lost}"),
+        };
+        assert_eq!(hangs.path, again.path);
+        let before = held.until();
+        again.tell_lease(200, "10m");
+        eventually("it is renewed", || held.until() > before).await;
+        held.check().unwrap();
+        let releases = async { stub.called().await.refuse(410, "lease-released") };
+        let (released, ()) = tokio::join!(held.release(), releases);
+        assert!(released.is_err());
+    });
+}
+
+#[test]
+fn an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_for() {
+    for (status, kind) in [(504, "outcome-unknown"), (503, "leader-changed"), (502, "none")] {
+        with_stub(async |stub, client| {
+            let wanted = Wanted::by("me");
+            let answers = async {
+                let first = stub.called().await;
+                let name = first.body["request_id"].clone();
+                first.refuse(status, kind);
+                let again = stub.called().await;
+                assert_eq!(again.body["request_id"], name);
+                again.tell_lease(201, "10m");
+            };
+            let (held, ()) = tokio::join!(client.acquire("p", &wanted), answers);
+            assert_eq!(held.unwrap().box_id(), 7);
+        });
+    }
+}
+
+#[test]
+fn what_was_surely_not_done_is_told_at_once() {
+    with_stub(async |stub, client| {
+        let wanted = Wanted::by("me");
+        let answers = async { stub.called().await.refuse(503, "busy") };
+        let (held, ()) = tokio::join!(client.acquire("p", &wanted), answers);
+        let Err(BoxClientError::Refused(problem)) = held else { panic!("{held:?}") };
+        assert_eq!(problem.word(), "busy");
     });
 }

@@ -9,7 +9,7 @@ use reelyard_integration_tests::box_node::BoxNode;
 use serde_json::json;
 
 /// Fewer tests than there are: not all were run.
-const TESTS: usize = 20;
+const TESTS: usize = 32;
 
 /// Python in the directory of the client, for the node.
 fn python(boxes: &BoxNode, arguments: &[&str]) -> Command {
@@ -68,11 +68,15 @@ fn who_waits_is_served_by_a_node_that_was_killed_meanwhile() {
 fn a_box_is_held_over_a_restart_of_the_node() {
     let mut boxes = BoxNode::start(&[]).unwrap();
     boxes.put("judge", json!({ "size": 1 }));
+    // It is renewed after ten seconds, for which the node has twice as long.
     let text = "from reelyard_boxes import Boxes\n\
-                with Boxes().hold('judge', ttl=6) as held:\n\
+                import time\n\
+                with Boxes().hold('judge', ttl=30) as held:\n\
                 \x20   print(held.token)\n\
                 \x20   before = held.leases[0].until\n\
-                \x20   while held.leases[0].until == before: held.check()\n\
+                \x20   while held.leases[0].until == before:\n\
+                \x20       held.check()\n\
+                \x20       time.sleep(0.01)\n\
                 \x20   print('renewed')";
     let mut holder = script(&boxes, text);
     let mut told = lines(&mut holder);

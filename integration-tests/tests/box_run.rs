@@ -2,11 +2,14 @@
 //! lease, its exit code is told, and the box is given back.
 #![allow(clippy::unwrap_used)]
 
+mod box_stub;
+
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
+use box_stub::StubNode;
 use reelyard_integration_tests::binary::{Ended, ended, reelyard};
 use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::yard::wait_for;
@@ -57,7 +60,11 @@ impl Running {
     }
 
     fn tell(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process), signal).unwrap();
+        kill_process(self.own_pid(), signal).unwrap();
+    }
+
+    fn own_pid(&self) -> Pid {
+        Pid::from_child(&self.process)
     }
 
     fn end(&mut self) -> ExitStatus {
@@ -71,6 +78,15 @@ impl Drop for Running {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Waits until a process is stopped, or is not any longer.
+fn until_stopped(pid: Pid, is_stopped: bool) {
+    let stands_so = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        (stat.contains(") T ") == is_stopped).then_some(())
+    };
+    wait_for(&format!("stopped is {is_stopped}"), &[], stands_so).unwrap();
 }
 
 /// Waits until a process is gone.
@@ -142,9 +158,7 @@ fn a_lost_lease_ends_everything_that_was_started() {
     let options = ["--ttl", "6s", "--grace", "100ms"];
     let mut running = Running::start(&boxes, &options, &["bash", "-c", script]);
     let left = [running.pid(), running.pid()];
-    let leases = boxes.get("/pools/p/leases").body;
-    let path = format!("/leases/{}/revoke", leases["items"][0]["lease_id"].as_str().unwrap());
-    assert_eq!(boxes.post(&path, json!({ "reason": "maintenance" })).status, 200);
+    revoke(&boxes);
     assert_eq!(running.end().code(), Some(124));
     left.into_iter().for_each(until_gone);
     until_given_back(&boxes);
@@ -166,9 +180,7 @@ fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
     let told = BufReader::new(process.stdout.take().unwrap());
     let mut running = Running { process, told };
     let command = running.pid();
-    let leases = boxes.get("/pools/p/leases").body;
-    let path = format!("/leases/{}/revoke", leases["items"][0]["lease_id"].as_str().unwrap());
-    assert_eq!(boxes.post(&path, json!({})).status, 200);
+    revoke(&boxes);
     until_gone(command);
     assert_eq!(running.end().code(), Some(124));
 }
@@ -198,6 +210,93 @@ fn signals_are_passed_on() {
 }
 
 #[test]
+fn what_is_ignored_from_the_start_stays_ignored() {
+    let boxes = one_box();
+    let url = format!("http://{}", boxes.ground.node);
+    let script = "trap '' HUP QUIT; exec \"$@\"";
+    let program = reelyard_integration_tests::binary::path();
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(program).args(["box", "run", "--url", &url]);
+    // What the command catches again is not passed on to it.
+    let command_script = "import signal, sys\n\
+                          signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))\n\
+                          signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))\n\
+                          print('up', flush=True)\n\
+                          while True: signal.pause()";
+    command.args(["--pool", "p", "--", "python3", "-c", command_script]);
+    let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(process.stdout.take().unwrap());
+    let mut running = Running { process, told };
+    assert_eq!(running.line(), "up");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.own_pid())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
+    let is_ignored = |signal: Signal| ignored & (1 << (signal.as_raw() - 1)) != 0;
+    assert!(is_ignored(Signal::HUP) && is_ignored(Signal::QUIT), "{status}");
+    assert!(!is_ignored(Signal::INT) && !is_ignored(Signal::TERM), "{status}");
+    running.tell(Signal::HUP);
+    running.tell(Signal::TERM);
+    assert_eq!(running.end().code(), Some(3));
+}
+
+/// Takes the only lease there is from its holder.
+fn revoke(boxes: &BoxNode) {
+    let leases = boxes.get("/pools/p/leases").body;
+    let path = format!("/leases/{}/revoke", leases["items"][0]["lease_id"].as_str().unwrap());
+    assert_eq!(boxes.post(&path, json!({ "reason": "maintenance" })).status, 200);
+}
+
+#[test]
+fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed() {
+    let boxes = one_box();
+    let script = "echo $$; while ! [ -e $0 ]; do sleep 0.01; done; exit 5";
+    let stop = boxes.ground.path("stop");
+    let run = ["sh", "-c", script, stop.to_str().unwrap()];
+    let mut running = Running::start(&boxes, &["--ttl", "10m"], &run);
+    let command = running.pid();
+    running.tell(Signal::TSTP);
+    until_stopped(running.own_pid(), true);
+    until_stopped(command, true);
+    running.tell(Signal::CONT);
+    until_stopped(command, false);
+    // It was not due yet.
+    assert_eq!(boxes.get("/pools/p/leases").body["items"][0]["renewals"], 1);
+    std::fs::write(stop, "").unwrap();
+    assert_eq!(running.end().code(), Some(5));
+    assert_eq!(boxes.get("/pools/p").body["totals"]["released"], 1);
+}
+
+#[test]
+fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
+    let boxes = one_box();
+    let script = "trap 'exit 0' TERM; echo $$; while :; do sleep 0.01; done";
+    let mut running = Running::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);
+    let command = running.pid();
+    running.tell(Signal::TSTP);
+    until_stopped(running.own_pid(), true);
+    until_stopped(command, true);
+    revoke(&boxes);
+    running.tell(Signal::CONT);
+    assert_eq!(running.end().code(), Some(124));
+    until_gone(command);
+}
+
+#[test]
+fn who_wakes_after_its_lease_ends_the_command_at_once() {
+    let boxes = one_box();
+    // It would not end by itself, and has no time left.
+    let script = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
+    let mut running = Running::start(&boxes, &["--ttl", "4s"], &["sh", "-c", script]);
+    let command = running.pid();
+    running.tell(Signal::STOP);
+    until_given_back(&boxes);
+    assert!(test_kill_process(command).is_ok(), "it runs on alone");
+    running.tell(Signal::CONT);
+    assert_eq!(running.end().code(), Some(124));
+    until_gone(command);
+}
+
+#[test]
 fn who_is_told_to_end_while_it_waits_leaves_the_queue() {
     let boxes = one_box();
     let lease = boxes.take("p", json!({ "holder": "another" }));
@@ -208,6 +307,26 @@ fn who_is_told_to_end_while_it_waits_leaves_the_queue() {
     boxes.until_waiting("p", 0).unwrap();
     assert_eq!(boxes.with(&lease, "release").status, 200);
     assert_eq!(boxes.get("/pools/p").body["totals"]["granted"], 1);
+}
+
+#[test]
+fn what_is_granted_as_a_signal_comes_is_given_back() {
+    let stub = StubNode::start();
+    let url = format!("http://{}", stub.addr);
+    let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
+    let mut process = reelyard(&run).stdin(Stdio::null()).spawn().unwrap();
+    // Its answer is on the way, as far as the node knows.
+    let first = stub.next();
+    kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
+    let again = stub.next();
+    assert_eq!((&again.path, &again.body["wait"]), (&first.path, &json!("0s")));
+    assert_eq!(again.body["request_id"], first.body["request_id"]);
+    again.tell_lease(201, "10m");
+    let release = stub.next();
+    assert_eq!(release.path, "leases/AAAAAAAAAAAAAAAAAAAAAA/release");
+    let end = json!({ "lease_id": "AAAAAAAAAAAAAAAAAAAAAA", "state": "released" });
+    release.answer(200, &end);
+    assert_eq!(process.wait().unwrap().code(), Some(128 + 15));
 }
 
 #[test]
@@ -228,7 +347,8 @@ fn a_node_that_is_started_again_meanwhile_takes_nothing_away() {
     let mut boxes = one_box();
     let stop: PathBuf = boxes.ground.path("stop");
     let script = format!("echo up; while ! [ -e {} ]; do sleep 0.01; done; exit 5", stop.display());
-    let mut running = Running::start(&boxes, &["--ttl", "6s"], &["sh", "-c", &script]);
+    // It is renewed after ten seconds, for which the node has twice as long.
+    let mut running = Running::start(&boxes, &["--ttl", "30s"], &["sh", "-c", &script]);
     assert_eq!(running.line(), "up");
     boxes.node.kill();
     boxes.node.start_again().unwrap();

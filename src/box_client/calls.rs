@@ -16,7 +16,21 @@ use super::BoxClientError;
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// How long an answer may take beyond what it may wait for.
-pub(super) const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// When nothing comes on a connection for so long it is asked whether the other end still lives, how often
+/// that is repeated, and after how many in vain it is given up. An answer to a request for boxes may take
+/// very long; a node of which the machine or the network has gone is noticed by this all the same, within
+/// about half a minute. One that lives and hangs is noticed only as the answer's time is over.
+const QUIET: Duration = Duration::from_secs(15);
+const PROBE: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
+
+/// How long what was sent may be without a sign that it arrived.
+const UNHEARD: Duration = Duration::from_secs(30);
+
+/// A try takes no less than this of the time there is for all.
+const SHORTEST_TRY: Duration = Duration::from_secs(1);
 
 /// How long the first repetition waits, and the longest.
 const PAUSES: CoolDown = CoolDown { base: Duration::from_millis(100), cap: Duration::from_secs(2) };
@@ -55,6 +69,18 @@ impl CallFailed {
         }
     }
 
+    /// Whether what was asked for may have been done all the same.
+    pub(super) fn may_have_been_done(&self) -> bool {
+        match self {
+            CallFailed::Unreachable { was_asked, .. } => *was_asked,
+            // Also who stands between answers so when it has lost the node.
+            CallFailed::Refused { problem, .. } => {
+                matches!(problem.status, 502 | 504)
+                    || matches!(problem.word(), "leader-changed" | "stopped")
+            }
+        }
+    }
+
     /// Whether it tells the holder of a lease that it has none, or no longer.
     pub(super) fn tells_the_end(&self) -> bool {
         matches!(self, CallFailed::Refused { problem, .. } if matches!(
@@ -89,6 +115,10 @@ impl Calls {
         let http = outbound::in_the_clear()
             .no_proxy()
             .connect_timeout(CONNECT)
+            .tcp_keepalive(QUIET)
+            .tcp_keepalive_interval(PROBE)
+            .tcp_keepalive_retries(PROBES)
+            .tcp_user_timeout(UNHEARD)
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| BoxClientError::BadRequest(error.to_string()))?;
@@ -118,6 +148,22 @@ impl Calls {
         }
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
         self.read(response).await
+    }
+
+    /// The same for what is answered at once, given up after so long.
+    pub(super) async fn post_within<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+        most: Duration,
+    ) -> Result<T, CallFailed> {
+        let call = self.post(path, body, Duration::ZERO);
+        let silent = |_| CallFailed::Unreachable {
+            url: self.url.to_string(),
+            why: "it does not answer".to_owned(),
+            was_asked: true,
+        };
+        tokio::time::timeout(most, call).await.map_err(silent)?
     }
 
     async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, CallFailed> {
@@ -150,6 +196,12 @@ impl Calls {
         let (url, why) = (self.url.to_string(), cause.to_string());
         CallFailed::Unreachable { url, why, was_asked: !error.is_connect() }
     }
+}
+
+/// How long one try may take where so much is left for all: one connection that hangs is not to cost
+/// everything.
+pub(super) fn one_try(left: Duration) -> Duration {
+    (left / 3).clamp(SHORTEST_TRY, ANSWER)
 }
 
 /// Repetitions of a call: each waits longer than the one before.

@@ -22,14 +22,17 @@
 //! - **A lease is renewed** by a task after a third of its term, and counts as lost when nobody answered
 //!   for as long as it lasts, by this machine's own clock.
 //! - **Dropping a [`Held`] gives it back**, as far as its runtime still runs. Dropping the future of
-//!   [`BoxClient::acquire`] leaves the queue.
+//!   [`BoxClient::acquire`] leaves the queue; what was granted at that very moment is given back by
+//!   [`BoxClient::withdraw`].
 
 mod calls;
 mod held;
+mod renewal;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use reelyard_actors::box_host::LONGEST_TIMEOUT;
 use reelyard_actors::box_lease::{FenceToken, Holder, LeaseId, Priority};
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Granted, LeaseToken, LeaseVerified, Problem, Span, WantedLease};
@@ -40,6 +43,13 @@ pub use held::{Held, Lost};
 
 /// For how long an answer that was lost is asked for again, though nothing more is waited for.
 const ANSWER_LOST: Duration = Duration::from_secs(5);
+
+/// How long it is tried to take a request back.
+const WITHDRAW: Duration = Duration::from_secs(3);
+
+/// How long a box may take to be made ready once it is there: the longest that a pool's `init` may take, and
+/// as long again until it is its turn on the host.
+const PREPARING: Duration = LONGEST_TIMEOUT.saturating_mul(2);
 
 /// The longest that a box is waited for at one go.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -97,7 +107,8 @@ pub struct Wanted {
     pub priority: Priority,
     /// How many: all of them or none.
     pub count: u32,
-    /// Names the request; a name of its own if none.
+    /// Names one attempt, as in `job-17/2`; a name of its own if none. Whoever asks under the same name is
+    /// granted the same; once that has ended the name is refused.
     pub request_id: Option<String>,
 }
 
@@ -113,6 +124,21 @@ impl Wanted {
             request_id: None,
         }
     }
+
+    /// With a name of its own if it has none.
+    pub fn named(self) -> Result<Self, BoxClientError> {
+        if self.request_id.is_some() {
+            return Ok(self);
+        }
+        let id =
+            LeaseId::random().map_err(|error| BoxClientError::BadRequest(error.to_string()))?;
+        Ok(Wanted { request_id: Some(id.to_string()), ..self })
+    }
+}
+
+/// How long an answer may take to whoever waits for so long.
+fn patience(wait: Duration) -> Duration {
+    wait.saturating_add(PREPARING)
 }
 
 /// A client of one node. Cheap to clone.
@@ -136,10 +162,11 @@ impl BoxClient {
             let left = until.saturating_duration_since(Instant::now());
             body.wait = Span(left);
             let asked = Instant::now();
-            match self.calls.post::<Granted>(&["pools", pool, "leases"], &body, left).await {
+            let path = ["pools", pool, "leases"];
+            match self.calls.post::<Granted>(&path, &body, patience(left)).await {
                 Ok(granted) => return Ok(Held::of(&self.calls, pool, granted, asked)),
                 Err(failed) => {
-                    if let CallFailed::Unreachable { was_asked: true, .. } = failed {
+                    if failed.may_have_been_done() {
                         // A box may have been granted that nobody knows of.
                         let first = *first_lost.get_or_insert_with(Instant::now);
                         until = until.max(first + ANSWER_LOST);
@@ -150,6 +177,25 @@ impl BoxClient {
                 }
             }
         }
+    }
+
+    /// Takes back what an [`acquire`](BoxClient::acquire) may have been granted that was dropped while its
+    /// answer came: asks once more under the same name, and gives back what is told. Tries it for a few
+    /// seconds; without a name it does nothing.
+    pub async fn withdraw(&self, pool: &str, wanted: &Wanted) {
+        if wanted.request_id.is_none() {
+            return;
+        }
+        let until = Instant::now() + WITHDRAW;
+        let withdrawn = async {
+            // What cannot be asked for has not been granted.
+            let body = self.body(wanted).ok()?;
+            let path = ["pools", pool, "leases"];
+            let granted: Granted = self.calls.post_within(&path, &body, WITHDRAW).await.ok()?;
+            held::give_back(&self.calls, &granted.leases, until).await.ok()
+        };
+        // What cannot be given back ends by its term.
+        let _ = tokio::time::timeout_at(until.into(), withdrawn).await;
     }
 
     /// The lease, if it is live and has this token: for whoever guards what a box is for. None if it has
@@ -168,21 +214,31 @@ impl BoxClient {
     }
 
     fn body(&self, wanted: &Wanted) -> Result<WantedLease, BoxClientError> {
-        let bad = |error: String| BoxClientError::BadRequest(error);
-        let Wanted { holder, ttl, priority, count, request_id, wait: _ } = wanted;
-        let name = || LeaseId::random().map(|id| id.to_string());
-        let request_id = match request_id {
-            Some(name) => name.clone(),
-            None => name().map_err(|error| bad(error.to_string()))?,
-        };
+        let Wanted { holder, ttl, priority, count, request_id, wait: _ } =
+            wanted.clone().named()?;
+        let bad = |error| BoxClientError::BadRequest(format!("{holder:?}: {error}"));
         Ok(WantedLease {
-            holder: Holder::new(holder).map_err(|error| bad(format!("{holder:?}: {error}")))?,
+            holder: Holder::new(&holder).map_err(bad)?,
             ttl: ttl.map(Span),
             // Said with each try: less is left from one to the next.
             wait: Span::default(),
-            priority: *priority,
-            count: *count,
-            request_id: Some(request_id),
+            priority,
+            count,
+            request_id,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_actors::box_host::LONGEST_GRACE;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_may_take_as_long_as_the_longest_init() {
+        let wait = Duration::from_secs(100);
+        assert!(patience(wait) > wait + LONGEST_TIMEOUT + LONGEST_GRACE);
+        assert!(patience(LONGEST_WAIT) > LONGEST_WAIT);
     }
 }

@@ -1,22 +1,21 @@
 //! `reelyard box run`: a command that has a box for as long as it runs.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::time::Duration;
+mod command;
+mod signals;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use reelyard_actors::box_lease::Priority;
-use reelyard_actors::processes::family::{Family, MarkName};
 use reelyard_actors::wire::api::Span;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getppid, kill_process, kill_process_group,
-    set_parent_process_death_signal, waitid,
-};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use rustix::process::Signal;
+
+use command::Running;
+use signals::Signals;
 
 use super::boxes::priority;
 use super::client::NodeArgs;
@@ -24,8 +23,7 @@ use super::failure::Failure;
 use super::output::plain;
 use crate::box_client::{BoxClient, BoxClientError, Held, Lost, Wanted};
 
-/// Marks the processes of a command; its value is the lease.
-const MARK: MarkName = "BOX_OF_REELYARD";
+pub use command::become_command;
 
 /// No box was free in time.
 const NO_BOX: u8 = 123;
@@ -40,9 +38,6 @@ const NOT_FOUND: u8 = 127;
 /// A command that ends by signal n ends with this and n.
 const BY_SIGNAL: i32 = 128;
 
-/// What is passed on to the command.
-const PASSED_ON: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
-
 /// Shown below the options.
 pub const AFTER_HELP: &str = "\
 In the arguments of the command {box}, {token}, {pool} and {lease} stand for what it was given; its
@@ -50,11 +45,18 @@ environment has the same as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL 
 
 The lease is renewed while the command runs. However it ends, whatever it started and left running is
 ended, too, and the box is given back. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it; while
-it is waited for a box they leave the queue. If this process is killed, the command is killed with it
+it is waited for a box they leave the queue. What is ignored from the start, as nohup has it, stays
+ignored. If this process is killed, the command is killed with it
 (unless it runs as another user by its set-user-ID bit) and the box is free once its ttl is over.
 
+Ctrl-Z (SIGTSTP) stops the command as well, and nobody renews its lease meanwhile: continued, the
+command goes on if it has its lease still, and is ended if not. SIGSTOP, which nobody can catch,
+leaves the command running alone with its box, which is handed on once its ttl is over; continued,
+this process ends a command whose lease is over at once.
+
 When no node answers the lease is lost as its ttl ends, and a command that ignores SIGTERM has --grace
-more: give the pool a grace that is longer, and the box is left alone until then.
+more: the pool's own grace, 5s unless it is set, is to be longer, so that the box is left alone until
+then.
 
 Exit codes: that of the command, 128+n if signal n ended it, or
   2    wrong arguments
@@ -85,11 +87,12 @@ pub struct BoxRunArgs {
     /// How urgent it is, from -100 to 100
     #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = priority)]
     priority: Priority,
-    /// Names the request, so that whoever repeats it gets the same box
+    /// Names one attempt of a job, as in job-17/2: whoever repeats it under the same name gets the
+    /// same box. Once its lease has ended the name is refused
     #[arg(long)]
     request_id: Option<String>,
     /// How long the command may take to end after SIGTERM, once the lease is lost
-    #[arg(long, default_value = "5s")]
+    #[arg(long, default_value = "3s")]
     grace: Span,
     /// The command and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
@@ -150,11 +153,15 @@ fn lease_and_run(client: &BoxClient, args: &BoxRunArgs) -> Result<ExitCode, Endi
     let cannot = |error: io::Error| Ending::CannotRun(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(cannot)?.block_on(async {
-        let mut signals = signals().map_err(cannot)?;
-        let wanted = wanted(args);
+        let mut signals = Signals::that_end().map_err(cannot)?;
+        // Named here: what is granted as a signal comes is found again by its name.
+        let wanted = wanted(args).named()?;
         let held = tokio::select! {
             held = client.acquire(&args.pool, &wanted) => held?,
-            Some(signal) = signals.recv() => return Err(Ending::Signal(signal.as_raw())),
+            signal = signals.next() => {
+                client.withdraw(&args.pool, &wanted).await;
+                return Err(Ending::Signal(signal.as_raw()));
+            }
         };
         with_box(held, args, signals).await
     })
@@ -175,63 +182,66 @@ fn wanted(args: &BoxRunArgs) -> Wanted {
     }
 }
 
-/// Whatever is passed on comes here from now on, instead of ending this process.
-fn signals() -> io::Result<mpsc::Receiver<Signal>> {
-    let (sender, receiver) = mpsc::channel(16);
-    for passed_on in PASSED_ON {
-        let mut coming = signal(SignalKind::from_raw(passed_on.as_raw()))?;
-        let sender = sender.clone();
-        tokio::spawn(async move {
-            while coming.recv().await.is_some() {
-                // Sixteen that were not passed on yet are enough.
-                let _ = sender.try_send(passed_on);
-            }
-        });
-    }
-    Ok(receiver)
-}
-
-/// The command while it runs.
-struct Running {
-    child: Child,
-    pid: Pid,
-    /// Whether it leads a process group of its own. At a terminal it stays in that of this process:
-    /// another one could not read from it.
-    leads: bool,
-    /// Marks what it starts.
-    mark: PathBuf,
-}
-
 async fn with_box(
     mut held: Held,
     args: &BoxRunArgs,
-    mut signals: mpsc::Receiver<Signal>,
+    mut signals: Signals,
 ) -> Result<ExitCode, Ending> {
-    let mut running = match Running::start(&held, args) {
+    // While a box was waited for there was nothing to be stopped but this process.
+    let started = signals.catch(Signal::TSTP).and_then(|()| Running::start(&held, args));
+    let mut running = match started {
         Ok(running) => running,
         Err(error) => {
             give_back(held).await?;
             return Err(Ending::CannotRun(format!("{:?}: {error}", args.command[0])));
         }
     };
-    let pid = running.pid;
-    let mut ended = tokio::task::spawn_blocking(move || until_ended(pid));
-    let lost = loop {
-        tokio::select! {
-            _ = &mut ended => break None,
-            lost = held.lost() => break Some(lost),
-            Some(signal) = signals.recv() => running.pass_on(signal),
-        }
-    };
-    let status =
-        running.end(args.grace.0).await.map_err(|error| Ending::CannotRun(error.to_string()));
+    let lost = until_over(&mut held, &running, &mut signals).await.err();
+    let grace = grace_left(args.grace.0, held.until(), Instant::now());
+    let status = running.end(grace).await.map_err(|error| Ending::CannotRun(error.to_string()));
     if let Some(lost) = lost {
-        // What else was held of it is given back.
-        drop(held);
+        // By this machine's clock it is lost; the node may take it for held still.
+        let _ = held.release().await;
         return Err(lost.into());
     }
     give_back(held).await?;
     Ok(exit_code(status?))
+}
+
+/// Waits until the command has ended, or its lease is lost.
+async fn until_over(held: &mut Held, running: &Running, signals: &mut Signals) -> Result<(), Lost> {
+    let mut ended = running.ended();
+    loop {
+        tokio::select! {
+            // Stopped for a while, this process does not know when that was.
+            _ = &mut ended => return held.check(),
+            lost = held.lost() => return Err(lost),
+            signal = signals.next() => match signal {
+                Signal::TSTP => stop_together(held, running).await?,
+                signal => running.pass_on(signal),
+            }
+        }
+    }
+}
+
+/// Stops the command and this process, which keeps its lease no longer. Continued, it continues the command
+/// if it has the lease still.
+async fn stop_together(held: &mut Held, running: &Running) -> Result<(), Lost> {
+    running.stop();
+    if let Err(error) = signals::stop_this_process().await {
+        say(&format!("it cannot be stopped: {error}"));
+    }
+    // A shell that continues the group of both has continued the command, too.
+    running.stop();
+    held.renew().await?;
+    running.go_on();
+    Ok(())
+}
+
+/// How long the command has to end by itself: from when its lease is over at the latest, which whoever
+/// was stopped may notice late.
+fn grace_left(grace: Duration, until: Instant, now: Instant) -> Duration {
+    (until + grace).saturating_duration_since(now).min(grace)
 }
 
 /// Gives the box back. Only a lease that was lost is a failure: whatever else keeps the node from
@@ -247,88 +257,9 @@ async fn give_back(held: Held) -> Result<(), Ending> {
     }
 }
 
-/// Waits until a child has ended, and leaves it to be waited for.
-fn until_ended(pid: Pid) {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    // It fails only for what is no child any more, or when a signal came.
-    while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
-}
-
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| Some(BY_SIGNAL + status.signal()?));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED))
-}
-
-impl Running {
-    /// Starts the command by way of this program, which has it die with this process.
-    fn start(held: &Held, args: &BoxRunArgs) -> io::Result<Self> {
-        let lease = held.leases().first().map(|told| told.lease_id.to_string()).unwrap_or_default();
-        let given = [
-            ("box", "REELYARD_BOX", held.box_id().to_string()),
-            ("token", "REELYARD_BOX_TOKEN", held.token().to_string()),
-            ("pool", "REELYARD_BOX_POOL", args.pool.clone()),
-            ("lease", "REELYARD_BOX_LEASE", lease.clone()),
-        ];
-        let leads = !io::stdin().is_terminal();
-        let mut command = Command::new("/proc/self/exe");
-        command.args(["box", "become", &std::process::id().to_string(), "--"]);
-        for argument in &args.command {
-            let places = given.iter().map(|(name, _, value)| (*name, value.as_str()));
-            command.arg(filled(argument, places));
-        }
-        for (_, variable, value) in &given {
-            command.env(variable, value);
-        }
-        let mark = PathBuf::from(format!("/{lease}"));
-        command.env(MARK, &mark);
-        if leads {
-            command.process_group(0);
-        }
-        let child = command.spawn()?;
-        let pid = Pid::from_child(&child);
-        Ok(Running { child, pid, leads, mark })
-    }
-
-    fn pass_on(&self, signal: Signal) {
-        // It fails for what has just ended.
-        let _ = match signal {
-            _ if self.leads => kill_process_group(self.pid, signal),
-            // The terminal told it as well.
-            Signal::INT | Signal::QUIT => Ok(()),
-            _ => kill_process(self.pid, signal),
-        };
-    }
-
-    /// Ends whoever still runs of it: the box is handed on.
-    async fn end(&mut self, grace: Duration) -> io::Result<ExitStatus> {
-        let (pid, mark) = (self.pid, self.mark.clone());
-        let ended = tokio::task::spawn_blocking(move || Family::of(pid, MARK, &mark).end(grace));
-        if !ended.await.unwrap_or(false) {
-            say("what the command started cannot be ended: see to it, the box is handed on");
-        }
-        self.child.wait()
-    }
-}
-
-/// An argument with what was given in its places. One that is no text has none.
-fn filled<'a>(argument: &OsStr, places: impl Iterator<Item = (&'a str, &'a str)>) -> OsString {
-    let Some(text) = argument.to_str() else { return argument.to_owned() };
-    let fill =
-        |text: String, (name, value): (&str, &str)| text.replace(&format!("{{{name}}}"), value);
-    places.fold(text.to_owned(), fill).into()
-}
-
-/// Becomes the command, which from then on dies with whoever started it.
-pub fn become_command(args: BecomeArgs) -> ExitCode {
-    // It fails on no Linux. The parent may have died before.
-    let follows = set_parent_process_death_signal(Some(Signal::KILL));
-    if follows.is_err() || getppid().map(Pid::as_raw_pid) != Some(args.parent) {
-        return ExitCode::from(FAILED);
-    }
-    let error = Command::new(&args.command[0]).args(&args.command[1..]).exec();
-    say(&format!("{}: {error}", args.command[0].to_string_lossy()));
-    let is_missing = error.kind() == io::ErrorKind::NotFound;
-    ExitCode::from(if is_missing { NOT_FOUND } else { CANNOT_RUN })
 }
 
 #[cfg(test)]
@@ -336,15 +267,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_stands_in_its_places_and_all_else_stays() {
-        let filled = |text: &str| {
-            let places = [("box", "3"), ("token", "17")];
-            filled(OsStr::new(text), places.into_iter()).into_string().unwrap()
-        };
-        assert_eq!(filled("--box-id={box}"), "--box-id=3");
-        assert_eq!(filled("{box}{box}/{token}"), "33/17");
-        for kept in ["{print $1}", "{}", "{ box }", "{boxes}", "plain"] {
-            assert_eq!(filled(kept), kept);
-        }
+    fn the_grace_is_over_a_grace_after_the_lease() {
+        let (grace, until) = (Duration::from_secs(3), Instant::now());
+        let left = |after: u64| grace_left(grace, until, until + Duration::from_secs(after));
+        assert_eq!(grace_left(grace, until + Duration::from_secs(9), until), grace);
+        assert_eq!([left(0), left(1), left(3)], [3, 2, 0].map(Duration::from_secs));
+        assert_eq!(left(1000), Duration::ZERO);
     }
 }

@@ -47,18 +47,42 @@ CONNECT_TIMEOUT = 5.0
 #: How long an answer may take beyond what it may wait for, in seconds.
 ANSWER_TIMEOUT = 30.0
 
+#: How long a box may take to be made ready once it is there, in seconds: the longest that a pool's ``init``
+#: may take, and as long again until it is its turn on the host.
+PREPARING = 2 * 600.0
+
+#: When nothing comes on a connection for so long it is asked whether the other end still lives, how often
+#: that is repeated, and after how many in vain it is given up. An answer to a request for boxes may take very
+#: long; a node of which the machine or the network has gone is noticed by this all the same, within about
+#: half a minute. One that lives and hangs is noticed only as the answer's time is over.
+QUIET, PROBE, PROBES = 15, 5, 3
+
+#: How long what was sent may be without a sign that it arrived, in milliseconds.
+UNHEARD = 30000
+
 #: How long the first repetition waits, and the longest, in seconds.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 
 #: For how long an answer that was lost is asked for again, though nothing more is waited for.
 ANSWER_LOST = 5.0
 
+#: For how long it is tried to take an interrupted request back, in seconds.
+WITHDRAW_FOR = 3.0
+
 #: For how long it is tried to give a box back. After that its term ends the lease.
 RELEASE_FOR = 10.0
+
+#: A try takes no less than this of the time there is for all, in seconds.
+SHORTEST_TRY = 1.0
 
 #: Statuses and problems after which the same call may be made again.
 _PASSING_STATUS = {429, 502, 503, 504, 507}
 _PASSING = {"changed-meanwhile", "not-ready"}
+
+#: Those after which it may have been done all the same; the statuses are also who stands between answers
+#: with that has lost the node.
+_UNSURE_STATUS = {502, 504}
+_UNSURE = {"leader-changed", "stopped"}
 
 #: What a node answers to the holder of a lease that has ended, or never was one.
 _ENDED = {
@@ -76,9 +100,11 @@ class BoxError(Exception):
 
 
 class Unreachable(BoxError):
-    """No node answered. ``was_asked`` tells whether it may have done what it was asked for."""
+    """No node answered. ``may_have_been_done`` tells whether it may have done what it was asked for."""
 
-    was_asked = False
+    may_have_been_done = False
+    is_passing = True
+    retry_after = None
 
 
 class Refused(BoxError):
@@ -95,6 +121,11 @@ class Refused(BoxError):
     def is_passing(self):
         """Whether the same may be asked again."""
         return self.status in _PASSING_STATUS or self.kind in _PASSING
+
+    @property
+    def may_have_been_done(self):
+        """Whether the node may have done what it was asked for all the same."""
+        return self.status in _UNSURE_STATUS or self.kind in _UNSURE
 
 
 class NoBoxInTime(BoxError):
@@ -181,8 +212,11 @@ class Boxes:
         """A decorator: the function runs with boxes, which it is given by this name."""
 
         def decorate(function):
-            if inspect.iscoroutinefunction(function):
-                raise TypeError("%s: a coroutine would leave before it has run" % function.__name__)
+            kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
+            if any(is_of_kind(function) for is_of_kind in kinds):
+                # Called, it only makes something that runs later.
+                why = "%s: a coroutine or generator would leave before it has run"
+                raise TypeError(why % getattr(function, "__name__", function))
 
             @functools.wraps(function)
             def with_boxes(*args, **kwargs):
@@ -201,8 +235,9 @@ class Boxes:
         wait        for how long to wait for them, in seconds; 0 tries once
         priority    the higher the more urgent
         count       how many
-        request_id  names the request: asked for again under the same name, also by another process
-                    after this one died, the same boxes are answered
+        request_id  names one attempt, as in "job-17/2": asked for again under the same name, also by
+                    another process after this one died, the same boxes are answered; once their
+                    leases have ended the name is refused
 
         Answers ``Held``. Raises ``NoBoxInTime``, ``Refused`` or ``Unreachable``. An answer that is lost is
         asked for again: nothing is taken twice. Ctrl-C, or whatever else a signal raises, leaves the queue.
@@ -217,28 +252,51 @@ class Boxes:
         }
         if ttl is not None:
             wanted["ttl"] = _span(_seconds(ttl))
-        path = "/api/v1/pools/%s/leases" % urllib.parse.quote(pool, safe="")
+        try:
+            return self._acquire(pool, wanted, until)
+        except BoxError:
+            raise
+        except BaseException:
+            # Whatever a signal raised: it may have come between the answer and its being known here.
+            self._withdraw(pool, wanted)
+            raise
+
+    def _acquire(self, pool, wanted, until):
         lost = None
         for pause in _pauses():
             asked = time.monotonic()
             left = max(0.0, until - asked)
             try:
-                answer = self._post(path, dict(wanted, wait=_span(left)), left + ANSWER_TIMEOUT)
+                most = left + PREPARING + ANSWER_TIMEOUT
+                answer = self._post(_pool_path(pool), dict(wanted, wait=_span(left)), most)
                 return Held(self, pool, answer["leases"], asked)
             except Refused as refused:
                 if refused.kind == "no-box-in-time":
                     raise NoBoxInTime(str(refused)) from refused
-                if not refused.is_passing or time.monotonic() + pause >= until:
-                    raise
-                pause = max(pause, min(refused.retry_after or 0, until - time.monotonic()))
-            except Unreachable as error:
-                if error.was_asked:
-                    # A box may have been granted that nobody knows of.
-                    lost = lost or time.monotonic()
-                    until = max(until, lost + ANSWER_LOST)
-                if time.monotonic() + pause >= until:
-                    raise
-            time.sleep(pause)
+                error = refused
+            except Unreachable as unreachable:
+                error = unreachable
+            if not error.is_passing:
+                raise error
+            if error.may_have_been_done:
+                # A box may have been granted that nobody knows of.
+                lost = lost or time.monotonic()
+                until = max(until, lost + ANSWER_LOST)
+            if time.monotonic() + pause >= until:
+                raise error
+            time.sleep(max(pause, min(error.retry_after or 0, until - time.monotonic())))
+
+    def _withdraw(self, pool, wanted):
+        """Gives back what an interrupted request was granted: asks once more under the same name."""
+        until = time.monotonic() + WITHDRAW_FOR
+        try:
+            answer = self._post(_pool_path(pool), dict(wanted, wait="0ms"), WITHDRAW_FOR)
+            for told in answer["leases"]:
+                left = max(SHORTEST_TRY, until - time.monotonic())
+                self._post(_lease_path(told["lease_id"], "release"), {"token": told["token"]}, left)
+        except Exception as error:
+            # Its term ends what was granted, if anything was.
+            _log.debug("what was asked of pool %s is not taken back: %s", pool, error)
 
     def verify(self, lease_id, token):
         """Whether a lease is live and has this token: for whoever guards what a box is for."""
@@ -252,23 +310,28 @@ class Boxes:
 
     def _post(self, path, body, timeout=ANSWER_TIMEOUT):
         """One call. The connection is closed however this ends, which a waiting node notices."""
-        connection, was_asked = self._connect(min(CONNECT_TIMEOUT, timeout)), False
+        until = time.monotonic() + timeout
+        connection, was_asked = None, False
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = "Bearer " + self._token
         try:
+            # This fails, too, where the system's certificates cannot be read.
+            connection = self._connect(min(CONNECT_TIMEOUT, timeout))
             connection.connect()
-            connection.sock.settimeout(timeout)
+            _keep_alive(connection.sock)
+            connection.sock.settimeout(max(0.01, until - time.monotonic()))
             was_asked = True
             connection.request("POST", self._parts.path.rstrip("/") + path, json.dumps(body), headers)
             response = connection.getresponse()
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
             unreachable = Unreachable("%s: %s" % (self._parts.netloc, error or type(error).__name__))
-            unreachable.was_asked = was_asked
+            unreachable.may_have_been_done = was_asked
             raise unreachable from error
         finally:
-            connection.close()
+            if connection is not None:
+                connection.close()
         try:
             answer = json.loads(text)
         except ValueError:
@@ -280,7 +343,7 @@ class Boxes:
         if response.status >= 300 or not isinstance(answer, dict) or "lease_id" not in answer:
             # Somebody who stands between says something else.
             unknown = Unreachable("%s: it is no node that answers" % self._parts.netloc)
-            unknown.was_asked = True
+            unknown.may_have_been_done = True
             raise unknown
         return answer
 
@@ -292,8 +355,32 @@ class Boxes:
         return http.client.HTTPConnection(host, port, timeout=timeout)
 
 
+def _pool_path(pool):
+    return "/api/v1/pools/%s/leases" % urllib.parse.quote(pool, safe="")
+
+
 def _lease_path(lease_id, verb):
     return "/api/v1/leases/%s/%s" % (urllib.parse.quote(str(lease_id), safe=""), verb)
+
+
+def _keep_alive(sock):
+    """Has the system look whether the other end still lives."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", QUIET),
+        ("TCP_KEEPINTVL", PROBE),
+        ("TCP_KEEPCNT", PROBES),
+        ("TCP_USER_TIMEOUT", UNHEARD),
+    ):
+        # Not every system has all of them.
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _one_try(left):
+    """How long one try may take where so much is left for all: one connection that hangs is not to cost
+    everything."""
+    return min(max(left / 3, SHORTEST_TRY), ANSWER_TIMEOUT)
 
 
 def _pauses():
@@ -311,10 +398,12 @@ class Lease:
         self.lease_id = told["lease_id"]
         self.box = told["box"]
         self.token = told["token"]
-        self.last(told, now)
-        # What is left of it was told a while ago, and nobody here knows when: the answer to a renewal,
-        # which tells that, comes sooner.
-        self._is_old = now - asked > self._lasts / 10
+        # What took long was waited for: the term began at some time meanwhile, and nobody here knows when.
+        # By its arrival is the best there is, until the answer to a renewal tells more, which is asked for
+        # at once. All else is counted from when it was asked for: the node does from later on.
+        is_old = now - asked > _of_span(told["left"]) / 10
+        self.last(told, now if is_old else asked)
+        self._is_old = is_old
 
     def last(self, told, since):
         """It lasts for as long as was told, counted from ``since`` by a clock that nobody sets."""
@@ -340,6 +429,9 @@ class Held:
     box, token, lease_id   of the first box
     leases                 all of them, if several were asked for
     lost                   a threading.Event: set once a lease has ended against one's will
+
+    They are the process's that took them: in a forked child nothing renews them, and whatever happens
+    there gives nothing back.
     """
 
     def __init__(self, boxes, pool, told, asked):
@@ -367,7 +459,8 @@ class Held:
 
     def __exit__(self, kind, error, trace):
         self.release()
-        if kind is None:
+        # A forked child knows nothing of later renewals.
+        if kind is None and self._keeper.is_own():
             self.check()
 
     def __repr__(self):
@@ -384,12 +477,16 @@ class Held:
 
     def release(self):
         """Gives the boxes back. Once is enough; what ended already is left as it is. Interrupted, it can be
-        called again."""
+        called again. In a forked child it does nothing: the boxes are its parent's."""
+        # Before the lock, which another thread of the parent may have held as it forked.
+        if not self._keeper.is_own():
+            return
         with self._releasing:
             if self._is_released:
                 return
+            # The thread is not waited for: a call of its own may take long, and what it is told from now on
+            # counts for nothing.
             self._keeper.over.set()
-            self._thread.join()
             self._keeper.release()
             self._is_released = True
 
@@ -404,43 +501,58 @@ class _Keeper:
         self.lost, self.over = threading.Event(), threading.Event()
         self.why = None
         self._is_abandoned = False
+        self._process = os.getpid()
+
+    def is_own(self):
+        """Whether this is the process that took the boxes, and no child that it forked."""
+        return os.getpid() == self._process
 
     def abandon(self):
         """Nobody has the boxes in hand any more."""
+        if not self.is_own():
+            return
         self._is_abandoned = True
         self.over.set()
 
     def run(self):
-        self._renew()
+        try:
+            self._renew()
+        except Exception as error:
+            # Whatever it is: nobody renews them any more, which their holder is to know.
+            self._lose(error)
+            _log.exception("boxes of pool %s are not renewed any more", self.pool)
         if self._is_abandoned:
             self.release()
 
     def release(self):
-        for lease in self.leases:
-            self._release(lease)
-
-    def _release(self, lease):
-        """Until it is given back, or has ended by itself."""
-        until = min(lease.until, time.monotonic() + RELEASE_FOR)
+        """Gives them back, each until that is done or the time for all is over."""
+        until = time.monotonic() + RELEASE_FOR
+        left = [(lease, None) for lease in self.leases]
         for pause in _pauses():
-            try:
-                self.boxes._post(_lease_path(lease.lease_id, "release"), {"token": lease.token})
-                return
-            except Refused as refused:
-                if refused.kind in _ENDED:
-                    # One whose first answer was lost is told as released, which it is.
-                    if refused.kind != "lease-released":
-                        self._lose(refused)
-                    return
-                why = refused
-                if not refused.is_passing:
-                    break
-            except Unreachable as error:
-                why = error
-            if time.monotonic() + pause >= until:
+            tried = [(lease, self._try_release(lease, until)) for lease, _ in left]
+            left = [(lease, why) for lease, why in tried if why is not None]
+            now = time.monotonic()
+            again = [why for lease, why in left if why.is_passing and now + pause < lease.until]
+            if not again or now + pause >= until:
                 break
             time.sleep(pause)
-        _log.warning("box %s of pool %s is not given back, its term ends it: %s", lease.box, self.pool, why)
+        for lease, why in left:
+            _log.warning("box %s of pool %s is not given back, its term ends it: %s", lease.box, self.pool, why)
+
+    def _try_release(self, lease, until):
+        """Why it is not given back; None if it is, or has ended by itself."""
+        try:
+            path, most = _lease_path(lease.lease_id, "release"), _one_try(until - time.monotonic())
+            self.boxes._post(path, {"token": lease.token}, most)
+        except Refused as refused:
+            if refused.kind not in _ENDED:
+                return refused
+            # One whose first answer was lost is told as released, which it is.
+            if refused.kind != "lease-released":
+                self._lose(refused)
+        except Unreachable as error:
+            return error
+        return None
 
     def _lose(self, why):
         self.why = self.why or why
@@ -459,8 +571,8 @@ class _Keeper:
     def _renew_one(self, lease):
         for pause in _pauses():
             asked = time.monotonic()
-            # An answer that comes later than this is of no use.
-            timeout = max(0.1, min(ANSWER_TIMEOUT, lease.until - asked))
+            # An answer that comes after its end is of no use.
+            timeout = max(0.01, min(_one_try(lease.until - asked), lease.until - asked))
             try:
                 path = _lease_path(lease.lease_id, "renew")
                 # By when it was asked for: the node counts from later on.
@@ -468,7 +580,9 @@ class _Keeper:
                 return
             except Refused as refused:
                 if refused.kind in _ENDED:
-                    self._lose(refused)
+                    # What was given back meanwhile is not lost.
+                    if not self.over.is_set():
+                        self._lose(refused)
                     return
                 if not refused.is_passing:
                     # One that is held for as long as it may be lasts until its end all the same.

@@ -5,11 +5,14 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import unittest
+import unittest.mock
 import urllib.parse
 import uuid
 
@@ -19,7 +22,7 @@ from reelyard_boxes import Boxes, LeaseLost, NoBoxInTime, Refused, Unreachable
 URL = os.environ["REELYARD_URL"]
 
 #: How long something may take that is to happen at once.
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def call(method, path, body=None):
@@ -34,12 +37,61 @@ def call(method, path, body=None):
     return json.loads(text) if text else None
 
 
+def run(command, **more):
+    """Runs a command to its end, which must be a good one."""
+    subprocess.run(command, check=True, timeout=PATIENCE, **more)
+
+
 def until(what, holds):
     """Waits for a condition."""
     end = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < end, "not so in time: " + what
         time.sleep(0.01)
+
+
+class Stub:
+    """A node that answers as it is told: each call is handed to ``answer``, which returns a status and a
+    body, or None for nobody to be answered."""
+
+    def __init__(self, answer):
+        self.calls, self._hung = [], []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self._listener.getsockname()[1]
+        threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
+
+    def _serve(self, answer):
+        while True:
+            try:
+                connection = self._listener.accept()[0]
+            except OSError:
+                return
+            with connection.makefile("rb") as reader:
+                path = reader.readline().split()[1].decode().replace("/api/v1", "", 1)
+                headers = http.client.parse_headers(reader)
+                body = json.loads(reader.read(int(headers["Content-Length"])))
+            self.calls.append((path, body))
+            answered = answer(path, body)
+            if answered is None:
+                self._hung.append(connection)
+                continue
+            text = json.dumps(answered[1])
+            head = "HTTP/1.1 %d -\r\nContent-Length: %d\r\n\r\n" % (answered[0], len(text))
+            connection.sendall((head + text).encode())
+            connection.close()
+
+    def close(self):
+        # Closed alone it would go on to accept.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._hung:
+            connection.close()
+
+
+def lease(left):
+    """A lease, as it is granted and renewed."""
+    told = dict(lease_id="x", box=7, token=1, expires_at="", left=left)
+    return dict(told, leases=[told])
 
 
 class BoxesCase(unittest.TestCase):
@@ -95,12 +147,19 @@ class Holding(BoxesCase):
         self.assertEqual(job.__doc__, "It is done.")
         self.assertEqual(self.leases(), [])
 
-    def test_a_coroutine_is_refused(self):
-        async def job():
+    def test_what_would_leave_before_it_has_run_is_refused(self):
+        async def coroutine():
             pass
 
-        with self.assertRaises(TypeError):
-            self.boxes.held(self.pool)(job)
+        def generator():
+            yield
+
+        async def asynchronous_generator():
+            yield
+
+        for job in (coroutine, generator, asynchronous_generator):
+            with self.assertRaises(TypeError):
+                self.boxes.held(self.pool)(job)
 
     def test_giving_back_twice_is_giving_back_once(self):
         held = self.boxes.acquire(self.pool)
@@ -110,15 +169,59 @@ class Holding(BoxesCase):
             self.assertTrue(self.boxes.verify(other.lease_id, other.token))
 
     def test_it_is_renewed_for_longer_than_it_lasts(self):
-        with self.boxes.hold(self.pool, ttl=3) as held:
-            first = held.leases[0].until
-            until("it lasts for longer", lambda: time.monotonic() > first)
+        with self.boxes.hold(self.pool, ttl=6) as held:
+            until("it is renewed three times", lambda: self.leases()[0]["renewals"] >= 3)
             held.check()
-            self.assertGreaterEqual(self.leases()[0]["renewals"], 1)
             self.assertGreater(held.leases[0].until, time.monotonic())
 
 
+class Forking(BoxesCase):
+    def parent_keeps_its_box(self, end_of_child):
+        script = """
+            import os, sys
+            from reelyard_boxes import Boxes
+            with Boxes(%r).hold(%r) as held:
+                child = os.fork()
+                if child == 0:
+                    %s
+                else:
+                    os.waitpid(child, 0)
+                    held.check()
+                    assert Boxes(%r).verify(held.lease_id, held.token), "the child gave it back"
+        """ % (URL, self.pool, end_of_child, URL)
+        run([sys.executable, "-c", textwrap.dedent(script)], stderr=subprocess.DEVNULL)
+        self.assertEqual(self.leases(), [], "the parent gives it back")
+
+    def test_a_forked_child_that_ends_leaves_the_box_to_its_parent(self):
+        self.parent_keeps_its_box("sys.exit()")
+
+    def test_a_forked_child_that_fails_leaves_the_box_to_its_parent(self):
+        self.parent_keeps_its_box("raise ZeroDivisionError")
+
+    def test_a_forked_child_that_lets_go_leaves_the_box_to_its_parent(self):
+        self.parent_keeps_its_box("held.release(); del held; sys.exit()")
+
+
+class Interrupted(Boxes):
+    """Interrupted once, just as an answer is there."""
+
+    is_over = False
+
+    def _post(self, *args, **more):
+        answer = super()._post(*args, **more)
+        if not self.is_over:
+            self.is_over = True
+            raise KeyboardInterrupt
+        return answer
+
+
 class Waiting(BoxesCase):
+    def test_what_is_granted_as_one_is_interrupted_is_given_back(self):
+        with self.assertRaises(KeyboardInterrupt):
+            Interrupted(URL).acquire(self.pool)
+        self.assertEqual(self.leases(), [])
+        self.assertEqual(call("GET", "/pools/" + self.pool)["totals"]["released"], 1)
+
     def test_nothing_is_waited_for_unless_one_says_so(self):
         with self.boxes.hold(self.pool):
             with self.assertRaises(NoBoxInTime):
@@ -158,18 +261,18 @@ class WaitingLong(BoxesCase):
     size = 2
 
     def test_what_was_waited_for_long_is_renewed_before_what_was_had_at_once(self):
-        ttl, got = 6.0, []
+        ttl, got = 18.0, []
         other = self.boxes.acquire(self.pool)
         both = dict(ttl=ttl, wait=600, count=1)
         fresh = self.boxes.acquire(self.pool, holder="fresh", **both)
         waiter = threading.Thread(
             target=lambda: got.append(self.boxes.acquire(self.pool, holder="old", **both))
         )
-        began = time.monotonic()
         waiter.start()
         until("it waits", lambda: self.waiting() == 1)
-        # More than a tenth of its term, and less than the third after which the other is due.
-        until("it has waited long", lambda: time.monotonic() - began > ttl / 6)
+        began = time.monotonic()
+        # More than a tenth of its term, and far less than the third after which the other is due.
+        until("it has waited long", lambda: time.monotonic() - began > ttl / 9)
         other.release()
         waiter.join()
         renewals = {}
@@ -186,9 +289,12 @@ class WaitingLong(BoxesCase):
 
     def test_it_is_renewed_after_a_third_and_at_once_if_it_was_told_late(self):
         told = dict(lease_id="x", box=1, token=1, expires_at="", left="30s")
-        self.assertAlmostEqual(reelyard_boxes.Lease(told, 100.0, 103.0).due, 113.0)
+        fresh = reelyard_boxes.Lease(told, 100.0, 103.0)
+        self.assertAlmostEqual(fresh.due, 110.0)
+        self.assertAlmostEqual(fresh.until, 130.0)
         late = reelyard_boxes.Lease(told, 100.0, 103.1)
         self.assertLessEqual(late.due, time.monotonic())
+        self.assertAlmostEqual(late.until, 133.1)
         late.last(told, 200.0)
         self.assertAlmostEqual(late.due, 210.0)
 
@@ -225,7 +331,7 @@ class Losing(BoxesCase):
         self.assertIn("maintenance", str(raised.exception))
 
     def test_what_nobody_has_in_hand_any_more_is_given_back(self):
-        held = self.boxes.acquire(self.pool, ttl=1)
+        held = self.boxes.acquire(self.pool)
         self.assertEqual(len(self.leases()), 1)
         # As when a signal strikes before the block is entered.
         del held
@@ -241,6 +347,118 @@ class Losing(BoxesCase):
         self.assertGreaterEqual(time.monotonic(), held.leases[0].until)
         with self.assertRaises(LeaseLost):
             held.check()
+
+
+class Stubbed(unittest.TestCase):
+    """What a real node does too seldom."""
+
+    def stub(self, answer):
+        stub = Stub(answer)
+        self.addCleanup(stub.close)
+        return stub, Boxes(stub.url, token="")
+
+    def test_a_connection_that_hangs_does_not_cost_the_lease(self):
+        renewals = []
+
+        def answer(path, body):
+            if not path.endswith("/renew"):
+                return 200, lease("6s")
+            renewals.append(path)
+            return None if len(renewals) == 1 else (200, lease("10m"))
+
+        _, boxes = self.stub(answer)
+        with boxes.hold("p") as held:
+            before = held.leases[0].until
+            until("it is renewed", lambda: held.lost.is_set() or held.leases[0].until > before)
+            held.check()
+
+    def test_an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_for(self):
+        for status, kind in ((504, "outcome-unknown"), (503, "leader-changed"), (502, "none")):
+            def answer(path, body):
+                if len(stub.calls) == 1:
+                    return status, {"type": "urn:reelyard:problem:" + kind}
+                return 200, lease("10m")
+
+            stub, boxes = self.stub(answer)
+            boxes.acquire("p").release()
+            names = [body["request_id"] for path, body in stub.calls if path == "/pools/p/leases"]
+            self.assertEqual(names, names[:1] * 2)
+
+    def test_an_answer_may_take_as_long_as_the_longest_init_and_a_dead_node_is_noticed(self):
+        connections, seen = [], []
+
+        def answer(path, body):
+            sock = connections[-1].sock
+            is_kept_alive = sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            seen.append((path, sock.gettimeout(), is_kept_alive))
+            return 200, lease("10m")
+
+        _, boxes = self.stub(answer)
+        connect = boxes._connect
+
+        def connected(timeout):
+            connections.append(connect(timeout))
+            return connections[-1]
+
+        boxes._connect = connected
+        boxes.acquire("p", wait=100).release()
+        path, timeout, is_kept_alive = seen[0]
+        self.assertEqual((path, is_kept_alive), ("/pools/p/leases", 1))
+        self.assertGreater(timeout, 100 + 600)
+
+    def test_what_was_surely_not_done_is_told_at_once(self):
+        stub, boxes = self.stub(lambda path, body: (503, {"type": "urn:reelyard:problem:busy"}))
+        with self.assertRaises(Refused) as raised:
+            boxes.acquire("p")
+        self.assertEqual((raised.exception.kind, len(stub.calls)), ("busy", 1))
+
+
+    def test_giving_back_does_not_take_longer_than_it_may(self):
+        stub, boxes = self.stub(lambda path, body: (200, lease("10m")) if path.startswith("/pools") else None)
+        with unittest.mock.patch.object(reelyard_boxes, "RELEASE_FOR", 2.0):
+            with self.assertLogs("reelyard_boxes", "WARNING"):
+                began = time.monotonic()
+                boxes.acquire("p").release()
+        # One try alone would take as long as an answer may.
+        self.assertLess(time.monotonic() - began, reelyard_boxes.ANSWER_TIMEOUT / 2)
+        self.assertGreater(len(stub.calls), 2)
+
+    def test_giving_back_does_not_wait_for_a_renewal_that_hangs(self):
+        stub, boxes = self.stub(lambda path, body: None if path.endswith("/renew") else (200, lease("90s")))
+        held = boxes.acquire("p")
+        # A second thread need not wait until a renewal is due.
+        held.leases[0]._is_old = True
+        renewing = threading.Thread(target=held._keeper.run, daemon=True)
+        renewing.start()
+        until("it is renewed", lambda: any(path.endswith("/renew") for path, _ in stub.calls))
+        held._thread, began = renewing, time.monotonic()
+        held.release()
+        self.assertLess(time.monotonic() - began, reelyard_boxes.ANSWER_TIMEOUT / 2)
+        self.assertEqual(stub.calls[-1][0], "/leases/x/release")
+        held.check()
+
+    def test_a_connection_that_cannot_be_made_ready_loses_the_lease_in_the_end(self):
+        _, boxes = self.stub(lambda path, body: (200, lease("1s")))
+        held = boxes.acquire("p")
+
+        def cannot(timeout):
+            raise OSError("too many open files")
+
+        boxes._connect = cannot
+        self.assertTrue(held.lost.wait(PATIENCE))
+        self.assertGreaterEqual(time.monotonic(), held.leases[0].until)
+
+    def test_whatever_ends_the_renewing_thread_loses_the_lease(self):
+        _, boxes = self.stub(lambda path, body: (200, lease("1s")))
+        held = boxes.acquire("p")
+
+        def cannot(timeout):
+            raise ZeroDivisionError
+
+        with self.assertLogs("reelyard_boxes", "ERROR"):
+            boxes._connect = cannot
+            self.assertTrue(held.lost.wait(PATIENCE))
+            held._thread.join()
 
 
 class Refusing(BoxesCase):

@@ -1,0 +1,159 @@
+//! Keeps leases: each is renewed in time, until one is lost.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reelyard_actors::box_lease::{FenceToken, LeaseId};
+use reelyard_actors::wire::api::{LeaseTold, WantedRenewal};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::calls::{Calls, Repeats, one_try};
+use super::held::Lost;
+
+/// A lease, by this machine's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    lease: LeaseId,
+    box_id: u32,
+    token: FenceToken,
+    /// How long from when that was told.
+    lasts: Duration,
+    until: Instant,
+    /// Whether it is to be renewed at once.
+    is_old: bool,
+}
+
+impl Term {
+    /// One that was told at `now`, of what was asked for at `asked`.
+    pub(super) fn told(told: &LeaseTold, asked: Instant, now: Instant) -> Self {
+        let lasts = told.left.0;
+        // What took long was waited for: the term began at some time meanwhile, and nobody here knows
+        // when. By its arrival is the best there is, until the answer to a renewal tells more, which is
+        // asked for at once. All else is counted from when it was asked for: the node does from later on.
+        let is_old = now - asked > lasts / 10;
+        let since = if is_old { now } else { asked };
+        Term {
+            lease: told.lease_id,
+            box_id: told.box_id,
+            token: told.token,
+            lasts,
+            until: since + lasts,
+            is_old,
+        }
+    }
+
+    /// When it is to be renewed: after a third of it.
+    fn due(&self) -> Instant {
+        if self.is_old {
+            return Instant::now();
+        }
+        self.until.checked_sub(self.lasts * 2 / 3).unwrap_or(self.until)
+    }
+}
+
+/// What keeps leases.
+pub(super) struct Renewal {
+    pub calls: Arc<Calls>,
+    pub pool: String,
+    pub terms: Vec<Term>,
+    /// Where it is told until when all last.
+    pub ends: watch::Sender<Instant>,
+    /// Asks for all to be renewed at once, and is told when they are.
+    pub at_once: mpsc::Receiver<oneshot::Sender<()>>,
+}
+
+/// Until when all last.
+pub(super) fn earliest(terms: &[Term]) -> Option<Instant> {
+    terms.iter().map(|term| term.until).min()
+}
+
+impl Renewal {
+    /// Renews each lease in time, until one is lost.
+    pub(super) async fn until_lost(mut self) -> Lost {
+        loop {
+            let next = (0..self.terms.len()).min_by_key(|place| self.terms[*place].due());
+            let Some(place) = next else { return std::future::pending().await };
+            let at_once = tokio::select! {
+                () = tokio::time::sleep_until(self.terms[place].due().into()) => None,
+                Some(at_once) = self.at_once.recv() => Some(at_once),
+            };
+            let places = if at_once.is_some() { 0..self.terms.len() } else { place..place + 1 };
+            for place in places {
+                if let Err(lost) = self.renew(place).await {
+                    return lost;
+                }
+            }
+            // Whoever asked may have gone.
+            let _ = at_once.map(|asked| asked.send(()));
+        }
+    }
+
+    async fn renew(&mut self, place: usize) -> Result<(), Lost> {
+        let term = self.terms[place];
+        let lost = |why| Lost { pool: self.pool.clone(), box_id: term.box_id, why };
+        self.terms[place] = self.renewed(term).await.map_err(lost)?;
+        if let Some(until) = earliest(&self.terms) {
+            self.ends.send_replace(until);
+        }
+        Ok(())
+    }
+
+    /// The lease with a new term, or why it is lost.
+    async fn renewed(&self, term: Term) -> Result<Term, String> {
+        let (id, body) = (term.lease.to_string(), WantedRenewal { token: term.token, ttl: None });
+        let (path, mut repeats) = (["leases", &id, "renew"], Repeats::default());
+        let why = loop {
+            let asked = Instant::now();
+            let left = term.until.saturating_duration_since(asked);
+            if left.is_zero() {
+                return Err("it was not renewed in time".to_owned());
+            }
+            // An answer that comes after its end is of no use.
+            let most = one_try(left).min(left);
+            let call = self.calls.post_within::<LeaseTold>(&path, &body, most);
+            let failed = match call.await {
+                Ok(told) => {
+                    // By when it was asked for: the node counts from later on.
+                    let lasts = told.left.0;
+                    return Ok(Term { lasts, until: asked + lasts, is_old: false, ..term });
+                }
+                Err(failed) if failed.tells_the_end() => return Err(failed.why().to_owned()),
+                Err(failed) => failed,
+            };
+            if !repeats.pause(&failed, term.until).await {
+                break failed.why().to_owned();
+            }
+        };
+        // What is not renewed any more lasts until its end all the same.
+        tokio::time::sleep_until(term.until.into()).await;
+        Err(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_actors::clock::Millis;
+    use reelyard_actors::wire::api::{Rfc3339, Span};
+
+    use super::*;
+
+    #[test]
+    fn a_lease_is_renewed_after_a_third_and_one_that_was_told_late_at_once() {
+        let told = LeaseTold {
+            lease_id: LeaseId(1),
+            box_id: 7,
+            token: FenceToken(1),
+            expires_at: Rfc3339(Millis(0)),
+            left: Span(Duration::from_secs(30)),
+        };
+        let asked = Instant::now();
+        let told_at = |at: Duration| Term::told(&told, asked, asked + at);
+        let late = Duration::from_secs(3);
+        assert_eq!(told_at(late).due(), asked + Duration::from_secs(10));
+        assert_eq!(told_at(late).until, asked + Duration::from_secs(30));
+        let very_late = late + Duration::from_nanos(1);
+        let old = told_at(very_late);
+        assert!(old.due() <= Instant::now());
+        assert_eq!(old.until, asked + very_late + Duration::from_secs(30));
+    }
+}

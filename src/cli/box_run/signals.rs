@@ -1,0 +1,92 @@
+//! The signals that come to `box run`.
+
+use std::io;
+
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// What ends a process that does not care for it.
+const THAT_END: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+
+/// Signals that come here instead of doing to this process what they usually do.
+pub struct Signals {
+    sender: mpsc::Sender<Signal>,
+    receiver: mpsc::Receiver<Signal>,
+    ignored: Ignored,
+}
+
+/// The signals that were ignored as this process began, as `nohup` and shells have it for what runs in the
+/// background: a bit for each.
+struct Ignored(u64);
+
+impl Signals {
+    /// Those that end a process, but for what is ignored already.
+    pub fn that_end() -> io::Result<Self> {
+        let (sender, receiver) = mpsc::channel(16);
+        let status = std::fs::read_to_string("/proc/self/status")?;
+        let mut signals = Signals { sender, receiver, ignored: Ignored::read(&status) };
+        THAT_END.into_iter().try_for_each(|one| signals.catch(one))?;
+        Ok(signals)
+    }
+
+    /// From now on this one, too, unless it is ignored already: the command ignores it as well then.
+    pub fn catch(&mut self, caught: Signal) -> io::Result<()> {
+        if self.ignored.has(caught) {
+            return Ok(());
+        }
+        let mut coming = signal(SignalKind::from_raw(caught.as_raw()))?;
+        let sender = self.sender.clone();
+        tokio::spawn(async move {
+            while coming.recv().await.is_some() {
+                // Sixteen that nobody has looked at yet are enough.
+                let _ = sender.try_send(caught);
+            }
+        });
+        Ok(())
+    }
+
+    /// The next that comes.
+    pub async fn next(&mut self) -> Signal {
+        match self.receiver.recv().await {
+            Some(signal) => signal,
+            // There is a sender here for as long as there is a receiver.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Ignored {
+    /// Of `/proc/PID/status`, as proc(5) has it.
+    fn read(status: &str) -> Self {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        Ignored(mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0))
+    }
+
+    fn has(&self, signal: Signal) -> bool {
+        // The lowest bit is signal 1.
+        self.0 & (1 << (signal.as_raw() - 1)) != 0
+    }
+}
+
+/// Stops this process until it is continued.
+pub async fn stop_this_process() -> io::Result<()> {
+    // Signals reach a process of several threads a little later: it may run on until then.
+    let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+    kill_process(getpid(), Signal::STOP)?;
+    continued.recv().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_read_bit_by_bit() {
+        let ignored = Ignored::read("SigBlk:\t0000000000000004\nSigIgn:\t0000000000001001\nx");
+        assert!(ignored.has(Signal::HUP) && ignored.has(Signal::PIPE));
+        assert!(!ignored.has(Signal::INT) && !ignored.has(Signal::QUIT));
+        assert!(!Ignored::read("").has(Signal::HUP));
+    }
+}
