@@ -72,6 +72,14 @@ impl Running {
     }
 }
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself; the command dies with it.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 /// Waits until a process is stopped, or is not any longer.
 fn until_stopped(pid: Pid, is_stopped: bool) {
     let stands_so = || {
@@ -241,8 +249,10 @@ fn revoke(boxes: &BoxNode) {
 #[test]
 fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed() {
     let boxes = one_box();
-    let script = "echo $$; while ! [ -e $0 ]; do sleep 0.01; done; exit 5";
+    // It waits without starting others: who has just started another cannot be seen to be stopped.
+    let script = "echo $$; read line < $0; exit 5";
     let stop = boxes.ground.path("stop");
+    assert!(Command::new("mkfifo").arg(&stop).status().unwrap().success());
     let run = ["sh", "-c", script, stop.to_str().unwrap()];
     let mut running = Running::start(&boxes, &["--ttl", "10m"], &run);
     let command = running.pid();
@@ -261,7 +271,7 @@ fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed()
 #[test]
 fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
     let boxes = one_box();
-    let script = "trap 'exit 0' TERM; echo $$; while :; do sleep 0.01; done";
+    let script = "echo $$; exec sleep 1000";
     let mut running = Running::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);
     let command = running.pid();
     running.tell(Signal::TSTP);
@@ -277,7 +287,7 @@ fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
 fn who_wakes_after_its_lease_ends_the_command_at_once() {
     let boxes = one_box();
     // It would not end by itself, and has no time left.
-    let script = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
+    let script = "trap '' TERM; echo $$; exec sleep 1000";
     let mut running = Running::start(&boxes, &["--ttl", "4s"], &["sh", "-c", script]);
     let command = running.pid();
     running.tell(Signal::STOP);
@@ -286,6 +296,23 @@ fn who_wakes_after_its_lease_ends_the_command_at_once() {
     running.tell(Signal::CONT);
     assert_eq!(running.end().code(), Some(124));
     until_gone(command);
+}
+
+#[test]
+fn who_sleeps_through_its_lease_does_not_run_the_command() {
+    let boxes = one_box();
+    let lease = boxes.take("p", json!({ "holder": "another" }));
+    let mut running =
+        Running::start(&boxes, &["--wait", "10m", "--ttl", "2s"], &["echo", "it ran"]);
+    boxes.until_waiting("p", 1).unwrap();
+    running.tell(Signal::STOP);
+    assert_eq!(boxes.with(&lease, "release").status, 200);
+    wait_for("its lease is over", &[&boxes.node], || {
+        (boxes.get("/pools/p").body["totals"]["expired"] == 1).then_some(())
+    })
+    .unwrap();
+    running.tell(Signal::CONT);
+    assert_eq!((running.end().code(), running.line().as_str()), (Some(124), ""));
 }
 
 #[test]
