@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use box_stub::StubNode;
 use reelyard_integration_tests::binary::{Ended, ended, reelyard};
@@ -299,20 +300,28 @@ fn who_wakes_after_its_lease_ends_the_command_at_once() {
 }
 
 #[test]
-fn who_sleeps_through_its_lease_does_not_run_the_command() {
-    let boxes = one_box();
-    let lease = boxes.take("p", json!({ "holder": "another" }));
-    let mut running =
-        Running::start(&boxes, &["--wait", "10m", "--ttl", "2s"], &["echo", "it ran"]);
-    boxes.until_waiting("p", 1).unwrap();
-    running.tell(Signal::STOP);
-    assert_eq!(boxes.with(&lease, "release").status, 200);
-    wait_for("its lease is over", &[&boxes.node], || {
-        (boxes.get("/pools/p").body["totals"]["expired"] == 1).then_some(())
-    })
-    .unwrap();
-    running.tell(Signal::CONT);
-    assert_eq!((running.end().code(), running.line().as_str()), (Some(124), ""));
+fn what_was_waited_for_is_renewed_before_the_command_runs() {
+    let stub = StubNode::start();
+    let url = format!("http://{}", stub.addr);
+    let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
+    let mut process = reelyard(&run).stdin(Stdio::null()).spawn().unwrap();
+    let asked = stub.next();
+    let began = Instant::now();
+    let passed = |time: Duration| (began.elapsed() > time).then_some(());
+    // More than a tenth of the term: it may be over, if whoever waited was stopped meanwhile.
+    wait_for("it has waited long", &[], || passed(Duration::from_millis(2200))).unwrap();
+    asked.tell_lease(201, "20s");
+    let renewal = stub.next();
+    assert!(renewal.path.ends_with("/renew"), "{}", renewal.path);
+    // A command that ran already would have ended, and its box been given back.
+    wait_for("it could have run", &[], || passed(Duration::from_millis(3200))).unwrap();
+    assert!(stub.already().is_none());
+    renewal.tell_lease(200, "10m");
+    let release = stub.next();
+    assert!(release.path.ends_with("/release"), "{}", release.path);
+    let end = json!({ "lease_id": "AAAAAAAAAAAAAAAAAAAAAA", "state": "released" });
+    release.answer(200, &end);
+    assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
 #[test]
