@@ -217,6 +217,36 @@ pub fn request_of(id: u64) -> RequestId {
     RequestId::from_text(&format!("transfer {id}"))
 }
 
+/// Commits these lists one after the other, and waits for the answers in the opposite order.
+#[derive(Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct CommitInOrder(pub Vec<CommitEvents>);
+
+impl Handler<CommitInOrder> for ProbeActor {
+    type Result = ResponseActFuture<Self, Result<(), CommitError>>;
+
+    fn handle(
+        &mut self,
+        CommitInOrder(lists): CommitInOrder,
+        _: &mut Self::Context,
+    ) -> Self::Result {
+        let commits = lists.into_iter().map(|CommitEvents { request, events }| {
+            self.seat.commit(Millis(0), Asked::by_request("a test", request), events)
+        });
+        let commits: Vec<_> = commits.collect();
+        let backwards = async move {
+            let mut settlements = Vec::new();
+            for commit in commits.into_iter().rev() {
+                settlements.push(commit.await);
+            }
+            settlements
+        };
+        Box::pin(backwards.into_actor(self).map(|settlements, actor, _| {
+            settlements.into_iter().try_for_each(|one| actor.seat.settle(one).map(drop))
+        }))
+    }
+}
+
 impl Handler<CommitEvents> for ProbeActor {
     type Result = ResponseActFuture<Self, Result<Outcomes<Probe>, CommitError>>;
 

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use box_stub::StubNode;
 use reelyard_integration_tests::binary::{Ended, ended, reelyard};
@@ -74,7 +75,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A test that fails leaves nothing running; one that does not has waited for its end.
+        // It may have ended by itself; the command dies with it.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -249,8 +250,10 @@ fn revoke(boxes: &BoxNode) {
 #[test]
 fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed() {
     let boxes = one_box();
-    let script = "echo $$; while ! [ -e $0 ]; do sleep 0.01; done; exit 5";
+    // It waits without starting others: who has just started another cannot be seen to be stopped.
+    let script = "echo $$; read line < $0; exit 5";
     let stop = boxes.ground.path("stop");
+    assert!(Command::new("mkfifo").arg(&stop).status().unwrap().success());
     let run = ["sh", "-c", script, stop.to_str().unwrap()];
     let mut running = Running::start(&boxes, &["--ttl", "10m"], &run);
     let command = running.pid();
@@ -269,7 +272,7 @@ fn a_command_is_stopped_with_who_runs_it_and_goes_on_once_its_lease_is_renewed()
 #[test]
 fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
     let boxes = one_box();
-    let script = "trap 'exit 0' TERM; echo $$; while :; do sleep 0.01; done";
+    let script = "echo $$; exec sleep 1000";
     let mut running = Running::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);
     let command = running.pid();
     running.tell(Signal::TSTP);
@@ -285,7 +288,7 @@ fn a_command_that_was_stopped_does_not_go_on_without_its_lease() {
 fn who_wakes_after_its_lease_ends_the_command_at_once() {
     let boxes = one_box();
     // It would not end by itself, and has no time left.
-    let script = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
+    let script = "trap '' TERM; echo $$; exec sleep 1000";
     let mut running = Running::start(&boxes, &["--ttl", "4s"], &["sh", "-c", script]);
     let command = running.pid();
     running.tell(Signal::STOP);
@@ -294,6 +297,31 @@ fn who_wakes_after_its_lease_ends_the_command_at_once() {
     running.tell(Signal::CONT);
     assert_eq!(running.end().code(), Some(124));
     until_gone(command);
+}
+
+#[test]
+fn what_was_waited_for_is_renewed_before_the_command_runs() {
+    let stub = StubNode::start();
+    let url = format!("http://{}", stub.addr);
+    let run = ["box", "run", "--url", &url, "--pool", "p", "--wait", "10m", "--", "true"];
+    let mut process = reelyard(&run).stdin(Stdio::null()).spawn().unwrap();
+    let asked = stub.next();
+    let began = Instant::now();
+    let passed = |time: Duration| (began.elapsed() > time).then_some(());
+    // More than a tenth of the term: it may be over, if whoever waited was stopped meanwhile.
+    wait_for("it has waited long", &[], || passed(Duration::from_millis(2200))).unwrap();
+    asked.tell_lease(201, "20s");
+    let renewal = stub.next();
+    assert!(renewal.path.ends_with("/renew"), "{}", renewal.path);
+    // A command that ran already would have ended, and its box been given back.
+    wait_for("it could have run", &[], || passed(Duration::from_millis(3200))).unwrap();
+    assert!(stub.already().is_none());
+    renewal.tell_lease(200, "10m");
+    let release = stub.next();
+    assert!(release.path.ends_with("/release"), "{}", release.path);
+    let end = json!({ "lease_id": "AAAAAAAAAAAAAAAAAAAAAA", "state": "released" });
+    release.answer(200, &end);
+    assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
 #[test]

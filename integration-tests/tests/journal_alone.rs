@@ -12,7 +12,8 @@ use reelyard_actors::journal::{
     Seat, StoreObserver, accept_loss,
 };
 use reelyard_integration_tests::journal_probe::{
-    CLOSED, Closed, CommitEvents, Look, Probe, ProbeActor, ProbeEvent, request_of, transfer,
+    CLOSED, Closed, CommitEvents, CommitInOrder, Look, Probe, ProbeActor, ProbeEvent, request_of,
+    transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
@@ -81,6 +82,21 @@ fn a_repeated_request_answers_the_same_and_changes_nothing_even_after_a_restart(
         assert_eq!(probe.send(again()).await.unwrap().unwrap(), first);
         let view = probe.send(Look).await.unwrap();
         assert_eq!(view.books.taken, vec![7]);
+        journal.stop().await;
+    });
+}
+
+#[test]
+fn commits_come_into_the_log_in_the_order_in_which_they_were_decided() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        let list = |id| CommitEvents { request: request_of(id), events: transfer(id, 1) };
+        probe.send(CommitInOrder((0..100).map(list).collect())).await.unwrap().unwrap();
+        let view = probe.send(Look).await.unwrap();
+        assert_eq!(view.books.taken, (0..100).collect::<Vec<_>>());
         journal.stop().await;
     });
 }

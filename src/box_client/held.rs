@@ -38,6 +38,7 @@ pub struct Held {
     lost: watch::Receiver<Option<Lost>>,
     renewing: JoinHandle<()>,
     renew_at_once: mpsc::Sender<oneshot::Sender<()>>,
+    was_waited_for: bool,
     is_over: bool,
 }
 
@@ -47,6 +48,7 @@ impl Held {
         let now = Instant::now();
         let terms = granted.leases.iter().map(|told| Term::told(told, asked, now));
         let terms: Vec<Term> = terms.collect();
+        let was_waited_for = terms.iter().any(Term::is_old);
         let (ends, until) = watch::channel(earliest(&terms).unwrap_or(now));
         let (tells, lost) = watch::channel(None);
         let (renew_at_once, at_once) = mpsc::channel(1);
@@ -57,7 +59,17 @@ impl Held {
             let _ = tells.send(Some(renewal.until_lost().await));
         });
         let (calls, pool) = (Arc::clone(calls), pool.to_owned());
-        Held { calls, pool, granted, until, lost, renewing, renew_at_once, is_over: false }
+        Held {
+            calls,
+            pool,
+            granted,
+            until,
+            lost,
+            renewing,
+            renew_at_once,
+            was_waited_for,
+            is_over: false,
+        }
     }
 
     /// The first box: its number, or the id that was drawn for it.
@@ -78,6 +90,11 @@ impl Held {
     /// Until when all last, by this machine's clock, unless they are renewed.
     pub fn until(&self) -> Instant {
         *self.until.borrow()
+    }
+
+    /// Whether the answer took so long that nobody here can know how much was left of it: a renewal tells.
+    pub fn was_waited_for(&self) -> bool {
+        self.was_waited_for
     }
 
     /// Renews all at once, for whoever was stopped and is to know whether they are still held. Comes back

@@ -42,6 +42,11 @@ impl Term {
         }
     }
 
+    /// Whether it is to be renewed at once.
+    pub(super) fn is_old(&self) -> bool {
+        self.is_old
+    }
+
     /// When it is to be renewed: after a third of it.
     fn due(&self) -> Instant {
         if self.is_old {

@@ -46,8 +46,8 @@ environment has the same as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL 
 The lease is renewed while the command runs. However it ends, whatever it started and left running is
 ended, too, and the box is given back. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it; while
 it is waited for a box they leave the queue. What is ignored from the start, as nohup has it, stays
-ignored. If this process is killed, the command is killed with it
-(unless it runs as another user by its set-user-ID bit) and the box is free once its ttl is over.
+ignored. If this process is killed, the command is killed with it (unless it runs as another user by
+its set-user-ID bit) and the box is free once its ttl is over.
 
 Ctrl-Z (SIGTSTP) stops the command as well, and nobody renews its lease meanwhile: continued, the
 command goes on if it has its lease still, and is ended if not. SIGSTOP, which nobody can catch,
@@ -156,13 +156,17 @@ fn lease_and_run(client: &BoxClient, args: &BoxRunArgs) -> Result<ExitCode, Endi
         let mut signals = Signals::that_end().map_err(cannot)?;
         // Named here: what is granted as a signal comes is found again by its name.
         let wanted = wanted(args).named()?;
-        let held = tokio::select! {
+        let mut held = tokio::select! {
             held = client.acquire(&args.pool, &wanted) => held?,
             signal = signals.next() => {
                 client.withdraw(&args.pool, &wanted).await;
                 return Err(Ending::Signal(signal.as_raw()));
             }
         };
+        // This process may have been stopped for longer than the lease lasts, which was granted meanwhile.
+        if held.was_waited_for() {
+            held.renew().await.map_err(BoxClientError::Lost)?;
+        }
         with_box(held, args, signals).await
     })
 }

@@ -142,9 +142,14 @@ impl Journal {
         self.0.node.came_up().await && self.0.owners.newest_seated(piece).await
     }
 
-    /// Commits: answered once the events are durable on a majority and applied here.
-    pub async fn commit(&self, commit: Commit) -> Result<CommitAnswer, CommitError> {
-        self.0.proposer.commit(commit).await
+    /// Commits: answered once the events are durable on a majority and applied here. It is handed in at
+    /// once, before the future is polled: of one thread's commits none comes into the log before an
+    /// earlier one.
+    pub fn commit(
+        &self,
+        commit: Commit,
+    ) -> impl Future<Output = Result<CommitAnswer, CommitError>> + use<> {
+        self.0.proposer.commit(commit)
     }
 
     /// Answers the call of another node's journal: what its [`Transport`] carries here.

@@ -82,21 +82,24 @@ impl Proposer {
         self.stopping.send_replace(true);
     }
 
-    /// Commits, and waits for the answer.
-    pub(crate) async fn commit(&self, commit: Commit) -> Answer {
-        let request = commit.request;
-        let started = Instant::now();
-        let answer = self.hand_in(commit)?;
-        match timeout(self.commit_timeout, answer).await {
-            Ok(Ok(answer)) => {
-                if answer.is_ok() {
-                    self.counters.committed_after(started.elapsed());
+    /// Commits. It is handed in at once, so that commits come into the log in the order of these calls;
+    /// the future waits for the answer.
+    pub(crate) fn commit(&self, commit: Commit) -> impl Future<Output = Answer> + use<> {
+        let (request, started) = (commit.request, Instant::now());
+        let (handed_in, patience) = (self.hand_in(commit), self.commit_timeout);
+        let counters = self.counters.clone();
+        async move {
+            match timeout(patience, handed_in?).await {
+                Ok(Ok(answer)) => {
+                    if answer.is_ok() {
+                        counters.committed_after(started.elapsed());
+                    }
+                    answer
                 }
-                answer
-            }
-            Ok(Err(_)) | Err(_) => {
-                self.counters.unknown.fetch_add(1, Ordering::Relaxed);
-                Err(CommitError::Unknown { request })
+                Ok(Err(_)) | Err(_) => {
+                    counters.unknown.fetch_add(1, Ordering::Relaxed);
+                    Err(CommitError::Unknown { request })
+                }
             }
         }
     }

@@ -94,7 +94,8 @@ impl<P: Piece> Seat<P> {
         runs.into_iter().map(|run| events.by_ref().take(run).collect()).collect()
     }
 
-    /// Sets out a commit: its events are in flight at once. The future is to be awaited off the
+    /// Sets out a commit: its events are in flight at once, and go into the log in the order in which
+    /// commits were set out, whichever future is polled first. The future is to be awaited off the
     /// mailbox (`ctx.spawn`) and its settlement handed to [`Seat::settle`]. Never by `ctx.wait`: the
     /// entry comes to be applied through the same mailbox, and would wait for itself.
     pub fn commit(
@@ -105,11 +106,14 @@ impl<P: Piece> Seat<P> {
     ) -> impl Future<Output = Settlement<P>> + use<P> {
         let request = asked.request;
         let commit = self.own.set_out(at, asked, events);
-        let journal = self.journal.clone();
+        let committing = match commit {
+            Some(commit) => Ok(self.journal.commit(commit)),
+            None => Err(self.journal.leadership().borrow().refusal()),
+        };
         async move {
-            let result = match commit {
-                None => Err(journal.leadership().borrow().refusal()),
-                Some(commit) => journal.commit(commit).await.and_then(|answer| match answer {
+            let result = match committing {
+                Err(refusal) => Err(refusal),
+                Ok(committing) => committing.await.and_then(|answer| match answer {
                     CommitAnswer::Applied(answers) => Ok(decode_answers::<P>(&answers)),
                     CommitAnswer::Deposed => Err(CommitError::Deposed),
                 }),

@@ -46,6 +46,11 @@ impl StubNode {
         self.calls.recv_timeout(PATIENCE).unwrap()
     }
 
+    /// The next call, if it is there already.
+    pub fn already(&self) -> Option<Called> {
+        self.calls.try_recv().ok()
+    }
+
     /// The next call, of a client that runs on this thread.
     pub async fn called(&self) -> Called {
         eventually_some("it is called", || async { self.calls.try_recv().ok() }).await
