@@ -62,8 +62,8 @@ pub async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
     let settings = JournalSettings {
         founders: NODES.map(|node| (node, String::new())).into(),
         commit_timeout: Duration::from_secs(2),
-        heartbeat: Duration::from_millis(100),
-        election: (Duration::from_millis(500), Duration::from_millis(1000)),
+        heartbeat: Duration::from_millis(150),
+        election: (Duration::from_secs(1), Duration::from_secs(2)),
         ..JournalSettings::alone(dir, node)
     };
     let journal = Journal::open(settings, hub.transport(node), &[PieceId::Shares]).await.unwrap();
