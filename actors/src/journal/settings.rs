@@ -22,7 +22,7 @@ pub struct JournalSettings {
     pub commit_timeout: Duration,
     /// How often a leader makes itself heard. Also the time-out of one append call between nodes:
     /// below 100 ms, slow first connections are mistaken for lost ones. A node that founds its
-    /// cluster alone takes four times as long for this and for elections: nobody hears it.
+    /// cluster alone takes sixteen times as long for this and for elections: nobody hears it.
     pub heartbeat: Duration,
     /// A follower that hears nothing stands for election after a random time between these.
     pub election: (Duration, Duration),

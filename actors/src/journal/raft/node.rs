@@ -268,7 +268,7 @@ impl Node {
 }
 
 /// How much more slowly a node that founds its cluster alone keeps time.
-const SLOWER_ALONE: u32 = 4;
+const SLOWER_ALONE: u32 = 16;
 
 fn config(settings: &JournalSettings) -> Result<Config, OpenError> {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);

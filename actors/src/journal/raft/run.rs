@@ -18,8 +18,9 @@ type Metrics = RaftMetrics<u64, BasicNode>;
 /// Which part of the log that makes a snapshot due is enough for one when nothing is written.
 const QUIET_PART: u64 = 8;
 
-/// How often a leader that is alone looks after itself although nothing has changed.
-const ALONE: Duration = Duration::from_secs(1);
+/// How often a leader that is alone looks after itself although nothing has changed: nobody can
+/// depose it, so nothing but a snapshot can become due meanwhile, and that is reckoned with.
+const ALONE: Duration = Duration::from_secs(10);
 
 /// The task that watches over the node.
 pub(super) struct Run {
@@ -66,13 +67,13 @@ impl Run {
                 };
             }
             leading = self.follow(raft, &now, seen.elapsed(), leading).await;
-            self.take_snapshot_if_due(raft, &mut quiet).await;
+            let until_quiet = self.take_snapshot_if_due(raft, &mut quiet).await;
             // A leader that is alone has nobody to send heartbeats to, nor anybody to lose to.
             let members = now.membership_config.membership();
             let is_alone =
                 leading.is_some() && members.nodes().map(|(id, _)| id).eq([&self.node.id]);
             raft.runtime_config().tick(!is_alone);
-            let patience = if is_alone { ALONE } else { self.heartbeat };
+            let patience = if is_alone { until_quiet.unwrap_or(ALONE) } else { self.heartbeat };
             match tokio::time::timeout(patience, metrics.changed()).await {
                 Ok(Ok(())) => seen = Instant::now(),
                 Ok(Err(_)) => return self.fail("the raft node panicked"),
@@ -154,17 +155,22 @@ impl Run {
         matches!(tokio::time::timeout(self.node.patience, confirm).await, Ok(Some(())))
     }
 
-    async fn take_snapshot_if_due(&self, raft: &Raft, quiet: &mut Quiet) {
+    /// Answers after how long one is due if nothing is written until then; none if that makes none due.
+    async fn take_snapshot_if_due(&self, raft: &Raft, quiet: &mut Quiet) -> Option<Duration> {
         let growth = &self.node.growth;
         let due = self.snapshot_log_bytes.max(growth.snapshot_bytes.load(Ordering::Relaxed));
         let log = growth.since_snapshot.load(Ordering::Relaxed);
-        let is_quiet = quiet.look(log) >= self.snapshot_when_quiet;
-        if log < if is_quiet { due / QUIET_PART } else { due } {
-            return;
+        let until_quiet = self.snapshot_when_quiet.saturating_sub(quiet.look(log));
+        if log < due / QUIET_PART {
+            return None;
+        }
+        if log < due && !until_quiet.is_zero() {
+            return Some(until_quiet);
         }
         // openraft takes no second one while one is being written. That it has ended is seen by
         // the caller.
         let _ = raft.trigger().snapshot().await;
+        None
     }
 
     fn lead(&self, leadership: Leadership) {
