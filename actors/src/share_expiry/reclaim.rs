@@ -80,7 +80,9 @@ impl ShareExpiry {
                 }
             }
             if settled.is_ok() {
-                expiry.turn(ctx);
+                // By its timer, behind all that waits meanwhile: done from here, commit upon commit
+                // would come back before anybody else on this thread had a turn.
+                expiry.wake_after(Duration::ZERO, ctx);
             }
         }));
     }
