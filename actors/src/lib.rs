@@ -39,5 +39,6 @@ pub mod supervision;
 pub mod task_manager;
 pub mod token;
 pub mod traffic;
+mod turns;
 pub mod webhook;
 pub mod wire;

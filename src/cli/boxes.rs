@@ -155,7 +155,8 @@ struct AcquireArgs {
     /// How many boxes
     #[arg(long, default_value_t = 1)]
     count: u32,
-    /// Names the request: repeated under the same name it answers the same leases
+    /// Names this one request: repeated under the same name it answers the same leases, and is refused
+    /// once one of them has ended
     #[arg(long)]
     request_id: Option<String>,
 }

@@ -1,8 +1,6 @@
 //! The settings of a node.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::Display;
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -21,6 +19,8 @@ use super::boxes::BoxSettings;
 use super::declare::settings;
 use super::reader::Reader;
 use super::share::ShareSettings;
+use super::source_dirs::check_source_dirs;
+use super::token_file::settle_token;
 use super::units::{Fraction, NamePrefix, Percent};
 use super::zone::Zone;
 use super::{LogSettings, Role};
@@ -404,13 +404,10 @@ impl Role for NodeConfig {
             reader.fault("data_dir", format!("{} is not a directory", self.data_dir.display()));
         }
         check_source_dirs(&self.source_dirs, reader);
-        check_distinct("hosts.sources", &self.hosts.sources, reader);
-        check_distinct("hosts.destinations", &self.hosts.destinations, reader);
-        check_distinct(
-            "ignore.prefixes",
-            &self.ignore.prefixes.iter().map(NamePrefix::as_str).collect::<Vec<_>>(),
-            reader,
-        );
+        reader.distinct("hosts.sources", &self.hosts.sources);
+        reader.distinct("hosts.destinations", &self.hosts.destinations);
+        let prefixes: Vec<_> = self.ignore.prefixes.iter().map(NamePrefix::as_str).collect();
+        reader.distinct("ignore.prefixes", &prefixes);
         self.check_order(reader);
         self.share.settle(reader);
         let (hosts, bandwidth) = (&self.hosts, &self.bandwidth);
@@ -422,115 +419,9 @@ impl Role for NodeConfig {
     }
 }
 
-/// How much of a disk may be given up for one file, in percent.
-const MOST_FOR_ONE_FILE: u32 = 50;
-
-impl NodeConfig {
-    /// What must not be greater than what.
-    fn check_order(&self, reader: &mut Reader) {
-        let share = self.remover.make_room_percent.get();
-        if share > MOST_FOR_ONE_FILE {
-            let what = format!(
-                "no more than {MOST_FOR_ONE_FILE} % of a disk are given up for one file, not {share}"
-            );
-            reader.fault("remover.make_room_percent", what);
-        }
-        let (heartbeat, calls, task) = (&self.heartbeat, &self.calls, &self.task);
-        let catalog = &self.catalog;
-        if heartbeat.suspect_after > heartbeat.down_after {
-            let (suspect, down) = (heartbeat.suspect_after, heartbeat.down_after);
-            let what = format!("must not be above heartbeat.down_after: {suspect} > {down}");
-            reader.fault("heartbeat.suspect_after", what);
-        }
-        let journal = &self.journal;
-        let ordered = [
-            ("catalog.settle", catalog.settle, "catalog.settle_limit", catalog.settle_limit),
-            ("calls.connect_timeout", calls.connect_timeout, "calls.timeout", calls.timeout),
-            ("calls.timeout", calls.timeout, "calls.list_timeout", calls.list_timeout),
-            ("calls.breaker_base", calls.breaker_base, "calls.breaker_cap", calls.breaker_cap),
-            (
-                "calls.changes_interval",
-                calls.changes_interval,
-                "calls.full_inventory_interval",
-                calls.full_inventory_interval,
-            ),
-            ("task.back_off_base", task.back_off_base, "task.back_off_cap", task.back_off_cap),
-            ("journal.heartbeat", journal.heartbeat, "journal.election_min", journal.election_min),
-            (
-                "journal.election_min",
-                journal.election_min,
-                "journal.election_max",
-                journal.election_max,
-            ),
-        ];
-        for (key, value, above, limit) in ordered {
-            // Raft needs room between these: at the same value every node would stand at once.
-            let strict = key.starts_with("journal.");
-            if value > limit || strict && value == limit {
-                let shown = humantime::format_duration;
-                let relation = if strict { "must be below" } else { "must not be above" };
-                let what = format!("{relation} {above}: {} against {}", shown(value), shown(limit));
-                reader.fault(key, what);
-            }
-        }
-    }
-}
-
-/// The token itself, wherever it is written.
-pub fn settle_token(
-    token: Option<SharedToken>,
-    file: Option<&std::path::Path>,
-    reader: &mut Reader,
-) -> Option<SharedToken> {
-    let Some(path) = file else { return token };
-    if token.is_some() {
-        reader.fault("token_file", "token is set as well: one of the two is wanted");
-        return token;
-    }
-    match std::fs::read_to_string(path) {
-        Ok(text) => {
-            let told = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
-            SharedToken::new(text.trim()).map_err(told).ok()
-        }
-        Err(error) => {
-            reader.fault("token_file", format!("{} cannot be read: {error}", path.display()));
-            None
-        }
-    }
-}
-
-/// Source directories have the same names on every host; one that is missing now (a file system
-/// that is not mounted yet) is no fault: it is looked for again.
-pub fn check_source_dirs(dirs: &[PathBuf], reader: &mut Reader) {
-    for (entry, dir) in dirs.iter().enumerate() {
-        let shown = dir.display();
-        if !dir.is_absolute() {
-            reader.fault_in("source_dirs", Some(entry), format!("{shown} is not an absolute path"));
-        } else if dir.to_str().is_none_or(|text| text.split('/').any(|part| part == "..")) {
-            reader.fault_in("source_dirs", Some(entry), format!("{shown} must not contain \"..\""));
-        } else if dir.exists() && !dir.is_dir() {
-            reader.fault_in("source_dirs", Some(entry), format!("{shown} is not a directory"));
-        }
-    }
-    let shown: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
-    check_distinct("source_dirs", &shown, reader);
-}
-
 /// A limit of a host that is no such host would limit nothing.
 fn check_limits(side: &str, limits: &HostLimits, hosts: &[HostAddr], reader: &mut Reader) {
     for host in limits.by_host.keys().filter(|host| !hosts.contains(host)) {
         reader.fault(&format!("bandwidth.{side}"), format!("{host} is not in hosts.{side}"));
-    }
-}
-
-/// Refuses an entry that is in the list already.
-fn check_distinct<T: Display + Eq + Hash>(key: &str, list: &[T], reader: &mut Reader) {
-    let mut first = HashMap::new();
-    for (entry, value) in list.iter().enumerate() {
-        let earlier = *first.entry(value).or_insert(entry);
-        if earlier != entry {
-            let what = format!("{value} is already entry {}", earlier + 1);
-            reader.fault_in(key, Some(entry), what);
-        }
     }
 }

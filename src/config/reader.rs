@@ -1,6 +1,8 @@
 //! Reads typed settings out of the gathered layers and collects what is wrong with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
+use std::hash::Hash;
 
 use super::declare::Presence;
 use super::fault::{Fault, Faults, Origin};
@@ -87,6 +89,18 @@ impl Reader {
             }
         }
         self.faults.push(Fault { origin, key: Some(key.to_owned()), what });
+    }
+
+    /// Refuses an entry of the list `key` that is in it already.
+    pub fn distinct<T: Display + Eq + Hash>(&mut self, key: &str, list: &[T]) {
+        let mut first = HashMap::new();
+        for (entry, value) in list.iter().enumerate() {
+            let earlier = *first.entry(value).or_insert(entry);
+            if earlier != entry {
+                let what = format!("{value} is already entry {}", earlier + 1);
+                self.fault_in(key, Some(entry), what);
+            }
+        }
     }
 
     /// Every setting that was taken, or every fault: by line, then those of the other layers.

@@ -14,9 +14,10 @@ use super::address::NodeAddr;
 use super::box_hooks::BoxHooks;
 use super::declare::settings;
 use super::links::InterfaceName;
-use super::node::{check_source_dirs, settle_token};
 use super::pattern::Pattern;
 use super::reader::Reader;
+use super::source_dirs::check_source_dirs;
+use super::token_file::settle_token;
 use super::units::Percent;
 use super::{LogSettings, Role};
 

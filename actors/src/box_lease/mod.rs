@@ -43,7 +43,7 @@ mod waiters;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle, WrapFuture};
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 pub use acquisition::{AcquireRoutes, Acquisition};
 pub use audit::{AuditEntry, AuditFilter, AuditPlace, BadAuditPlace};
@@ -71,7 +71,8 @@ pub use views::{BoxView, LineCounts, LineView};
 
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Reading};
-use crate::journal::{Journal, Piece, Seat};
+use crate::journal::{CommitHold, Journal, Piece, Seat};
+use crate::turns::NextTurn;
 use hooks::Jobs;
 use prepare::Groups;
 use waiters::Waiters;
@@ -88,9 +89,9 @@ pub struct BoxLease {
     board: BoxBoard,
     hosts: BoxHosts,
     /// The pause after a commit without an outcome.
-    hold: crate::task_manager::Hold,
+    hold: CommitHold,
     /// When the next turn begins, and its timer.
-    wake: Option<(Instant, SpawnHandle)>,
+    next_turn: NextTurn,
     /// What this node counts and remembers of each pool while it leads.
     lines: BTreeMap<PoolName, Line>,
     counts: BTreeMap<PoolName, LineCounts>,
@@ -141,8 +142,8 @@ impl BoxLease {
             clock,
             board,
             hosts,
-            hold: Default::default(),
-            wake: None,
+            hold: CommitHold::default(),
+            next_turn: NextTurn::default(),
             lines: BTreeMap::new(),
             counts: BTreeMap::new(),
             waiters: Waiters::default(),

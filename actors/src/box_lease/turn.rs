@@ -10,6 +10,7 @@ use super::id::LeaseId;
 use super::{BoxLease, PoolName, SharedTable};
 use crate::clock::Reading;
 use crate::journal::{Asked, CommitError, Outcomes, Piece, Seat, Settlement};
+use crate::turns::{InTurns, NextTurn};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -32,6 +33,16 @@ const AT_ONCE: usize = 1000;
 /// How much one event forgets at most.
 const FORGOTTEN_AT_ONCE: u64 = 10_000;
 
+impl InTurns for BoxLease {
+    fn next_turn(&mut self) -> &mut NextTurn {
+        &mut self.next_turn
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
+    }
+}
+
 impl BoxLease {
     /// Takes a turn soon.
     pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
@@ -48,22 +59,6 @@ impl BoxLease {
     pub(super) fn wake_at(&mut self, at: Duration, ctx: &mut Context<Self>) {
         let delay = at.saturating_sub(self.now().monotonic);
         self.wake_after(delay.clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
-    }
-
-    fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
-        let at = Instant::now() + delay;
-        match self.wake {
-            Some((planned, _)) if planned <= at => return,
-            Some((_, timer)) => {
-                ctx.cancel_future(timer);
-            }
-            None => {}
-        }
-        let timer = ctx.run_later(delay, |actor, ctx| {
-            actor.wake = None;
-            actor.turn(ctx);
-        });
-        self.wake = Some((at, timer));
     }
 
     /// Whether nothing is decided just now: a commit came back without an outcome.

@@ -1,6 +1,7 @@
 #![doc = include_str!("README.md")]
 
 pub mod batch;
+mod commit_hold;
 mod in_flight;
 mod leadership;
 mod messages;
@@ -28,6 +29,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
+pub use commit_hold::{CommitHold, Uncommitted};
 pub use in_flight::InFlight;
 pub use leadership::Leadership;
 pub use messages::{Apply, CommitAnswer, CommitError, Install, Order, Stage};

@@ -28,9 +28,8 @@ mod turn;
 mod views;
 
 use std::collections::HashMap;
-use std::time::Instant;
 
-use actix::{Actor, AsyncContext, Context, SpawnHandle};
+use actix::{Actor, AsyncContext, Context};
 
 pub use arrivals::Arrivals;
 pub use desk::{Desk, Standpoint};
@@ -53,10 +52,11 @@ use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
-use crate::journal::{Journal, Piece, Seat};
+use crate::journal::{CommitHold, Journal, Piece, Seat};
 use crate::names::NameTable;
 use crate::supervision::Route;
-use crate::task_manager::{Hold, TaskBoard};
+use crate::task_manager::TaskBoard;
+use crate::turns::NextTurn;
 
 /// Whom the Remover asks.
 #[derive(Clone)]
@@ -83,9 +83,9 @@ pub struct Remover {
     clock: Clock,
     collaborators: Collaborators,
     board: RemoverBoard,
-    hold: Hold,
+    hold: CommitHold,
     /// When the next turn begins, and its timer.
-    wake: Option<(Instant, SpawnHandle)>,
+    next_turn: NextTurn,
     /// When all copies are looked at next; none before this node led.
     next_round: Option<Millis>,
     /// Whether a round waits for hosts to confirm what stays.
@@ -113,8 +113,8 @@ impl Remover {
             clock,
             collaborators,
             board,
-            hold: Hold::default(),
-            wake: None,
+            hold: CommitHold::default(),
+            next_turn: NextTurn::default(),
             next_round: None,
             confirming: false,
             refreshing: HashMap::new(),

@@ -19,6 +19,7 @@ use crate::clock::Millis;
 use crate::host::HostAddr;
 use crate::journal::{Asked, CommitError, Outcomes, Seat, Settlement};
 use crate::names::{FileId, NameTable};
+use crate::turns::{InTurns, NextTurn};
 
 /// How long changes are gathered before a turn.
 const GATHERING: Duration = Duration::from_millis(5);
@@ -37,6 +38,16 @@ pub const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
 
 /// How long a host that could not be asked is left alone.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+impl InTurns for Remover {
+    fn next_turn(&mut self) -> &mut NextTurn {
+        &mut self.next_turn
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
+    }
+}
 
 impl Remover {
     /// Takes a turn soon: changes that come together are looked at together.
@@ -68,22 +79,6 @@ impl Remover {
         }
         self.wake_after(LONGEST_SLEEP, ctx);
         self.show();
-    }
-
-    fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
-        let at = Instant::now() + delay;
-        match self.wake {
-            Some((planned, _)) if planned <= at => return,
-            Some((_, timer)) => {
-                ctx.cancel_future(timer);
-            }
-            None => {}
-        }
-        let timer = ctx.run_later(delay, |remover, ctx| {
-            remover.wake = None;
-            remover.turn(ctx);
-        });
-        self.wake = Some((at, timer));
     }
 
     /// Takes over from the TaskManager's view which destinations there are, what arrived lately, and

@@ -49,7 +49,7 @@ mod views;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle, WrapFuture};
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 pub use board::{LARGEST_PAGE, ShareBoard, ShareFilter, SharePage, ShareState};
 pub use budget::Budget;
@@ -80,8 +80,8 @@ pub use views::{LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
 
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
-use crate::journal::{Journal, Piece, Seat};
-use crate::task_manager::Hold;
+use crate::journal::{CommitHold, Journal, Piece, Seat};
+use crate::turns::NextTurn;
 use downloads::Waiters;
 use moving::Ends;
 
@@ -92,9 +92,9 @@ pub struct ShareExpiry {
     desk: Desk,
     clock: Clock,
     board: ShareBoard,
-    hold: Hold,
+    hold: CommitHold,
     /// When the next turn begins, and its timer.
-    wake: Option<(Instant, SpawnHandle)>,
+    next_turn: NextTurn,
     /// What is due, by deadline.
     timer: Timer,
     /// What is to be told before it ends, by deadline.
@@ -132,8 +132,8 @@ impl ShareExpiry {
             desk: Desk::new(settings),
             clock,
             board,
-            hold: Hold::default(),
-            wake: None,
+            hold: CommitHold::default(),
+            next_turn: NextTurn::default(),
             timer: Timer::default(),
             notices: Timer::default(),
             began: Instant::now(),

@@ -7,6 +7,7 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use super::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 use crate::clock::{Millis, time_of_thread};
 use crate::journal::{AppliedEvent, Asked, Outcomes};
+use crate::turns::InTurns;
 
 /// How many commits of reclaimed shares may be under way: the journal writes one while the next
 /// ones are made up.

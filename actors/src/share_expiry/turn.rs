@@ -7,9 +7,9 @@ use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use super::{Due, Jump, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
 use crate::clock::{Millis, time_of_thread};
 use crate::journal::{
-    AppliedEvent, Asked, CommitError, Occasion, Order, Outcomes, Seat, Settlement,
+    AppliedEvent, Asked, CommitError, CommitHold, Occasion, Order, Outcomes, Seat, Settlement,
 };
-use crate::task_manager::Hold;
+use crate::turns::{InTurns, NextTurn};
 
 /// The name under which the actor commits what it does by itself.
 const MYSELF: &str = "share-expiry";
@@ -26,27 +26,20 @@ const UPKEEP: Duration = Duration::from_secs(1);
 /// Up to how many due shares are counted for the backlog.
 const COUNTED: usize = 100_000;
 
+impl InTurns for ShareExpiry {
+    fn next_turn(&mut self) -> &mut NextTurn {
+        &mut self.next_turn
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
+    }
+}
+
 impl ShareExpiry {
     /// Takes a turn soon.
     pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(SHORTEST_SLEEP, ctx);
-    }
-
-    /// Takes a turn at the latest after so long.
-    pub(super) fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
-        let at = Instant::now() + delay;
-        match self.wake {
-            Some((planned, _)) if planned <= at => return,
-            Some((_, timer)) => {
-                ctx.cancel_future(timer);
-            }
-            None => {}
-        }
-        let timer = ctx.run_later(delay, |expiry, ctx| {
-            expiry.wake = None;
-            expiry.turn(ctx);
-        });
-        self.wake = Some((at, timer));
     }
 
     /// Takes a turn now.
@@ -199,7 +192,7 @@ impl ShareExpiry {
     fn lead(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
         // What came of commits in another epoch says nothing of those in this one.
-        self.hold = Hold::default();
+        self.hold = CommitHold::default();
         self.timer.start(Due::from(Millis(i64::MIN)));
         self.start_notices();
         self.reclaiming = 0;

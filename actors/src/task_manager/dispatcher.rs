@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::decide::Deciding;
 use super::event::NewTask;
 use super::event::{GivenUp, TaskEvent, TaskOutcome};
-use super::hold::{Hold, Uncommitted};
 use super::hosts::{HostTable, Landed};
 use super::inventory::next_difference;
 use super::messages::CopyFile;
@@ -29,7 +28,7 @@ use crate::cfw_worker::{HostConduct, HostObserved};
 use crate::clock::Millis;
 use crate::heartbeat::HealthChanged;
 use crate::host::HostAddr;
-use crate::journal::{AppliedEvent, CommitError, InFlight};
+use crate::journal::{AppliedEvent, CommitError, CommitHold, InFlight, Uncommitted};
 use crate::names::{FileId, FileName};
 use crate::remover::RemoverView;
 use crate::wire::worker::{Report, TaskId};
@@ -85,7 +84,7 @@ pub struct Dispatcher {
     pub(super) strangers: Strangers,
     /// What the Remover does and did, as it last showed.
     removals: Arc<RemoverView>,
-    hold: Hold,
+    hold: CommitHold,
     /// Whether masters are being looked at.
     looking: bool,
     /// Hosts that are being asked what they hold.
@@ -140,7 +139,7 @@ impl Dispatcher {
     /// were told something later than this node was: they are to be looked at.
     pub fn lead(&mut self, now: Millis) -> Vec<HostAddr> {
         self.signs = Signs::starting(now);
-        self.hold = Hold::default();
+        self.hold = CommitHold::default();
         let outdated = self.hosts.iter().filter(|(_, host)| host.is_outdated());
         outdated.map(|(addr, _)| addr).collect()
     }

@@ -17,7 +17,6 @@ mod decide;
 mod dispatcher;
 mod due;
 mod event;
-mod hold;
 mod host_record;
 mod host_requests;
 mod host_rules;
@@ -45,10 +44,9 @@ mod views;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use actix::fut::wrap_future;
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, SpawnHandle};
+use actix::{Actor, ActorFutureExt, AsyncContext, Context};
 
 pub use back_off::{BackingOff, Blamed};
 pub use change::change_answer;
@@ -56,7 +54,6 @@ pub use copy_history::CopyRecord;
 pub use decide::Deciding;
 pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
-pub use hold::{Hold, Uncommitted};
 pub use host_record::HostRecord;
 pub use host_rules::HostRefused;
 pub use hosts::{HostState, HostTable, Landed};
@@ -80,6 +77,7 @@ use crate::manager::ManagerBadge;
 use crate::names::NameTable;
 use crate::remover::RemoverBoard;
 use crate::supervision::Route;
+use crate::turns::NextTurn;
 
 /// Whom the TaskManager asks and tells.
 #[derive(Clone)]
@@ -106,7 +104,7 @@ pub struct TaskManager {
     collaborators: Collaborators,
     board: TaskBoard,
     /// When the next turn begins, and its timer.
-    wake: Option<(Instant, SpawnHandle)>,
+    next_turn: NextTurn,
     badge: Option<ManagerBadge>,
     /// Which incarnation this is.
     incarnation: u64,
@@ -134,7 +132,7 @@ impl TaskManager {
             dispatcher: Dispatcher::new(settings, hosts),
             clock,
             collaborators,
-            wake: None,
+            next_turn: NextTurn::default(),
             badge: None,
             changes: None,
             back_offs_told: Arc::default(),

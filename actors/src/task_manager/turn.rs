@@ -7,14 +7,15 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::plan::Round;
 use super::show::LastRound;
-use super::{TaskEvent, TaskManager, Uncommitted};
+use super::{TaskEvent, TaskManager};
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::Refresh;
 use crate::clock::Millis;
 use crate::host::HostAddr;
-use crate::journal::{Asked, CommitError, Seat, Settlement};
+use crate::journal::{Asked, CommitError, Seat, Settlement, Uncommitted};
 use crate::manager::ClusterId;
 use crate::names::FileId;
+use crate::turns::{InTurns, NextTurn};
 
 use super::TaskBook;
 
@@ -26,6 +27,16 @@ const GATHERING: Duration = Duration::from_millis(5);
 
 /// How long a look at masters may take before their files are passed over for a while.
 pub(super) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl InTurns for TaskManager {
+    fn next_turn(&mut self) -> &mut NextTurn {
+        &mut self.next_turn
+    }
+
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.turn(ctx);
+    }
+}
 
 impl TaskManager {
     /// Takes a turn soon: changes that come together are planned with together.
@@ -55,22 +66,6 @@ impl TaskManager {
             self.wake_after(sleep, ctx);
         }
         self.show();
-    }
-
-    fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
-        let at = Instant::now() + delay;
-        match self.wake {
-            Some((planned, _)) if planned <= at => return,
-            Some((_, timer)) => {
-                ctx.cancel_future(timer);
-            }
-            None => {}
-        }
-        let timer = ctx.run_later(delay, |manager, ctx| {
-            manager.wake = None;
-            manager.turn(ctx);
-        });
-        self.wake = Some((at, timer));
     }
 
     /// Gives the cluster its id, once.

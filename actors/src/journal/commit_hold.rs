@@ -5,14 +5,14 @@ use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use crate::clock::Millis;
-use crate::journal::CommitError;
+use crate::journal::messages::CommitError;
 
 /// The pause after an error that does not say how long it lasts.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Until when nothing is decided, and what was last told of it.
 #[derive(Debug, Default)]
-pub struct Hold {
+pub struct CommitHold {
     /// When the pause began and how long it is.
     pause: Option<(Millis, Duration)>,
     told: Option<Discriminant<CommitError>>,
@@ -27,7 +27,7 @@ pub struct Uncommitted {
     pub is_news: bool,
 }
 
-impl Hold {
+impl CommitHold {
     /// A commit came back without an outcome.
     pub fn uncommitted(&mut self, error: &CommitError, now: Millis) -> Uncommitted {
         let pause = match error {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn nothing_is_decided_until_the_pause_is_over() {
-        let mut hold = Hold::default();
+        let mut hold = CommitHold::default();
         assert_eq!(hold.left(Millis(0)), None);
         let full = CommitError::DiskFull { why: "12 MiB left".to_owned() };
         assert_eq!(
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn an_error_is_told_when_it_changes() {
-        let mut hold = Hold::default();
+        let mut hold = CommitHold::default();
         let mut is_news = |error| hold.uncommitted(&error, Millis(0)).is_news;
         assert!(is_news(CommitError::DiskFull { why: "12 MiB left".to_owned() }));
         assert!(!is_news(CommitError::DiskFull { why: "11 MiB left".to_owned() }));

@@ -1,0 +1,36 @@
+//! Actors that decide in turns: each says within which time it wants the next one.
+
+use std::time::{Duration, Instant};
+
+use actix::{Actor, AsyncContext, Context, SpawnHandle};
+
+/// When the next turn of an actor begins, if one is planned.
+#[derive(Default)]
+pub(crate) struct NextTurn(Option<(Instant, SpawnHandle)>);
+
+/// An actor that decides in turns.
+pub(crate) trait InTurns: Actor<Context = Context<Self>> {
+    /// Where it notes its next turn.
+    fn next_turn(&mut self) -> &mut NextTurn;
+
+    /// Takes a turn.
+    fn take_turn(&mut self, ctx: &mut Context<Self>);
+
+    /// Has a turn taken within so long. One that is planned before that is soon enough; a later one
+    /// is put forward.
+    fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
+        let at = Instant::now() + delay;
+        match self.next_turn().0 {
+            Some((planned, _)) if planned <= at => return,
+            Some((_, timer)) => {
+                ctx.cancel_future(timer);
+            }
+            None => {}
+        }
+        let timer = ctx.run_later(delay, |actor, ctx| {
+            actor.next_turn().0 = None;
+            actor.take_turn(ctx);
+        });
+        self.next_turn().0 = Some((at, timer));
+    }
+}

@@ -1,0 +1,58 @@
+//! What must not be greater than what, among the settings of a node.
+
+use super::node::NodeConfig;
+use super::reader::Reader;
+
+/// How much of a disk may be given up for one file, in percent.
+const MOST_FOR_ONE_FILE: u32 = 50;
+
+impl NodeConfig {
+    /// Tells of every setting that is beyond one that bounds it.
+    pub(super) fn check_order(&self, reader: &mut Reader) {
+        let share = self.remover.make_room_percent.get();
+        if share > MOST_FOR_ONE_FILE {
+            let what = format!(
+                "no more than {MOST_FOR_ONE_FILE} % of a disk are given up for one file, not {share}"
+            );
+            reader.fault("remover.make_room_percent", what);
+        }
+        let (heartbeat, calls, task) = (&self.heartbeat, &self.calls, &self.task);
+        let catalog = &self.catalog;
+        if heartbeat.suspect_after > heartbeat.down_after {
+            let (suspect, down) = (heartbeat.suspect_after, heartbeat.down_after);
+            let what = format!("must not be above heartbeat.down_after: {suspect} > {down}");
+            reader.fault("heartbeat.suspect_after", what);
+        }
+        let journal = &self.journal;
+        let ordered = [
+            ("catalog.settle", catalog.settle, "catalog.settle_limit", catalog.settle_limit),
+            ("calls.connect_timeout", calls.connect_timeout, "calls.timeout", calls.timeout),
+            ("calls.timeout", calls.timeout, "calls.list_timeout", calls.list_timeout),
+            ("calls.breaker_base", calls.breaker_base, "calls.breaker_cap", calls.breaker_cap),
+            (
+                "calls.changes_interval",
+                calls.changes_interval,
+                "calls.full_inventory_interval",
+                calls.full_inventory_interval,
+            ),
+            ("task.back_off_base", task.back_off_base, "task.back_off_cap", task.back_off_cap),
+            ("journal.heartbeat", journal.heartbeat, "journal.election_min", journal.election_min),
+            (
+                "journal.election_min",
+                journal.election_min,
+                "journal.election_max",
+                journal.election_max,
+            ),
+        ];
+        for (key, value, above, limit) in ordered {
+            // Raft needs room between these: at the same value every node would stand at once.
+            let strict = key.starts_with("journal.");
+            if value > limit || strict && value == limit {
+                let shown = humantime::format_duration;
+                let relation = if strict { "must be below" } else { "must not be above" };
+                let what = format!("{relation} {above}: {} against {}", shown(value), shown(limit));
+                reader.fault(key, what);
+            }
+        }
+    }
+}

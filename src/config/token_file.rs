@@ -1,0 +1,30 @@
+//! The shared token, given itself or by a file.
+
+use std::path::Path;
+
+use reelyard_actors::token::SharedToken;
+
+use super::reader::Reader;
+
+/// The token itself, wherever it is written.
+pub fn settle_token(
+    token: Option<SharedToken>,
+    file: Option<&Path>,
+    reader: &mut Reader,
+) -> Option<SharedToken> {
+    let Some(path) = file else { return token };
+    if token.is_some() {
+        reader.fault("token_file", "token is set as well: one of the two is wanted");
+        return token;
+    }
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let told = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
+            SharedToken::new(text.trim()).map_err(told).ok()
+        }
+        Err(error) => {
+            reader.fault("token_file", format!("{} cannot be read: {error}", path.display()));
+            None
+        }
+    }
+}
