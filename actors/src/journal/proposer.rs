@@ -3,8 +3,11 @@
 //! openraft 0.9 waits for the disk on every entry, so one commit an entry would be a few thousand
 //! a second at best.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -37,6 +40,14 @@ struct Proposal {
     events: usize,
     encoded: Vec<u8>,
     reply: oneshot::Sender<Answer>,
+}
+
+impl Proposal {
+    /// Whether it was decided in this session. Decided before deciding began anew, it is not to be
+    /// proposed: whoever decides now did not see it.
+    fn belongs_to(&self, session: Session) -> bool {
+        check_epoch(session.leadership, self.epoch).is_ok() && self.session == session.number
+    }
 }
 
 /// Where commits are handed in.
@@ -205,16 +216,9 @@ impl Joiner {
         let mut entry = Vec::new();
         let mut next = Some(first);
         while let Some(proposal) = next.take().or_else(|| self.proposals.try_recv().ok()) {
-            let may = check_epoch(session.leadership, proposal.epoch).and_then(|()| {
-                // Decided before deciding began anew: whoever decides now did not see it.
-                let same = proposal.session == session.number;
-                if same { Ok(()) } else { Err(CommitError::Deposed) }
-            });
-            if let Err(refusal) = may {
-                self.counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
+            if !proposal.belongs_to(session) {
                 self.taken(&proposal);
-                // The caller may have stopped waiting.
-                let _ = proposal.reply.send(Err(refusal));
+                self.refuse(proposal, session);
             } else if fill.take(proposal.events, proposal.encoded.len()) {
                 self.taken(&proposal);
                 entry.push(proposal);
@@ -224,6 +228,14 @@ impl Joiner {
             }
         }
         entry
+    }
+
+    /// Answers that this one is not proposed, nor ever will be: `session` is not the one it was decided in.
+    fn refuse(&self, proposal: Proposal, session: Session) {
+        self.counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
+        let epoch = check_epoch(session.leadership, proposal.epoch);
+        // The caller may have stopped waiting.
+        let _ = proposal.reply.send(Err(epoch.err().unwrap_or(CommitError::Deposed)));
     }
 
     fn taken(&self, proposal: &Proposal) {
@@ -236,11 +248,26 @@ impl Joiner {
     /// waited for.
     async fn propose(&mut self, entry: Vec<Proposal>, session: Session) {
         let bytes = batch::join(entry.iter().map(|proposal| proposal.encoded.as_slice()));
-        let written = tokio::select! {
-            // First, so that an entry of a session that is over already is not written at all.
-            biased;
-            _ = self.session.wait_for(|now| *now != session) => None,
-            written = self.node.write(bytes) => written.ok(),
+        let node = self.node.clone();
+        let mut writing = pin!(node.write(bytes));
+        // The first poll hands the entry to openraft. The session is held while it does: one that
+        // begins after that finds the entry in the log, and one that began before gets none of it.
+        let handed_in = poll_fn(|context| {
+            let now = self.session.borrow();
+            Poll::Ready((*now == session).then(|| writing.as_mut().poll(context)))
+        });
+        let written = match handed_in.await {
+            None => {
+                let now = *self.session.borrow();
+                entry.into_iter().for_each(|proposal| self.refuse(proposal, now));
+                return;
+            }
+            Some(Poll::Ready(written)) => written.ok(),
+            Some(Poll::Pending) => tokio::select! {
+                biased;
+                written = writing => written.ok(),
+                _ = self.session.wait_for(|now| *now != session) => None,
+            },
         };
         let Some(answers) = written else {
             self.counters.unknown.fetch_add(entry.len() as u64, Ordering::Relaxed);
