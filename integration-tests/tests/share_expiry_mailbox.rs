@@ -18,8 +18,8 @@ use reelyard_actors::share_expiry::{
     Admission, AtLimit, ChangeSettings, ChangeShare, ClientKey, CreateShare, EndRemoved, Ending,
     Found, HappeningsDelivered, HappeningsFrom, NewTerms, OnlyIf, Owner, PauseReclaim, ReclaimNow,
     RevokeShares, Revoked, RootName, Share, ShareBoard, ShareError, ShareExpiry, ShareId,
-    ShareKind, SharePath, ShareRefusal, ShareSettings, TakeDownload, Term, ToldUpTo, Tombstone,
-    What,
+    ShareKind, SharePath, SharePlace, ShareRefusal, ShareSettings, TakeDownload, Term, ToldUpTo,
+    Tombstone, What,
 };
 use reelyard_actors::wire::api::{Change, ShareChange};
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
@@ -377,10 +377,19 @@ async fn shares_of_what_is_gone_end_however_many_there_are() {
     let others = futures::stream::iter(0..2000).map(|_| yard.create(film(60)));
     let mut others: Vec<_> = others.buffer_unordered(100).collect().await;
     others.insert(0, taken.clone());
-    let removed = |ids| EndRemoved { ids, asked_by: "a test".to_owned() };
     let ids: Vec<_> = others.iter().map(|share| share.id()).collect();
-    assert_eq!(yard.expiry.send(removed(ids.clone())).await.unwrap(), Ok(2000));
-    assert_eq!(yard.expiry.send(removed(ids.clone())).await.unwrap(), Ok(0));
+    let place = SharePlace { root: taken.root().clone(), path: taken.path().clone() };
+    let removed = |path| {
+        let place = SharePlace { path, ..place.clone() };
+        let gone = ids.iter().map(|id| (*id, place.clone())).collect();
+        EndRemoved { gone, asked_by: "a test".to_owned() }
+    };
+    // What has been moved since it was looked for is not gone.
+    let elsewhere = SharePath::new("elsewhere").unwrap();
+    assert_eq!(yard.expiry.send(removed(elsewhere)).await.unwrap(), Ok(0));
+    let here = || removed(taken.path().clone());
+    assert_eq!(yard.expiry.send(here()).await.unwrap(), Ok(2000));
+    assert_eq!(yard.expiry.send(here()).await.unwrap(), Ok(0));
     assert_eq!(yard.ended(taken.id()).await.why, Ending::Exhausted);
     assert_eq!(yard.ended(ids[2000]).await.why, Ending::Removed);
     assert!(yard.is_there(kept.id()));

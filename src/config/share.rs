@@ -46,7 +46,9 @@ settings! {
         /// How many shares there may be. Not set: any number.
         max_shares: Option<NonZeroU64> = Optional "1000000",
         /// What happens at `max_shares`: "refuse" new ones, or end the one with the
-        /// "nearest-deadline", the "least-recently-used" or the "least-used" one.
+        /// "nearest-deadline", the "least-recently-used" or the "least-used" one. What was used is
+        /// known since the node started. By "least-used", fewer than five uses count as five, so that
+        /// a new link is not the first to go.
         at_limit: AtLimit = Default "refuse",
         /// How many shares one owner may have. Not set: any number.
         max_per_owner: Option<NonZeroU64> = Optional "1000",

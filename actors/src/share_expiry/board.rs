@@ -115,7 +115,9 @@ impl ShareFilter {
     pub fn takes(&self, share: &Share, now: Millis) -> bool {
         self.owner.as_ref().is_none_or(|owner| share.owner() == Some(owner))
             && self.state.is_none_or(|state| share.state(now) == state)
-            && self.due_before.is_none_or(|before| share.due().instant() < Some(before))
+            && self
+                .due_before
+                .is_none_or(|before| share.due().instant().is_some_and(|at| at < before))
             && self
                 .within
                 .as_ref()
@@ -312,6 +314,7 @@ mod tests {
         let all = ShareFilter::default();
         assert_eq!(count(all.clone()), 10);
         assert_eq!(count(ShareFilter { due_before: Some(Millis(3)), ..all.clone() }), 3);
+        assert_eq!(count(ShareFilter { due_before: Some(Millis::LAST), ..all.clone() }), 10);
         assert_eq!(count(ShareFilter { state: Some(ShareState::Due), ..all.clone() }), 6);
         assert_eq!(count(ShareFilter { state: Some(ShareState::Live), ..all.clone() }), 4);
         let nobody = Some(Owner::new("nobody").unwrap());

@@ -19,6 +19,9 @@ use crate::journal::InFlight;
 /// How many shares one commit ends at most: their ids fit an entry of the journal.
 pub const AT_ONCE: usize = 1900;
 
+/// How many shares whose time has come are looked through for those of one owner.
+const DUE_LOOKED_AT: usize = 10_000;
+
 /// Where things stand for a decision.
 #[derive(Clone, Copy)]
 pub struct Standpoint<'a> {
@@ -77,10 +80,11 @@ impl Desk {
             return Err(ShareRefusal::BeingMoved);
         }
         let NewDeadline { deadline, noticed } = self.deadline(asked.term, at.now)?;
-        if let Some(owner) = &asked.owner {
-            self.check_owner(owner, at)?;
-        }
-        let mut events = self.make_room(at)?;
+        let due = match &asked.owner {
+            Some(owner) => self.room_of_owner(owner, at)?,
+            None => Vec::new(),
+        };
+        let mut events = self.make_room(due, at)?;
         let Room { shares, of_owner } = self.room();
         events.push(ShareEvent::Created(Box::new(NewShare {
             id,
@@ -112,50 +116,61 @@ impl Desk {
         Ok(NewDeadline { deadline, noticed })
     }
 
-    /// Whether `owner` may have one more.
-    fn check_owner(&self, owner: &Owner, at: Standpoint<'_>) -> Result<(), ShareRefusal> {
+    /// Whether `owner` may have one more: once these shares of theirs are reclaimed, whose time has come.
+    fn room_of_owner(
+        &self,
+        owner: &Owner,
+        at: Standpoint<'_>,
+    ) -> Result<Vec<ShareId>, ShareRefusal> {
         let most = self.settings.max_per_owner;
-        if most == 0 {
-            return Ok(());
+        let there = at.table.of_owner(owner) + at.coming_to(owner);
+        if most == 0 || there < most {
+            return Ok(Vec::new());
         }
-        let coming = at.in_flight.events().filter(|event| match event {
-            ShareEvent::Created(new) => new.owner.as_ref() == Some(owner),
-            _ => false,
-        });
-        let count = at.table.of_owner(owner) + coming.count() as u64;
-        if count >= most { Err(ShareRefusal::OwnerFull { most }) } else { Ok(()) }
+        let is_theirs = |id: &ShareId| at.table.look(*id, |share| share.owner() == Some(owner));
+        let (_, going) = at.coming_and_going();
+        let leaving = going.iter().filter(|id| is_theirs(id) == Some(true)).count() as u64;
+        let excess = (there + 1).saturating_sub(most).saturating_sub(leaving);
+        let excess = usize::try_from(excess).unwrap_or(usize::MAX);
+        let due = at.due(&going).take(DUE_LOOKED_AT).filter(|id| is_theirs(id) == Some(true));
+        let due: Vec<ShareId> = due.take(excess.min(AT_ONCE)).collect();
+        if due.len() < excess { Err(ShareRefusal::OwnerFull { most }) } else { Ok(due) }
     }
 
-    /// The events that make room for one more share.
-    fn make_room(&mut self, at: Standpoint<'_>) -> Result<Vec<ShareEvent>, ShareRefusal> {
+    /// The events that make room for one more share. Those in `due` are reclaimed in any case.
+    fn make_room(
+        &mut self,
+        mut due: Vec<ShareId>,
+        at: Standpoint<'_>,
+    ) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let most = self.settings.max_shares;
-        if most == 0 || at.table.len() + (at.in_flight.len() as u64) < most {
-            return Ok(Vec::new());
-        }
-        let (coming, mut going) = at.coming_and_going();
-        let count = (at.table.len() + coming).saturating_sub(going.len() as u64);
-        let Some(excess) = (count + 1).checked_sub(most).filter(|excess| *excess > 0) else {
-            return Ok(Vec::new());
-        };
-        let excess = usize::try_from(excess).unwrap_or(usize::MAX);
-        if excess > AT_ONCE {
-            return Err(ShareRefusal::Full { most });
-        }
         let mut events = Vec::new();
-        let due = self.due(excess, at, &going);
-        let wanted = excess - due.len();
-        if !due.is_empty() {
+        let mut victims = Vec::new();
+        if most > 0 && at.table.len() + (at.in_flight.len() as u64) >= most {
+            let (coming, mut going) = at.coming_and_going();
             going.extend(due.iter().copied());
-            events.push(ShareEvent::Reclaimed { ids: due });
-        }
-        if wanted > 0 {
-            let policy = self.settings.at_limit;
-            let ids = self.eviction.victims(policy, wanted, at.table, &going);
-            if ids.len() < wanted {
+            let count = (at.table.len() + coming).saturating_sub(going.len() as u64);
+            let excess = usize::try_from((count + 1).saturating_sub(most)).unwrap_or(usize::MAX);
+            if excess > AT_ONCE - due.len() {
                 return Err(ShareRefusal::Full { most });
             }
-            let by = format!("share.at_limit = {policy}");
-            events.push(ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by });
+            let more: Vec<ShareId> = at.due(&going).take(excess).collect();
+            let wanted = excess - more.len();
+            going.extend(more.iter().copied());
+            due.extend(more);
+            if wanted > 0 {
+                victims = self.eviction.victims(self.settings.at_limit, wanted, at.table, &going);
+            }
+            if victims.len() < wanted {
+                return Err(ShareRefusal::Full { most });
+            }
+        }
+        if !due.is_empty() {
+            events.push(ShareEvent::Reclaimed { ids: due });
+        }
+        if !victims.is_empty() {
+            let by = format!("share.at_limit = {}", self.settings.at_limit);
+            events.push(ShareEvent::Ended { ids: victims, why: Ending::Evicted, cut: false, by });
         }
         Ok(events)
     }
@@ -174,7 +189,7 @@ impl Desk {
         let excess = (at.table.len() - most).saturating_sub(going.len() as u64);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX).min(AT_ONCE);
         // Those whose time has come go by themselves.
-        let due = self.due(excess, at, &going);
+        let due: Vec<ShareId> = at.due(&going).take(excess).collect();
         let wanted = excess - due.len();
         going.extend(due);
         let ids = self.eviction.victims(policy, wanted, at.table, &going);
@@ -183,17 +198,6 @@ impl Desk {
         }
         let by = format!("share.max_shares = {most}");
         Some(ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by })
-    }
-
-    /// Shares whose time has come make room before any other, unless nothing is to be reclaimed.
-    fn due(&self, most: usize, at: Standpoint<'_>, going: &HashSet<ShareId>) -> Vec<ShareId> {
-        if at.table.paused().is_some() {
-            return Vec::new();
-        }
-        let due = at.table.due_from(Due::from(Millis(i64::MIN)));
-        let due = due.take_while(|due| due.instant() <= at.now).map(Due::id);
-        // Those that go already are at the front, and not counted on.
-        due.filter(|id| !going.contains(id)).take(most).collect()
     }
 
     /// A share is to have other terms. None when nothing is to be otherwise.
@@ -218,7 +222,11 @@ impl Desk {
         if let Some(Some(owner)) = &change.owner
             && share.owner() != Some(owner)
         {
-            self.check_owner(owner, at)?;
+            // Their shares whose time has come are in the way until they are reclaimed.
+            let due = self.room_of_owner(owner, at)?;
+            if !due.is_empty() {
+                return Err(ShareRefusal::OwnerFull { most: self.settings.max_per_owner });
+            }
         }
         let most = self.settings.max_per_owner;
         let owner = change.owner.clone().map(|owner| NewOwner { owner, most });
@@ -280,6 +288,28 @@ impl Standpoint<'_> {
         }
         going.retain(|id| self.table.look(*id, |_| ()).is_some());
         (coming, going)
+    }
+
+    /// How many shares are about to be this owner's: new ones, and those that change hands.
+    fn coming_to(self, owner: &Owner) -> u64 {
+        let is_coming = |event: &&ShareEvent| match event {
+            ShareEvent::Created(new) => new.owner.as_ref() == Some(owner),
+            ShareEvent::Changed { id, changes, .. } => {
+                let gets =
+                    changes.owner.as_ref().is_some_and(|new| new.owner.as_ref() == Some(owner));
+                gets && self.table.look(*id, |share| share.owner() == Some(owner)) != Some(true)
+            }
+            _ => false,
+        };
+        self.in_flight.events().filter(is_coming).count() as u64
+    }
+
+    /// Shares whose time has come and that are not `going` already, the most overdue first. They make
+    /// room before any other, also while reclaim is paused: nothing is left of them but the room.
+    fn due(self, going: &HashSet<ShareId>) -> impl Iterator<Item = ShareId> {
+        let due = self.table.due_from(Due::from(Millis(i64::MIN)));
+        let due = due.take_while(move |due| due.instant() <= self.now).map(Due::id);
+        due.filter(|id| !going.contains(id))
     }
 
     /// A live share as it is once the changes under way are applied.

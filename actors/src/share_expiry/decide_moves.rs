@@ -2,9 +2,11 @@
 
 use super::decide::{Desk, Standpoint};
 use super::event::ShareEvent;
+use super::id::ShareId;
 use super::moves::{MOST_MOVES, MoveRefused, MoveStage, NewMove, SharePlace};
 use super::moving::FOLLOW_AT_ONCE;
 use super::path::{RootName, SharePath};
+use super::share::Share;
 
 impl Standpoint<'_> {
     /// The moves under way, also those that are about to be on record.
@@ -22,6 +24,12 @@ impl Standpoint<'_> {
         let place = || SharePlace { root: root.clone(), path: path.clone() };
         let touches = |event: &ShareEvent| matches!(event, ShareEvent::MoveBegun(new) if new.touches(&place()));
         self.table.is_moving(root, path) || self.in_flight.events().any(touches)
+    }
+
+    /// Whether a share stands for what is at this place, and nothing is being moved from or to there.
+    pub(super) fn stands_for(self, id: ShareId, place: &SharePlace) -> bool {
+        let is_of = |share: &Share| *share.root() == place.root && *share.path() == place.path;
+        self.table.look(id, is_of) == Some(true) && !self.is_moving(&place.root, &place.path)
     }
 }
 

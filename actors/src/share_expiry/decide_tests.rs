@@ -156,7 +156,34 @@ fn at_the_limit_what_is_due_makes_room_first_and_then_whom_the_policy_names() {
     assert_eq!((case.table.len(), case.table.totals().expired), (2, 1));
     case.apply(vec![ShareEvent::Paused { by: "me".to_owned() }]);
     case.now = NOW.after(Duration::from_secs(60));
-    assert_eq!(evicted(&case.create(4, "me", ttl(90)).unwrap()), [ShareId(1)]);
+    // Also while nothing is reclaimed for its own sake: nobody's live share goes for one that is due.
+    let events = case.create(4, "me", ttl(90)).unwrap();
+    assert_eq!(events[0], ShareEvent::Reclaimed { ids: vec![ShareId(1)] });
+}
+
+#[test]
+fn an_owner_has_room_once_shares_of_theirs_are_due_and_none_for_one_that_is_about_to_be_theirs() {
+    let mut case = Case::new(ShareSettings { max_per_owner: 1, ..ShareSettings::default() });
+    for (id, owner) in [(1, "me"), (2, "you"), (3, "they")] {
+        let events = case.create(id, owner, ttl(10)).unwrap();
+        case.apply(events);
+    }
+    assert_eq!(case.create(4, "me", ttl(90)), Err(ShareRefusal::OwnerFull { most: 1 }));
+    case.now = NOW.after(Duration::from_secs(10));
+    let events = case.create(4, "me", ttl(90)).unwrap();
+    assert_eq!(events[0], ShareEvent::Reclaimed { ids: vec![ShareId(1)] });
+    let under_way = case.begin(events.clone());
+    // The one that goes makes no room twice.
+    assert_eq!(case.create(5, "me", ttl(90)), Err(ShareRefusal::OwnerFull { most: 1 }));
+    case.in_flight.end(under_way);
+    case.apply(events);
+    let mine = Some(Some(Owner::new("we").unwrap()));
+    let change = NewTerms { owner: mine, ..NewTerms::default() };
+    let at = Standpoint { table: &case.table, in_flight: &case.in_flight, now: case.now };
+    let changed = case.desk.change(ShareId(4), &change, at).unwrap().unwrap();
+    assert!(case.create(6, "we", ttl(90)).is_ok());
+    case.begin(vec![changed]);
+    assert_eq!(case.create(6, "we", ttl(90)), Err(ShareRefusal::OwnerFull { most: 1 }));
 }
 
 #[test]

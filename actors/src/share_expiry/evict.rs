@@ -14,6 +14,14 @@ use super::share::Share;
 use super::state::ShareTable;
 use crate::clock::Millis;
 
+/// As how often used a share counts at least: else each new one would be the least used, and would go
+/// before anybody could use it. As with Redis.
+const USES_AT_FIRST: u32 = 5;
+
+/// What a policy goes by: how often a share was used where that counts, then when it was last used, in
+/// milliseconds.
+type Figure = (u32, u64);
+
 /// Shares by how much they were used. Made when it is first needed.
 #[derive(Debug, Default)]
 pub struct Eviction {
@@ -23,16 +31,15 @@ pub struct Eviction {
 #[derive(Debug)]
 struct Order {
     policy: AtLimit,
-    shares: BTreeSet<(u32, ShareId)>,
+    shares: BTreeSet<(Figure, ShareId)>,
 }
 
 impl Order {
-    fn figure(&self, share: &Share) -> u32 {
+    fn figure(&self, share: &Share) -> Figure {
+        let used = share.used();
         match self.policy {
-            AtLimit::LeastUsed => share.uses(),
-            AtLimit::LeastRecentlyUsed | AtLimit::NearestDeadline | AtLimit::Refuse => {
-                share.used_at()
-            }
+            AtLimit::LeastUsed => (used.uses.max(USES_AT_FIRST), used.at),
+            AtLimit::LeastRecentlyUsed | AtLimit::NearestDeadline | AtLimit::Refuse => (0, used.at),
         }
     }
 }
@@ -159,13 +166,31 @@ mod tests {
         }
         assert_eq!(victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table), [2, 5, 6]);
         assert_eq!(victims(&mut eviction, AtLimit::LeastUsed, &table), [2, 5, 6]);
-        create(&mut table, 77, 0, 500);
+        create(&mut table, 77, 20_500, 500);
         table.look(ShareId(77), |share| eviction.note(share));
         let ids = vec![ShareId(5)];
         let event = ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by: String::new() };
         table.apply(Millis(1), &event).unwrap();
         assert_eq!(victims(&mut eviction, AtLimit::LeastUsed, &table), [2, 6, 7]);
         assert_eq!(victims(&mut eviction, AtLimit::NearestDeadline, &table), [77, 9, 8]);
+    }
+
+    #[test]
+    fn a_new_share_is_not_the_least_used_one_and_a_millisecond_tells_which_was_used_first() {
+        let (mut eviction, mut table) = (Eviction::default(), table());
+        for id in 0..10 {
+            (0..3).for_each(|_| used(&table, id, 20_000 + 5 - i64::try_from(id).unwrap() / 2));
+        }
+        create(&mut table, 77, 20_100, 500);
+        let two = |eviction: &mut Eviction, policy| {
+            let victims = eviction.victims(policy, 2, &table, &HashSet::new());
+            victims.into_iter().map(|id| id.0).collect::<Vec<_>>()
+        };
+        for policy in [AtLimit::LeastUsed, AtLimit::LeastRecentlyUsed] {
+            assert_eq!(two(&mut eviction, policy), [8, 9]);
+        }
+        (0..3).for_each(|_| used(&table, 8, 20_200));
+        assert_eq!(two(&mut eviction, AtLimit::LeastUsed), [9, 6]);
     }
 
     #[test]

@@ -263,9 +263,30 @@ pub struct Tombstone {
     pub cut: bool,
 }
 
+impl Tombstone {
+    /// Since when the link is refused: its deadline, where that ended it. When it was reclaimed after
+    /// that changes nothing for whoever looks.
+    pub fn refused_since(&self) -> Millis {
+        match (self.why, self.deadline.instant()) {
+            (Ending::Expired, Some(deadline)) => deadline.min(self.ended),
+            _ => self.ended,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_expired_is_refused_since_its_deadline_whenever_it_was_reclaimed() {
+        let tombstone =
+            |why, deadline| Tombstone { ended: Millis(900), why, deadline, number: 1, cut: false };
+        let at = Deadline::at(Millis(500));
+        assert_eq!(tombstone(Ending::Expired, at).refused_since(), Millis(500));
+        assert_eq!(tombstone(Ending::Revoked, at).refused_since(), Millis(900));
+        assert_eq!(tombstone(Ending::Removed, Deadline::NEVER).refused_since(), Millis(900));
+    }
 
     #[test]
     fn never_is_after_every_instant() {

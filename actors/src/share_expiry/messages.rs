@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::event::ShareRefusal;
 use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
-use super::moves::{MoveEnd, MoveRefused, Moved, NewMove};
+use super::moves::{MoveEnd, MoveRefused, Moved, NewMove, SharePlace};
 use super::path::{RootName, SharePath};
 use super::settings::ShareSettings;
 use super::share::{ClientKey, Share};
@@ -178,12 +178,13 @@ pub struct SettleMove {
     pub end: MoveEnd,
 }
 
-/// What these shares stood for is gone: they end. Answers how many that were.
+/// What these shares stood for is gone: they end, but for those that stand for something else by now,
+/// or are about to. Answers how many that were.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, ShareError>")]
 pub struct EndRemoved {
-    /// The shares.
-    pub ids: Vec<ShareId>,
+    /// The shares, with where it was looked for.
+    pub gone: Vec<(ShareId, SharePlace)>,
     /// Who says so.
     pub asked_by: String,
 }

@@ -44,6 +44,7 @@ mod text;
 mod timer;
 mod turn;
 mod upkeep;
+mod used;
 mod views;
 
 use std::collections::HashMap;
@@ -76,6 +77,7 @@ pub use share::{ClientKey, Downloads, Exhausted, Share};
 pub use state::{Grave, ShareTable};
 pub use terms::{BadTerms, OnlyIf, Term, TermsPolicy};
 pub use timer::{Timer, WINDOW};
+pub use used::MOST_USES;
 pub use views::{LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
 
 use crate::change_feed::ChangeFeed;

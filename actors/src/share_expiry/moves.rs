@@ -190,6 +190,12 @@ pub enum MoveRefused {
          ask with overwrite if nothing else writes there"
     )]
     NoSafeRename,
+    /// A root is it, or is below it.
+    #[error(
+        "a root that is shared from is there, or below it: its path in the configuration would no \
+         longer be right"
+    )]
+    HoldsRoot,
 }
 
 /// Where what a share stands for is to be looked for.

@@ -202,10 +202,14 @@ impl Handler<EndRemoved> for ShareExpiry {
     type Result = Answer<u64>;
 
     fn handle(&mut self, asked: EndRemoved, _: &mut Context<Self>) -> Self::Result {
-        let EndRemoved { ids, asked_by } = asked;
+        let EndRemoved { gone, asked_by } = asked;
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
         }
+        let now = self.clock.now();
+        let (_, at) = self.at(now);
+        let still = gone.iter().filter(|(id, place)| at.stands_for(*id, place));
+        let ids: Vec<ShareId> = still.map(|(id, _)| *id).collect();
         tracing::info!(shares = ids.len(), "what these shares stand for is gone: they end");
         let asked = Asked::by_itself(&asked_by);
         self.end_all(&ids, Ending::Removed, false, asked, false)

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,7 @@ use super::facts::{Deadline, Ending, Note, Owner, PasswordHash, ShareKind};
 use super::id::ShareId;
 use super::path::{RootName, SharePath};
 use super::path_order::ChunkNumber;
+use super::used::Used;
 use crate::clock::Millis;
 
 /// One share. Immutable but for when it was used: a change puts another record in its place.
@@ -26,10 +27,8 @@ pub struct Share {
     pub(super) rare: Option<Box<Rare>>,
     /// How often its terms were changed.
     pub(super) generation: u32,
-    /// When it was last used, in Unix seconds; when it was created before that. In memory only.
-    used_at: AtomicU32,
-    /// How often it was used. In memory only.
-    uses: AtomicU32,
+    /// When it was last used, and how often. In memory only.
+    used: AtomicU64,
     /// The chunk of the order of paths that it is in, if it is in any. In memory only.
     chunk: AtomicU32,
     kind: ShareKind,
@@ -114,8 +113,7 @@ impl Share {
         let Birth { id, root, path, kind, owner, created, deadline, rare, generation, noticed } =
             birth;
         let rare = Share::boxed(rare);
-        let used_at = AtomicU32::new(seconds(created));
-        let uses = AtomicU32::new(0);
+        let used = AtomicU64::new(Used::first(created).packed());
         Share {
             id,
             path,
@@ -125,8 +123,7 @@ impl Share {
             deadline,
             rare,
             generation,
-            used_at,
-            uses,
+            used,
             chunk: AtomicU32::new(0),
             kind,
             noticed,
@@ -148,8 +145,7 @@ impl Share {
             deadline: self.deadline,
             rare: self.rare.clone(),
             generation: self.generation,
-            used_at: AtomicU32::new(self.used_at.load(Ordering::Relaxed)),
-            uses: AtomicU32::new(self.uses.load(Ordering::Relaxed)),
+            used: AtomicU64::new(self.used.load(Ordering::Relaxed)),
             chunk: AtomicU32::new(self.chunk()),
             kind: self.kind,
             noticed: self.noticed,
@@ -260,24 +256,23 @@ impl Share {
 
     /// When it was last used, by this process: when it was created before that.
     pub fn last_used(&self) -> Millis {
-        Millis::from_unix_seconds(i64::from(self.used_at.load(Ordering::Relaxed)))
+        Millis(i64::try_from(self.used().at).unwrap_or(i64::MAX))
     }
 
-    /// How often it was used, since this process knows it.
+    /// How often it was used, since this process knows it; counted up to [`MOST_USES`](super::MOST_USES).
     pub fn uses(&self) -> u32 {
-        self.uses.load(Ordering::Relaxed)
+        self.used().uses
     }
 
-    pub(super) fn used_at(&self) -> u32 {
-        self.used_at.load(Ordering::Relaxed)
+    pub(super) fn used(&self) -> Used {
+        Used::unpacked(self.used.load(Ordering::Relaxed))
     }
 
     /// It was used. Neither figure ever gets smaller.
     pub(super) fn use_at(&self, now: Millis) {
-        self.used_at.fetch_max(seconds(now), Ordering::Relaxed);
-        let more = |uses: u32| uses.checked_add(1);
-        // It stays at the largest number there is.
-        let _ = self.uses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        let once_more = |used| Some(Used::unpacked(used).once_more(now).packed());
+        // It is never refused.
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, once_more);
     }
 }
 
@@ -301,10 +296,6 @@ impl Downloads {
     pub fn taken_by(&self, client: ClientKey) -> Option<Millis> {
         self.takers.iter().filter(|taker| taker.client == client).map(|taker| taker.at).max()
     }
-}
-
-fn seconds(at: Millis) -> u32 {
-    u32::try_from(at.unix_seconds().max(0)).unwrap_or(u32::MAX)
 }
 
 impl PartialEq for Share {
@@ -385,8 +376,10 @@ mod tests {
         share.use_at(Millis(7000));
         share.use_at(Millis(3000));
         assert_eq!((share.last_used(), share.uses()), (Millis(7000), 2));
+        share.use_at(Millis(7001));
+        assert_eq!((share.last_used(), share.uses()), (Millis(7001), 3));
         let changed = share.to_change();
-        assert_eq!((changed.last_used(), changed.uses()), (Millis(7000), 2));
+        assert_eq!((changed.last_used(), changed.uses()), (Millis(7001), 3));
     }
 
     #[test]

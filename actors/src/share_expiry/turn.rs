@@ -24,7 +24,7 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
 const UPKEEP: Duration = Duration::from_secs(1);
 
 /// Up to how many due shares are counted for the backlog.
-const COUNTED: usize = 100_000;
+const COUNTED: usize = 1_000_000;
 
 impl InTurns for ShareExpiry {
     fn next_turn(&mut self) -> &mut NextTurn {

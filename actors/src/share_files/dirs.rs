@@ -135,6 +135,14 @@ fn beneath(dir: &OwnedFd, path: &str, flags: OFlags, how: ResolveFlags) -> Resul
     opened
 }
 
+/// A handle of the directory at `name` from `dir`, with what it is.
+fn step(dir: impl AsFd, name: &str) -> Result<(OwnedFd, FileIdentity), Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = openat(dir, name, flags, Mode::empty())?;
+    let identity = entry(&dir, "")?.identity;
+    Ok((dir, identity))
+}
+
 fn is_absent(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR)
 }
@@ -257,11 +265,41 @@ impl SharedDirs {
                 return Err(MoveRefused::OtherKind);
             }
         }
+        if file.kind == FileType::Directory {
+            let target = target.entry()?.map(|there| there.identity);
+            for moved in [Some(file.identity), target].into_iter().flatten() {
+                if self.holds_root(&moved) {
+                    return Err(MoveRefused::HoldsRoot);
+                }
+            }
+        }
         let device = |dir: &OwnedFd| entry(dir, "").map(|entry| entry.identity.device);
         if device(&source.dir).map_err(refused)? != device(&target.dir).map_err(refused)? {
             return Err(MoveRefused::OtherFileSystem);
         }
         Ok(file.identity)
+    }
+
+    /// Whether a root is this directory, or lies below it: then its configured path would lead nowhere,
+    /// or to something else.
+    fn holds_root(&self, directory: &FileIdentity) -> bool {
+        self.dirs.values().any(|root| {
+            // A second handle of it, to climb from: the directories above may not be readable.
+            let mut above = step(&root.handle, ".");
+            let mut below = None;
+            while let Ok((dir, identity)) = above {
+                if identity.is(directory) {
+                    return true;
+                }
+                // The top is its own parent.
+                if below.is_some_and(|below: FileIdentity| below.is(&identity)) {
+                    return false;
+                }
+                below = Some(identity);
+                above = step(&dir, "..");
+            }
+            false
+        })
     }
 
     /// Moves what is on record to be moved, if this node still `leads` right before that. Once it says

@@ -142,14 +142,34 @@ fn a_directory_is_not_moved_into_itself_by_way_of_another_root() {
     let yard = yard();
     let all = yard.films.parent().unwrap();
     let dirs = SharedDirs::new([opened("all", all), opened("films", &yard.films)]);
-    for (from, to) in [("all/films/dir", "films/dir/deep/x"), ("all/films", "films/dir/x")] {
-        let file = dirs.prepare(&place(from), &place(to), true).unwrap();
-        for overwrite in [false, true] {
-            let told = dirs.carry_out(&new_move(from, to, file), overwrite, || true);
-            let into_itself = Err(NotMoved::Refused(MoveRefused::IntoItself));
-            assert_eq!(told, into_itself, "{from} {to} {overwrite}");
-        }
+    let (from, to) = ("all/films/dir", "films/dir/deep/x");
+    let file = dirs.prepare(&place(from), &place(to), true).unwrap();
+    for overwrite in [false, true] {
+        let told = dirs.carry_out(&new_move(from, to, file), overwrite, || true);
+        let into_itself = Err(NotMoved::Refused(MoveRefused::IntoItself));
+        assert_eq!(told, into_itself, "{overwrite}");
     }
+}
+
+#[test]
+fn no_directory_is_moved_nor_replaced_that_is_a_root_or_holds_one() {
+    let yard = yard();
+    let all = yard.films.parent().unwrap();
+    let deep = opened("deep", &yard.films.join("dir/deep"));
+    let dirs = SharedDirs::new([opened("all", all), opened("films", &yard.films), deep]);
+    let held = [
+        ("all/films", "all/x"),
+        ("films/dir", "films/x"),
+        ("films/dir/deep", "films/x"),
+        ("all/more", "all/films"),
+        ("films/empty", "films/dir/deep"),
+    ];
+    for (from, to) in held {
+        let told = dirs.prepare(&place(from), &place(to), true);
+        assert_eq!(told, Err(MoveRefused::HoldsRoot), "{from} {to}");
+    }
+    assert!(dirs.prepare(&place("films/empty"), &place("deep/x"), false).is_ok());
+    assert!(dirs.prepare(&place("films/a"), &place("deep/x"), false).is_ok());
 }
 
 #[test]

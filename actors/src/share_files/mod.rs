@@ -163,11 +163,10 @@ impl ShareFiles {
         let looking = async move {
             let looked = spawn_blocking(move || sweep::again(&dirs, &shares, &shared, &ids)).await;
             let gone = looked.unwrap_or_default();
-            let ids = gone.missing.clone();
-            let ended = if ids.is_empty() {
+            let ended = if gone.missing.is_empty() {
                 true
             } else {
-                let asked = EndRemoved { ids, asked_by: MYSELF.to_owned() };
+                let asked = EndRemoved { gone: gone.missing.clone(), asked_by: MYSELF.to_owned() };
                 matches!(end.recipient().send(asked).await, Ok(Ok(_)))
             };
             (gone, ended)
@@ -178,16 +177,16 @@ impl ShareFiles {
             files.show(&gone);
             if !ended {
                 // They are still there: asked for again when it is time.
-                files.note(&gone.missing);
+                files.note(gone.missing.iter().map(|(id, _)| *id));
             }
             files.plan_look(ctx);
         }));
     }
 
-    fn note(&mut self, ids: &[ShareId]) {
+    fn note(&mut self, missing: impl IntoIterator<Item = ShareId>) {
         let now = Instant::now();
-        for id in ids {
-            self.missing.note(*id, now);
+        for id in missing {
+            self.missing.note(id, now);
         }
     }
 
@@ -215,7 +214,7 @@ impl ShareFiles {
             let gone = looked.unwrap_or_default();
             files.view.looked += gone.looked;
             files.view.sweeps += u64::from(gone.next.is_none());
-            files.note(&gone.missing);
+            files.note(gone.missing.iter().map(|(id, _)| *id));
             files.met.extend(gone.roots.iter().cloned());
             files.show(&gone);
             files.plan_look(ctx);
@@ -282,7 +281,7 @@ impl Handler<FoundMissing> for ShareFiles {
     fn handle(&mut self, _: FoundMissing, ctx: &mut Context<Self>) {
         let ids = self.others.shares.take_missing();
         if self.leads() {
-            self.note(&ids);
+            self.note(ids);
             self.plan_look(ctx);
         } else {
             self.missing.clear();

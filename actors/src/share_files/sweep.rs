@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::dirs::{Looked, SharedDirs};
 use crate::clock::Millis;
-use crate::share_expiry::{Found, RootName, Share, ShareBoard, ShareFilter, ShareId, Whereabouts};
+use crate::share_expiry::{
+    Found, RootName, Share, ShareBoard, ShareFilter, ShareId, SharePlace, Whereabouts,
+};
 
 /// How many shares are looked at in one go.
 pub(super) const IN_ONE_GO: usize = 100;
@@ -12,8 +14,8 @@ pub(super) const IN_ONE_GO: usize = 100;
 /// What one go came to.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
-    /// Shares that stand for nothing.
-    pub(super) missing: Vec<ShareId>,
+    /// Shares that stand for nothing, with where that was looked for.
+    pub(super) missing: Vec<(ShareId, SharePlace)>,
     /// How many were looked at.
     pub(super) looked: u64,
     /// The roots that they are of.
@@ -30,6 +32,10 @@ fn is_missing(dirs: &SharedDirs, board: &ShareBoard, share: &Share) -> bool {
         && dirs.look(share.root(), share.path()) == Looked::Missing
 }
 
+fn place_of(share: &Share) -> SharePlace {
+    SharePlace { root: share.root().clone(), path: share.path().clone() }
+}
+
 impl Gone {
     /// Leaves out what may be missing only because its root cannot be reached: that is looked at
     /// last, so that nothing was unmounted in between.
@@ -39,9 +45,8 @@ impl Gone {
             dirs.unreachable(name, was_something).map(|why| (name.clone(), why))
         };
         self.unreachable = dirs.names().filter_map(why).collect();
-        self.missing.retain(|id| match board.find(*id) {
-            Found::Live(share) => !self.unreachable.contains_key(share.root()),
-            _ => false,
+        self.missing.retain(|(id, place)| {
+            matches!(board.find(*id), Found::Live(_)) && !self.unreachable.contains_key(&place.root)
         });
         self
     }
@@ -57,7 +62,7 @@ pub(super) fn go(
 ) -> Gone {
     let page = board.list(&ShareFilter::default(), from, IN_ONE_GO, now);
     let missing = page.shares.iter().filter(|share| is_missing(dirs, board, share));
-    let missing = missing.map(|share| share.id()).collect();
+    let missing = missing.map(|share| (share.id(), place_of(share))).collect();
     let roots = page.shares.iter().map(|share| share.root().clone()).collect();
     let looked = page.shares.len() as u64;
     let gone = Gone { missing, looked, roots, next: page.next, ..Gone::default() };
@@ -76,7 +81,7 @@ pub(super) fn again(
         if let Found::Live(share) = board.find(*id)
             && is_missing(dirs, board, &share)
         {
-            gone.missing.push(*id);
+            gone.missing.push((*id, place_of(&share)));
             gone.roots.insert(share.root().clone());
         }
     }

@@ -93,6 +93,7 @@ impl From<MoveRefused> for Refusal {
             | MoveRefused::Symlink
             | MoveRefused::Denied
             | MoveRefused::NoSafeRename
+            | MoveRefused::HoldsRoot
             | MoveRefused::TooLong => conflict("not-allowed"),
         }
     }

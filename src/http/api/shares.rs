@@ -151,7 +151,7 @@ pub async fn one(
     match state.actors.share_board.find(share_id(&id)?) {
         Found::Live(share) => Ok(web::Json(shown(&state, &share, state.clock.now()))),
         Found::Ended(tombstone) => {
-            let (why, at) = (tombstone.why.word(), tombstone.ended);
+            let (why, at) = (tombstone.why.word(), tombstone.refused_since());
             Err(Refusal::gone(format!("the share has ended: {why} at {at}")))
         }
         Found::Unknown => Err(Refusal::not_found("there is no such share")),

@@ -54,7 +54,9 @@ impl Shared {
                 self.board.refused_by_time();
                 due(&share)
             }
-            Found::Ended(tombstone) => Refusal::Ended { at: tombstone.ended, why: tombstone.why },
+            Found::Ended(tombstone) => {
+                Refusal::Ended { at: tombstone.refused_since(), why: tombstone.why }
+            }
             Found::Unknown => match self.guesses.one(&line) {
                 Ok(()) => Refusal::Unknown,
                 Err(wait) => Refusal::Throttled(wait),

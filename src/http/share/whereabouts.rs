@@ -1,52 +1,63 @@
 //! Opening what a share stands for, also while it is being moved.
 
-use std::sync::Arc;
-
 use reelyard_actors::share_expiry::{Found, Share, SharePlace, Whereabouts};
 
 use super::Shared;
 use super::roots::{NotOpened, Opened};
 
-/// How often it is looked anew where it is. A move changes that twice.
-const TRIES: usize = 5;
+/// How often it is looked anew where it is. A move changes that twice, and it may be moved again.
+const TRIES: usize = 20;
 
 impl Shared {
     /// Opens what a share stands for, wherever that is just now. Blocks on the disk.
+    ///
+    /// While something is moved, what is known of it and what is on the disk change one after the other.
+    /// So what was opened is it only if all that is known is the same after as before; and that nothing
+    /// is there is believed only when it is found twice in a row.
     pub(super) fn open_share(&self, share: &Share) -> Result<Opened, NotOpened> {
-        let mut present = None::<Arc<Share>>;
+        let Found::Live(mut present) = self.board.find(share.id()) else {
+            return Err(NotOpened::Absent);
+        };
+        let mut was_absent = false;
         for _ in 0..TRIES {
-            let share = present.as_deref().unwrap_or(share);
-            let Some(place) = self.place_of(share) else { return Err(NotOpened::Absent) };
-            let opened = self.roots.open_at(&place.root, &place.path);
-            // It is what was meant only if it was still there when it was opened.
+            let known = self.board.whereabouts(&present);
+            let place = self.place_of(&present, &known);
+            let opened = match &place {
+                Some(place) => self.roots.open_at(&place.root, &place.path),
+                None => Err(NotOpened::Absent),
+            };
             let Found::Live(now) = self.board.find(share.id()) else {
                 return Err(NotOpened::Absent);
             };
-            if self.place_of(&now).as_ref() == Some(&place) {
-                let is_said = || self.board.whereabouts(&now) == Whereabouts::AsSaid;
-                if matches!(opened, Err(NotOpened::Absent)) && is_said() {
-                    self.board.note_missing(now.id());
+            let is_same = (now.root(), now.path()) == (present.root(), present.path())
+                && self.board.whereabouts(&now) == known
+                && self.place_of(&now, &known) == place;
+            present = now;
+            let is_absent = matches!(opened, Err(NotOpened::Absent));
+            if is_same && (!is_absent || was_absent) {
+                if is_absent && known == Whereabouts::AsSaid {
+                    self.board.note_missing(present.id());
                 }
                 return opened;
             }
-            present = Some(now);
+            was_absent = is_same && is_absent;
         }
         Err(NotOpened::Absent)
     }
 
     /// Where what a share stands for is; none if it is gone.
-    fn place_of(&self, share: &Share) -> Option<SharePlace> {
+    fn place_of(&self, share: &Share, known: &Whereabouts) -> Option<SharePlace> {
         let said = || SharePlace { root: share.root().clone(), path: share.path().clone() };
-        match self.board.whereabouts(share) {
+        match known {
             Whereabouts::AsSaid => Some(said()),
-            Whereabouts::At(place) => Some(place),
+            Whereabouts::At(place) => Some(place.clone()),
             Whereabouts::Gone => None,
             Whereabouts::Either(moving, there) => {
                 let (new, roots) = (&moving.new, &self.roots);
                 if roots.is_at(&new.from, &new.file) {
                     Some(said())
                 } else {
-                    roots.is_at(&new.to, &new.file).then_some(there)
+                    roots.is_at(&new.to, &new.file).then(|| there.clone())
                 }
             }
             Whereabouts::Unless(moving) => {

@@ -34,8 +34,10 @@ impl FromStr for Rfc3339 {
     type Err = BadInstant;
 
     fn from_str(text: &str) -> Result<Self, BadInstant> {
-        let instant: jiff::Timestamp = text.parse().map_err(|_| BadInstant(text.to_owned()))?;
-        let at = Millis(instant.as_millisecond());
+        let read = text.parse().map(|at: jiff::Timestamp| Millis(at.as_millisecond()));
+        // jiff leaves out the last day of 9999, which is a common way to say "for good".
+        let last_day = || humantime::parse_rfc3339(text).ok().map(Millis::from);
+        let at = read.ok().or_else(last_day).ok_or_else(|| BadInstant(text.to_owned()))?;
         let known = (Millis(0)..=Millis::LAST).contains(&at);
         if known { Ok(Rfc3339(at)) } else { Err(BadInstant(text.to_owned())) }
     }
@@ -362,6 +364,16 @@ mod tests {
         for bad in ["tomorrow", "2026-12-31", "2026-12-31T18:00:00", "1969-12-31T23:59:59Z"] {
             assert!(bad.parse::<Rfc3339>().unwrap_err().to_string().contains(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn every_instant_that_is_shown_is_read() {
+        for text in
+            ["9999-12-31T23:59:59.999Z", "9999-12-31T00:00:00.000Z", "1970-01-01T00:00:00.000Z"]
+        {
+            assert_eq!(text.parse::<Rfc3339>().unwrap().to_string(), text);
+        }
+        assert_eq!("9999-12-31T23:59:59.999Z".parse(), Ok(Rfc3339(Millis::LAST)));
     }
 
     #[test]
