@@ -37,7 +37,8 @@ settings! {
         max_ttl: Option<Duration> = Optional "30d",
         /// Whether a share may last for ever.
         allow_never: bool = Default "false",
-        /// How long before its deadline it is told that a share will end. Not set: it is not.
+        /// How long before its deadline it is told that a share will end. Not set: it is not. Nor is it
+        /// of a deadline that is nearer than that from the beginning.
         notice_before: Option<Duration> = Optional "24h",
         /// How long a download that counted may be resumed without counting again.
         resume_within: Duration = Default "24h",
