@@ -144,6 +144,14 @@ impl Line {
         self.stream.writable().await
     }
 
+    /// Resets the connection as soon as it is closed, so that what the kernel has not sent yet is
+    /// never sent. Otherwise it would go on with that, some megabytes, and end it as if it were all.
+    pub(super) fn take_back(&self) {
+        if let Err(error) = self.stream.set_zero_linger() {
+            tracing::warn!(%error, "what a client was not sent yet cannot be taken back");
+        }
+    }
+
     /// Says that nothing more comes, once everything has left.
     pub(super) async fn say_end(&self) -> io::Result<()> {
         if let Some(mut session) = self.session() {
