@@ -76,6 +76,32 @@ async fn a_directory_arrives_as_it_is() {
 }
 
 #[actix::test]
+async fn names_with_colons_and_backslashes_stay_whole_and_apart() {
+    let links = Links::start(|_| {});
+    for (name, bytes) in [("a:b", "1"), ("c:b", "2"), ("a_b", "3"), ("x:/y:z", "4"), ("\\:", "5")] {
+        links.write(&format!("of: C:\\1/{name}"), bytes.as_bytes());
+    }
+    let id = links.share("of: C:\\1", |_| {});
+    let (exit, archive) = fetch(&links, id, &[]).await;
+    assert_eq!(exit, 0);
+    let to = links.outside().join("to");
+    let (good, told) = unzip(&["-q", "-d", to.to_str().unwrap()], &archive);
+    assert!(good, "{told}");
+    let file = |name: &str, bytes: &str| (PathBuf::from(name), Some(bytes.as_bytes().to_vec()));
+    let expected = BTreeMap::from([
+        ("of_ C__1".into(), None),
+        file("of_ C__1/a_b", "1"),
+        file("of_ C__1/a_b (2)", "3"),
+        file("of_ C__1/c_b", "2"),
+        ("of_ C__1/x_".into(), None),
+        file("of_ C__1/x_/y_z", "4"),
+        file("of_ C__1/__", "5"),
+    ]);
+    assert_eq!(tree(&to), expected);
+    links.stop().await;
+}
+
+#[actix::test]
 async fn symlinks_lead_to_files_of_the_same_directory_only() {
     let links = Links::start(|_| {});
     links.write("other/secret", b"secret");
@@ -147,6 +173,17 @@ async fn a_file_that_changes_meanwhile_makes_no_archive() {
     std::fs::remove_file(links.below("dir/b")).unwrap();
     let exit = download.await.unwrap();
     assert!(matches!(exit, 0 | 18 | 56), "whole without it, or not at all: {exit}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_file_that_is_renamed_meanwhile_is_still_the_same() {
+    let links = Links::start(|_| {});
+    links.write("dir/a", &vec![7; 24 << 20]);
+    let id = links.share("dir", |_| {});
+    let download = running(&links, id).await;
+    std::fs::rename(links.below("dir/a"), links.below("dir/b")).unwrap();
+    assert_eq!(download.await.unwrap(), 0);
     links.stop().await;
 }
 

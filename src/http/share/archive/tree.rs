@@ -89,10 +89,11 @@ pub(super) fn below(path: &[u8], entry: &Entry) -> Vec<u8> {
 }
 
 /// A name as every system that opens the archive can have it: UTF-8, and nothing that one of them
-/// takes for a separator or a command.
-fn archive_name(raw: &[u8]) -> String {
+/// takes for a separator, a drive or a command.
+pub(super) fn archive_name(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
-    text.chars().map(|c| if c.is_control() || c == '\\' { '_' } else { c }).collect()
+    let is_safe = |c: char| !c.is_control() && !matches!(c, '\\' | ':');
+    text.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
 }
 
 /// Two names that differ on disk differ in the archive.
@@ -138,11 +139,12 @@ mod tests {
     #[test]
     fn names_that_no_archive_can_have_stay_apart() {
         let place = tempfile::tempdir().unwrap();
-        for raw in [&b"a\\b"[..], b"a_b", b"\xff", b"\xfe", "ü".as_bytes()] {
+        for raw in [&b"a\\b"[..], b"a_b", b"a:b", b"x:", b"\xff", b"\xfe", "ü".as_bytes()] {
             std::fs::write(place.path().join(std::ffi::OsStr::from_bytes(raw)), b"").unwrap();
         }
         let found = entries(&File::open(place.path()).unwrap()).unwrap();
         let names: Vec<&str> = found.iter().map(|entry| entry.name.as_str()).collect();
-        assert_eq!(names, ["a_b", "a_b (2)", "ü", "\u{fffd}", "\u{fffd} (2)"]);
+        let expected = ["a_b", "a_b (2)", "a_b (3)", "x_", "ü", "\u{fffd}", "\u{fffd} (2)"];
+        assert_eq!(names, expected);
     }
 }

@@ -6,7 +6,6 @@ use std::os::unix::fs::MetadataExt;
 
 use rawzip::time::UtcDateTime;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
-use reelyard_actors::downloader::file_identity::FileIdentity;
 use reelyard_actors::share_expiry::ShareKind;
 use tokio::sync::mpsc;
 
@@ -44,7 +43,7 @@ pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<Piece>) {
 fn write(top: &File, name: &str, pieces: &mpsc::Sender<Piece>) -> io::Result<()> {
     let out = Out { pieces: pieces.clone(), piece: Vec::with_capacity(PIECE) };
     let mut archive = Archive { zip: ZipArchiveWriter::new(out), top, buffer: vec![0; PIECE] };
-    archive.directory(top, b"", name, 0)?;
+    archive.directory(top, b"", &tree::archive_name(name.as_bytes()), 0)?;
     let mut out = archive.zip.finish().map_err(broken)?;
     out.flush()
 }
@@ -109,11 +108,7 @@ impl Archive<'_> {
         }
         let (_, descriptor) = data.finish().map_err(broken)?;
         entry.finish(descriptor).map_err(broken)?;
-        if FileIdentity::from(&opened.file.metadata()?) == FileIdentity::from(metadata) {
-            Ok(())
-        } else {
-            Err(changed(name))
-        }
+        if opened.is_unchanged()? { Ok(()) } else { Err(changed(name)) }
     }
 }
 
