@@ -2,13 +2,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::num::NonZeroU32;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
 use reelyard_integration_tests::share_links::{Links, curl};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
+use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -184,6 +187,55 @@ async fn a_file_that_is_renamed_meanwhile_is_still_the_same() {
     let download = running(&links, id).await;
     std::fs::rename(links.below("dir/a"), links.below("dir/b")).unwrap();
     assert_eq!(download.await.unwrap(), 0);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn what_can_never_be_whole_takes_no_download() {
+    let links = Links::start(|_| {});
+    let one = NonZeroU32::new(1);
+    let refused = async |id: ShareId, words: &str| {
+        let answer = links.get(id, "/zip", &[]).await;
+        assert_eq!((answer.exit, answer.status), (0, 500), "{}", answer.head);
+        assert!(answer.text().contains(words), "{}", answer.text());
+        assert_eq!(links.found(id).downloads().unwrap().taken(), 0);
+    };
+    std::fs::create_dir_all(links.below("deep").join("d/".repeat(129))).unwrap();
+    let deep = links.share("deep", |new| new.max_downloads = one);
+    refused(deep, "directories in one another").await;
+    std::fs::remove_dir(links.below("deep").join("d/".repeat(129))).unwrap();
+    let answer = links.get(deep, "/zip", &[]).await;
+    assert_eq!((answer.exit, answer.status), (0, 200), "it was not used up");
+    assert_eq!(links.get(deep, "/zip", &[]).await.status, 410);
+
+    // A byte that is no text takes three in the archive. Each system call takes a path of 4,096:
+    // from where one is, one goes further.
+    let name = std::ffi::OsStr::from_bytes(&[0xff; 255]);
+    let mut dir = std::fs::File::open(links.below("")).unwrap();
+    for name in std::iter::once("long".as_ref()).chain(std::iter::repeat_n(name, 90)) {
+        mkdirat(&dir, name, Mode::RWXU).unwrap();
+        dir = openat(&dir, name, OFlags::RDONLY, Mode::empty()).unwrap().into();
+    }
+    let long = links.share("long", |new| new.max_downloads = one);
+    refused(long, "too long").await;
+    links.stop().await;
+}
+
+/// For root there is no file that it may not read.
+#[actix::test]
+async fn an_archive_with_a_file_that_may_not_be_read_takes_no_download() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let links = Links::start(|_| {});
+    links.write("dir/sub/closed", b"x");
+    let closed = std::fs::Permissions::from_mode(0);
+    std::fs::set_permissions(links.below("dir/sub/closed"), closed).unwrap();
+    let id = links.share("dir", |new| new.max_downloads = NonZeroU32::new(1));
+    let answer = links.get(id, "/zip", &[]).await;
+    assert_eq!((answer.exit, answer.status), (0, 500), "{}", answer.head);
+    assert!(answer.text().contains("dir/sub/closed"), "{}", answer.text());
+    assert_eq!(links.found(id).downloads().unwrap().taken(), 0);
     links.stop().await;
 }
 

@@ -122,8 +122,13 @@ impl Shared {
     pub(super) fn not_opened(&self, share: &Share, why: NotOpened) -> Refusal {
         match why {
             NotOpened::Failed(error) => {
-                tracing::warn!(id = ?share.id(), %error, "what a share stands for cannot be read");
+                self.complaints.tell(share.id(), &error);
                 Refusal::Failed
+            }
+            // Who has the link has no use for that, who runs this node does.
+            NotOpened::Denied => {
+                self.complaints.tell(share.id(), &why);
+                Refusal::Absent
             }
             why => {
                 tracing::debug!(id = ?share.id(), %why, "what a share stands for is not there");

@@ -8,6 +8,7 @@ mod answer;
 mod archive;
 mod begin;
 mod client_address;
+mod complaints;
 mod conditions;
 mod connection;
 mod counters;
@@ -44,6 +45,7 @@ use tokio::sync::{Semaphore, mpsc, watch as watching};
 
 use crate::tls::Certificate;
 use archive::Turns;
+use complaints::Complaints;
 use counters::Counts;
 use line::Line;
 use pages::Pages;
@@ -107,6 +109,7 @@ struct Shared {
     guesses: Throttle<IpAddr>,
     passwords: Passwords,
     archives: Turns,
+    complaints: Complaints,
     pages: Pages,
 }
 
@@ -161,6 +164,7 @@ impl ShareServer {
                 settings.archives_per_address,
                 settings.trusted_proxies.clone(),
             ),
+            complaints: Complaints::new(),
             counts: Counts::default(),
             settings,
             roots,

@@ -41,6 +41,8 @@ pub(super) enum Refusal {
     NotNow(String),
     /// The disk, or the system.
     Failed,
+    /// A directory cannot be an archive, in words.
+    NoArchive(String),
 }
 
 impl Refusal {
@@ -52,7 +54,7 @@ impl Refusal {
             Refusal::Throttled(_) | Refusal::TooManyArchives => (429, "Too Many Requests"),
             Refusal::Password { .. } => (401, "Unauthorized"),
             Refusal::NotNow(_) => (503, "Service Unavailable"),
-            Refusal::Failed => (500, "Internal Server Error"),
+            Refusal::Failed | Refusal::NoArchive(_) => (500, "Internal Server Error"),
         }
     }
 
@@ -73,6 +75,7 @@ impl Refusal {
             Refusal::OtherKind { instead } => format!("Ask for /{instead} of this link instead."),
             Refusal::NotNow(why) => format!("Not now: {why}."),
             Refusal::Failed => "What this link stands for cannot be read now.".into(),
+            Refusal::NoArchive(why) => format!("No archive can be made of this directory: {why}."),
         }
     }
 
