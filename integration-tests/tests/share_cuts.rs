@@ -1,12 +1,12 @@
 //! How running downloads of public links are cut: by a hard revoke, and where the file changes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
-use reelyard_integration_tests::share_links::Links;
+use reelyard_integration_tests::share_links::{Links, curl};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually};
 use rustls::pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -96,5 +96,30 @@ async fn under_tls_as_well() {
     let (got, end) = drain(client).await;
     assert_eq!(end, Some(ErrorKind::ConnectionReset), "after {got} bytes");
     assert!(got < ARRIVED, "{got}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_file_that_is_overwritten_meanwhile_does_not_pass_for_whole() {
+    let links = Links::start(|_| {});
+    for speaks_tls in [false, true] {
+        links.write("a", &vec![7; LARGE]);
+        let id = links.share("a", |_| {});
+        let trusted = speaks_tls.then(|| links.speak_tls("links").certificate);
+        let (url, before) = (links.url(id, "/file"), links.server.counters());
+        let download = tokio::spawn(async move {
+            let slow = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &url];
+            let trusted = trusted.iter().flat_map(|path| ["--cacert", path.to_str().unwrap()]);
+            curl(&[&trusted.collect::<Vec<_>>()[..], &slow].concat()).await.exit
+        });
+        let begun = || links.server.counters().downloads > before.downloads;
+        eventually("the download runs", begun).await;
+        let mut file = std::fs::File::options().write(true).open(links.below("a")).unwrap();
+        file.seek(SeekFrom::Start(LARGE as u64 / 2)).unwrap();
+        file.write_all(b"something else").unwrap();
+        let exit = download.await.unwrap();
+        assert!(matches!(exit, 18 | 56), "curl noticed that it is not whole: {exit}");
+        assert_eq!(links.server.counters().broken_off, before.broken_off + 1);
+    }
     links.stop().await;
 }

@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use session::{Pending, Session};
 
 /// The most that one `sendfile` is asked for.
-const CHUNK: u64 = 1 << 20;
+pub(super) const CHUNK: u64 = 1 << 20;
 
 /// A connection.
 pub(super) struct Line {
