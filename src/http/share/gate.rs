@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reelyard_actors::event::RequestId;
@@ -31,7 +32,17 @@ impl Shared {
         peer: IpAddr,
         forwarded: impl DoubleEndedIterator<Item = &'v [u8]>,
     ) -> IpAddr {
-        client(peer, &self.settings.trusted_proxies, forwarded)
+        let client = client(peer, &self.settings.trusted_proxies, forwarded);
+        if let Some(garbled) = client.garbled
+            && !self.told_of_proxy.swap(true, Ordering::Relaxed)
+        {
+            let wrote = String::from_utf8_lossy(garbled);
+            tracing::warn!(
+                proxy = %client.address, ?wrote,
+                "a trusted proxy tells of its clients by what is no address: they are taken for one"
+            );
+        }
+        client.address
     }
 
     /// The share behind a link, if it is live now. What does not read as an id looks like one that

@@ -35,6 +35,7 @@ pub use settings::ShareServerSettings;
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use reelyard_actors::clock::Clock;
@@ -110,6 +111,8 @@ struct Shared {
     passwords: Passwords,
     archives: Turns,
     complaints: Complaints,
+    /// Whether it was told of a proxy that cannot be understood.
+    told_of_proxy: AtomicBool,
     pages: Pages,
 }
 
@@ -165,6 +168,7 @@ impl ShareServer {
                 settings.trusted_proxies.clone(),
             ),
             complaints: Complaints::new(),
+            told_of_proxy: AtomicBool::new(false),
             counts: Counts::default(),
             settings,
             roots,
