@@ -8,7 +8,7 @@ use std::sync::Arc;
 use reelyard_actors::share_expiry::{Share, ShareKind};
 
 use super::answer::{Head, Length, disposition, media_type};
-use super::conditions::{Answer, Validators, answer as judge, http_date};
+use super::conditions::{Answer, Validators, answer as judge, http_date, resumes_another};
 use super::connection::Asked;
 use super::refusal::Refusal;
 use super::roots::Opened;
@@ -56,7 +56,10 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
         // A range that is the whole file is a download like any other.
         let ranged = matches!(&begun.answer, Answer::Part(range) if *range != (0..size));
         let taken = shared.take(&begun.share, client, ranged).await;
-        taken.map_err(|why| shared.held(&begun.share, client, why))?;
+        taken.map_err(|why| match shared.held(&begun.share, client, why) {
+            Refusal::Held if resumes_another(asked.head, &begun.is) => Refusal::Replaced,
+            why => why,
+        })?;
         shared.counts.downloads.one();
     }
     Ok(begun)
