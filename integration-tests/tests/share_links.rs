@@ -307,7 +307,8 @@ async fn a_hard_revoke_cuts_what_is_running_and_a_deadline_does_not() {
     let hard = links.share("a", |_| {});
     let of_hard = running(&links, hard).await;
     revoke(&links, hard, true);
-    assert_eq!(of_hard.await.unwrap(), 18, "curl got less than it was promised");
+    let exit = of_hard.await.unwrap();
+    assert!(matches!(exit, 18 | 56), "curl got less than it was promised: {exit}");
     assert_eq!(links.server.counters().cut, 1);
     links.stop().await;
 }
@@ -319,7 +320,8 @@ async fn a_deadline_cuts_where_that_is_configured() {
     let id = links.share("a", |_| {});
     let download = running(&links, id).await;
     links.clock.advance(A_DAY);
-    assert_eq!(download.await.unwrap(), 18);
+    let exit = download.await.unwrap();
+    assert!(matches!(exit, 18 | 56), "curl got less than it was promised: {exit}");
     links.stop().await;
 }
 

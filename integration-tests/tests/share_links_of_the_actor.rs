@@ -126,7 +126,8 @@ async fn a_hard_revoke_reaches_what_is_running() {
         request: RequestId::random(),
     };
     assert_eq!(yard.expiry.send(revoke).await.unwrap().unwrap().ended, 1);
-    assert_eq!(download.await.unwrap(), 18);
+    let exit = download.await.unwrap();
+    assert!(matches!(exit, 18 | 56), "curl got less than it was promised: {exit}");
     assert_eq!(yard.status(id, &[]).await, 410);
     yard.stop().await;
 }

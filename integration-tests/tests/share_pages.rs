@@ -140,6 +140,30 @@ async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
     let cookie = cookie(&inside);
     assert_eq!(links.get(id, "/file", &["-H", &cookie]).await.status, 200);
     assert_eq!(attempt("192.0.2.9", id, "right").await.status, 303, "known to be right");
+    assert_eq!(attempt("192.0.2.2", id, "right").await.status, 429, "but not from elsewhere");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn who_guesses_passwords_learns_nothing_from_others_who_know_theirs() {
+    let links = Links::start(|settings| {
+        settings.password_tries = NonZeroU32::new(2).unwrap();
+        settings.password_every = Duration::from_secs(600);
+        settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    links.write("a", b"x");
+    let (id, other) = (links.share("a", locked("right")), links.share("a", locked("other")));
+    let get = async |from: &str, id, password: &str| {
+        let (from, user) = (format!("X-Forwarded-For: {from}"), format!("any:{password}"));
+        links.get(id, "/file", &["-H", &from, "-u", &user]).await.status
+    };
+    assert_eq!(get("2001:db8:1:1::1", id, "right").await, 200);
+    for _ in 0..2 {
+        assert_eq!(get("192.0.2.2", other, "wrong").await, 401);
+    }
+    assert_eq!(get("192.0.2.2", id, "wrong").await, 429);
+    assert_eq!(get("192.0.2.2", id, "right").await, 429, "a hit looks like a miss");
+    assert_eq!(get("2001:db8:1:1::2", id, "right").await, 200, "the same line as before");
     links.stop().await;
 }
 

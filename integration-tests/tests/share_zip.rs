@@ -2,13 +2,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::num::NonZeroU32;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
 use reelyard_integration_tests::share_links::{Links, curl};
 use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
+use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -72,6 +75,32 @@ async fn a_directory_arrives_as_it_is() {
     let told = links.get(file, "/zip", &[]).await;
     assert_eq!(told.status, 404);
     assert!(told.text().contains("/file"), "{}", told.text());
+    links.stop().await;
+}
+
+#[actix::test]
+async fn names_with_colons_and_backslashes_stay_whole_and_apart() {
+    let links = Links::start(|_| {});
+    for (name, bytes) in [("a:b", "1"), ("c:b", "2"), ("a_b", "3"), ("x:/y:z", "4"), ("\\:", "5")] {
+        links.write(&format!("of: C:\\1/{name}"), bytes.as_bytes());
+    }
+    let id = links.share("of: C:\\1", |_| {});
+    let (exit, archive) = fetch(&links, id, &[]).await;
+    assert_eq!(exit, 0);
+    let to = links.outside().join("to");
+    let (good, told) = unzip(&["-q", "-d", to.to_str().unwrap()], &archive);
+    assert!(good, "{told}");
+    let file = |name: &str, bytes: &str| (PathBuf::from(name), Some(bytes.as_bytes().to_vec()));
+    let expected = BTreeMap::from([
+        ("of_ C__1".into(), None),
+        file("of_ C__1/a_b", "1"),
+        file("of_ C__1/a_b (2)", "3"),
+        file("of_ C__1/c_b", "2"),
+        ("of_ C__1/x_".into(), None),
+        file("of_ C__1/x_/y_z", "4"),
+        file("of_ C__1/__", "5"),
+    ]);
+    assert_eq!(tree(&to), expected);
     links.stop().await;
 }
 
@@ -147,6 +176,66 @@ async fn a_file_that_changes_meanwhile_makes_no_archive() {
     std::fs::remove_file(links.below("dir/b")).unwrap();
     let exit = download.await.unwrap();
     assert!(matches!(exit, 0 | 18 | 56), "whole without it, or not at all: {exit}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_file_that_is_renamed_meanwhile_is_still_the_same() {
+    let links = Links::start(|_| {});
+    links.write("dir/a", &vec![7; 24 << 20]);
+    let id = links.share("dir", |_| {});
+    let download = running(&links, id).await;
+    std::fs::rename(links.below("dir/a"), links.below("dir/b")).unwrap();
+    assert_eq!(download.await.unwrap(), 0);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn what_can_never_be_whole_takes_no_download() {
+    let links = Links::start(|_| {});
+    let one = NonZeroU32::new(1);
+    let refused = async |id: ShareId, words: &str| {
+        let answer = links.get(id, "/zip", &[]).await;
+        assert_eq!((answer.exit, answer.status), (0, 500), "{}", answer.head);
+        assert!(answer.text().contains(words), "{}", answer.text());
+        assert_eq!(links.found(id).downloads().unwrap().taken(), 0);
+    };
+    std::fs::create_dir_all(links.below("deep").join("d/".repeat(129))).unwrap();
+    let deep = links.share("deep", |new| new.max_downloads = one);
+    refused(deep, "directories in one another").await;
+    std::fs::remove_dir(links.below("deep").join("d/".repeat(129))).unwrap();
+    let answer = links.get(deep, "/zip", &[]).await;
+    assert_eq!((answer.exit, answer.status), (0, 200), "it was not used up");
+    assert_eq!(links.get(deep, "/zip", &[]).await.status, 410);
+
+    // A byte that is no text takes three in the archive. Each system call takes a path of 4,096:
+    // from where one is, one goes further.
+    let name = std::ffi::OsStr::from_bytes(&[0xff; 255]);
+    let mut dir = std::fs::File::open(links.below("")).unwrap();
+    for name in std::iter::once("long".as_ref()).chain(std::iter::repeat_n(name, 90)) {
+        mkdirat(&dir, name, Mode::RWXU).unwrap();
+        dir = openat(&dir, name, OFlags::RDONLY, Mode::empty()).unwrap().into();
+    }
+    let long = links.share("long", |new| new.max_downloads = one);
+    refused(long, "too long").await;
+    links.stop().await;
+}
+
+/// For root there is no file that it may not read.
+#[actix::test]
+async fn an_archive_with_a_file_that_may_not_be_read_takes_no_download() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let links = Links::start(|_| {});
+    links.write("dir/sub/closed", b"x");
+    let closed = std::fs::Permissions::from_mode(0);
+    std::fs::set_permissions(links.below("dir/sub/closed"), closed).unwrap();
+    let id = links.share("dir", |new| new.max_downloads = NonZeroU32::new(1));
+    let answer = links.get(id, "/zip", &[]).await;
+    assert_eq!((answer.exit, answer.status), (0, 500), "{}", answer.head);
+    assert!(answer.text().contains("dir/sub/closed"), "{}", answer.text());
+    assert_eq!(links.found(id).downloads().unwrap().taken(), 0);
     links.stop().await;
 }
 

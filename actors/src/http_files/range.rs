@@ -18,8 +18,9 @@ pub enum Wanted {
 pub fn wanted(header: Option<&[u8]>, size: u64) -> Wanted {
     let spec = header
         .and_then(|value| std::str::from_utf8(value).ok())
-        .and_then(|value| value.trim().strip_prefix("bytes="))
-        .and_then(|spec| spec.trim().split_once('-'));
+        .and_then(|value| value.trim().split_once('='))
+        .filter(|(unit, _)| unit.eq_ignore_ascii_case("bytes"))
+        .and_then(|(_, spec)| spec.trim().split_once('-'));
     let Some((first, last)) = spec else { return Wanted::Whole };
     match (number(first), number(last)) {
         (Number::Is(first), Number::Is(last)) if first <= last => {
@@ -61,6 +62,8 @@ mod tests {
         let of_100 = |header: &str| wanted(Some(header.as_bytes()), 100);
         assert_eq!(of_100("bytes=0-9"), Wanted::Part(0..10));
         assert_eq!(of_100("bytes=90-"), Wanted::Part(90..100));
+        assert_eq!(of_100("BYTES=90-"), Wanted::Part(90..100));
+        assert_eq!(of_100("Bytes= 90-"), Wanted::Part(90..100));
         assert_eq!(of_100("bytes=90-1000"), Wanted::Part(90..100));
         assert_eq!(of_100("bytes=-10"), Wanted::Part(90..100));
         assert_eq!(of_100("bytes=-1000"), Wanted::Part(0..100));

@@ -85,7 +85,7 @@ impl<'b> RequestHead<'b> {
     }
 
     fn connection_says(&self, word: &[u8]) -> bool {
-        self.header("connection").is_some_and(|value| {
+        self.all("connection").any(|value| {
             let mut parts = value.split(|&byte| byte == b',');
             parts.any(|part| part.trim_ascii().eq_ignore_ascii_case(word))
         })
@@ -137,6 +137,9 @@ mod tests {
     fn connections_stay_open_as_the_version_has_it() {
         assert!(parse("GET / HTTP/1.1\r\n\r\n").keep_alive);
         assert!(!parse("GET / HTTP/1.1\r\nConnection: foo, Close\r\n\r\n").keep_alive);
+        assert!(
+            !parse("GET / HTTP/1.1\r\nConnection: foo\r\nConnection: close\r\n\r\n").keep_alive
+        );
         assert!(!parse("GET / HTTP/1.0\r\n\r\n").keep_alive);
         assert!(parse("HEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keep_alive);
     }

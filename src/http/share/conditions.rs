@@ -44,6 +44,12 @@ impl Answer {
     }
 }
 
+/// Whether a download that was begun is to go on, and not of what is there.
+pub(super) fn resumes_another(head: &RequestHead<'_>, is: &Validators) -> bool {
+    let begun = head.header("range").and(head.header("if-range"));
+    begun.is_some_and(|value| !is_same(value, is))
+}
+
 /// What a GET or HEAD for a file of `size` bytes is answered.
 pub(super) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> Answer {
     if head.header("if-match").is_some() {

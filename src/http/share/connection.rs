@@ -129,6 +129,9 @@ async fn answer(line: &Line, buffer: &[u8], place: &Place, shared: &Shared) -> N
             Next::End
         }
         Err(broken) => {
+            if matches!(broken, Broken::Cut) {
+                line.take_back();
+            }
             shared.count_broken(id, &broken);
             Next::End
         }

@@ -1,6 +1,6 @@
 //! `GET|HEAD /s/{id}/file`: the bytes of a shared file.
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use reelyard_actors::share_expiry::{Share, ShareKind};
 
 use super::answer::{Head, Length, disposition, media_type};
-use super::conditions::{Answer, Validators, answer as judge, http_date};
+use super::conditions::{Answer, Validators, answer as judge, http_date, resumes_another};
 use super::connection::Asked;
 use super::refusal::Refusal;
 use super::roots::Opened;
@@ -26,7 +26,7 @@ pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<(), Bro
 /// A file about to be sent, or what else is answered of it.
 struct Begun {
     share: Arc<Share>,
-    file: File,
+    opened: Opened,
     size: u64,
     is: Validators,
     answer: Answer,
@@ -48,15 +48,18 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
     let share = shared.find(asked.id, client)?;
     shared.let_in(&share, asked.head, client).await?;
     shared.is_left(&share, client)?;
-    let Opened { file, metadata, .. } = shared.open(&share, ShareKind::File)?;
-    let (is, size) = (validators(&metadata), metadata.size());
+    let opened = shared.open(&share, ShareKind::File)?;
+    let (is, size) = (validators(&opened.metadata), opened.metadata.size());
     let answer = judge(asked.head, &is, size);
-    let begun = Begun { share, file, size, is, answer };
+    let begun = Begun { share, opened, size, is, answer };
     if begun.range().is_some() && !asked.is_head() {
         // A range that is the whole file is a download like any other.
         let ranged = matches!(&begun.answer, Answer::Part(range) if *range != (0..size));
         let taken = shared.take(&begun.share, client, ranged).await;
-        taken.map_err(|why| shared.held(&begun.share, client, why))?;
+        taken.map_err(|why| match shared.held(&begun.share, client, why) {
+            Refusal::Held if resumes_another(asked.head, &begun.is) => Refusal::Replaced,
+            why => why,
+        })?;
         shared.counts.downloads.one();
     }
     Ok(begun)
@@ -77,7 +80,7 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Br
     sending.bytes(&head.finish(length), range.is_some()).await?;
     let Some(range) = range else { return Ok(()) };
     let of_head = sending.sent();
-    let sent = sending.file(&begun.file, range).await;
+    let sent = sending.file(&begun.opened, range).await;
     shared.counts.bytes.add(sending.sent() - of_head);
     sent
 }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reelyard_actors::event::RequestId;
@@ -31,7 +32,17 @@ impl Shared {
         peer: IpAddr,
         forwarded: impl DoubleEndedIterator<Item = &'v [u8]>,
     ) -> IpAddr {
-        client(peer, &self.settings.trusted_proxies, forwarded)
+        let client = client(peer, &self.settings.trusted_proxies, forwarded);
+        if let Some(garbled) = client.garbled
+            && !self.told_of_proxy.swap(true, Ordering::Relaxed)
+        {
+            let wrote = String::from_utf8_lossy(garbled);
+            tracing::warn!(
+                proxy = %client.address, ?wrote,
+                "a trusted proxy tells of its clients by what is no address: they are taken for one"
+            );
+        }
+        client.address
     }
 
     /// The share behind a link, if it is live now. What does not read as an id looks like one that
@@ -124,8 +135,13 @@ impl Shared {
     pub(super) fn not_opened(&self, share: &Share, why: NotOpened) -> Refusal {
         match why {
             NotOpened::Failed(error) => {
-                tracing::warn!(id = ?share.id(), %error, "what a share stands for cannot be read");
+                self.complaints.tell(share.id(), &error);
                 Refusal::Failed
+            }
+            // Who has the link has no use for that, who runs this node does.
+            NotOpened::Denied => {
+                self.complaints.tell(share.id(), &why);
+                Refusal::Absent
             }
             why => {
                 tracing::debug!(id = ?share.id(), %why, "what a share stands for is not there");

@@ -1,4 +1,4 @@
-//! Which path of a public link asks for what. Pure.
+//! Which target of a request asks a public link for what. Pure.
 
 use reelyard_actors::share_expiry::ShareId;
 
@@ -13,10 +13,22 @@ pub(super) enum Part {
     Zip,
 }
 
-/// Takes the path of a request apart. None for what no link has; the id is None where it does not
+/// The path of a request's target, which may be a whole URL (RFC 9112, section 3.2.2).
+fn path(target: &str) -> &str {
+    match target.split_once("://") {
+        Some((scheme, rest))
+            if ["http", "https"].iter().any(|s| scheme.eq_ignore_ascii_case(s)) =>
+        {
+            rest.find('/').map_or("", |slash| &rest[slash..])
+        }
+        _ => target,
+    }
+}
+
+/// Takes the target of a request apart. None for what no link has; the id is None where it does not
 /// read as one: both look the same from outside.
-pub(super) fn parse(path: &str) -> Option<(Option<ShareId>, Part)> {
-    let rest = path.strip_prefix("/s/")?;
+pub(super) fn parse(target: &str) -> Option<(Option<ShareId>, Part)> {
+    let rest = path(target).strip_prefix("/s/")?;
     let (id, part) = match rest.split_once('/') {
         None => (rest, Part::Page),
         Some((id, "file")) => (id, Part::File),
@@ -37,7 +49,13 @@ mod tests {
         assert_eq!(parse(&format!("/s/{id}/file")), Some((Some(id), Part::File)));
         assert_eq!(parse(&format!("/s/{id}/zip")), Some((Some(id), Part::Zip)));
         assert_eq!(parse("/s/short/file"), Some((None, Part::File)));
-        for other in ["/", "/s", "/metrics", "/api/v1/shares"] {
+        for server in ["http://h", "HTTPS://[::1]:8081"] {
+            assert_eq!(parse(&format!("{server}/s/{id}/file")), Some((Some(id), Part::File)));
+            assert_eq!(parse(server), None);
+        }
+        for other in
+            ["/", "/s", "/metrics", "/api/v1/shares", "ftp://h/s/x", "http:/s/x", "/http://h/s/x"]
+        {
             assert_eq!(parse(other), None, "{other}");
         }
         assert_eq!(parse(&format!("/s/{id}/")), None);

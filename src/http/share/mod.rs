@@ -8,6 +8,7 @@ mod answer;
 mod archive;
 mod begin;
 mod client_address;
+mod complaints;
 mod conditions;
 mod connection;
 mod counters;
@@ -34,6 +35,7 @@ pub use settings::ShareServerSettings;
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use reelyard_actors::clock::Clock;
@@ -44,6 +46,7 @@ use tokio::sync::{Semaphore, mpsc, watch as watching};
 
 use crate::tls::Certificate;
 use archive::Turns;
+use complaints::Complaints;
 use counters::Counts;
 use line::Line;
 use pages::Pages;
@@ -107,6 +110,9 @@ struct Shared {
     guesses: Throttle<IpAddr>,
     passwords: Passwords,
     archives: Turns,
+    complaints: Complaints,
+    /// Whether it was told of a proxy that cannot be understood.
+    told_of_proxy: AtomicBool,
     pages: Pages,
 }
 
@@ -161,6 +167,8 @@ impl ShareServer {
                 settings.archives_per_address,
                 settings.trusted_proxies.clone(),
             ),
+            complaints: Complaints::new(),
+            told_of_proxy: AtomicBool::new(false),
             counts: Counts::default(),
             settings,
             roots,

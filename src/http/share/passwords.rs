@@ -58,7 +58,7 @@ pub(super) struct Passwords {
     by_link: Throttle<ShareId>,
     by_line: Throttle<IpAddr>,
     key: [u8; 32],
-    /// What was right lately, as keyed hashes.
+    /// What was right lately and from where, as keyed hashes.
     known: Mutex<HashSet<[u8; 32]>>,
 }
 
@@ -82,7 +82,7 @@ impl Passwords {
         mut headers: impl Iterator<Item = &'v [u8]>,
     ) -> bool {
         let Some(hash) = share.password() else { return true };
-        let mark = self.mark(b"cookie", share.id(), hash, b"");
+        let mark = self.mark(share.id(), hash, &[b"cookie"]);
         headers.any(|header| {
             let mut cookies = header.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
             cookies.any(|cookie| {
@@ -98,7 +98,7 @@ impl Passwords {
     /// The value of the cookie that lets in at `share`, as long as its password stays the same.
     pub(super) fn cookie(&self, share: &Share) -> Option<String> {
         let hash = share.password()?;
-        Some(self.mark(b"cookie", share.id(), hash, b"").to_hex().to_string())
+        Some(self.mark(share.id(), hash, &[b"cookie"]).to_hex().to_string())
     }
 
     /// Checks a password that `client` gave for `share`.
@@ -109,11 +109,15 @@ impl Passwords {
         client: IpAddr,
     ) -> Result<(), Refusal> {
         let Some(hash) = share.password() else { return Ok(()) };
-        let mark = *self.mark(b"password", share.id(), hash, given).as_bytes();
+        let line = line(client);
+        // Only who was right skips the bounds: were others let past them, their guesses would tell.
+        let from = line.to_string();
+        let mark = self.mark(share.id(), hash, &[b"password", given, from.as_bytes()]);
+        let mark = *mark.as_bytes();
         if self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&mark) {
             return Ok(());
         }
-        self.by_line.one(&line(client)).map_err(Refusal::Throttled)?;
+        self.by_line.one(&line).map_err(Refusal::Throttled)?;
         self.by_link.one(&share.id()).map_err(Refusal::Throttled)?;
         let turn = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
@@ -136,9 +140,10 @@ impl Passwords {
     }
 
     /// Says that somebody knows a share's password, to nobody but this server.
-    fn mark(&self, what: &[u8], id: ShareId, hash: &PasswordHash, given: &[u8]) -> blake3::Hash {
+    fn mark(&self, id: ShareId, hash: &PasswordHash, knows: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        for part in [what, &id.0.to_be_bytes(), hash.reveal().as_bytes(), given] {
+        let share: [&[u8]; 2] = [&id.0.to_be_bytes(), hash.reveal().as_bytes()];
+        for part in share.iter().chain(knows) {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }

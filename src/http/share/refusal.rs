@@ -21,6 +21,8 @@ pub(super) enum Refusal {
     Exhausted,
     /// They were, one of them by who asks: that can be resumed, and no other begins.
     Held,
+    /// The same, but the file is another since: that cannot be resumed either.
+    Replaced,
     /// Too much was tried.
     Throttled(Duration),
     /// This address fetches as many archives as one may at a time.
@@ -41,6 +43,8 @@ pub(super) enum Refusal {
     NotNow(String),
     /// The disk, or the system.
     Failed,
+    /// A directory cannot be an archive, in words.
+    NoArchive(String),
 }
 
 impl Refusal {
@@ -48,11 +52,23 @@ impl Refusal {
     pub(super) fn status(&self) -> (u16, &'static str) {
         match self {
             Refusal::Unknown | Refusal::Absent | Refusal::OtherKind { .. } => (404, "Not Found"),
-            Refusal::Ended { .. } | Refusal::Exhausted | Refusal::Held => (410, "Gone"),
+            Refusal::Ended { .. } | Refusal::Exhausted | Refusal::Held | Refusal::Replaced => {
+                (410, "Gone")
+            }
             Refusal::Throttled(_) | Refusal::TooManyArchives => (429, "Too Many Requests"),
             Refusal::Password { .. } => (401, "Unauthorized"),
             Refusal::NotNow(_) => (503, "Service Unavailable"),
-            Refusal::Failed => (500, "Internal Server Error"),
+            Refusal::Failed | Refusal::NoArchive(_) => (500, "Internal Server Error"),
+        }
+    }
+
+    /// The title of a page that tells it, and its heading.
+    pub(super) fn heading(&self) -> (&'static str, &'static str) {
+        match self {
+            Refusal::Throttled(_) | Refusal::TooManyArchives => ("Please wait", "Please wait"),
+            Refusal::NotNow(_) => ("Not now", "This cannot be answered now"),
+            Refusal::Failed | Refusal::NoArchive(_) => ("Not readable", "This cannot be read now"),
+            _ => ("No such link", "Nothing to open here"),
         }
     }
 
@@ -63,6 +79,11 @@ impl Refusal {
             Refusal::Ended { at, why } => format!("{} It ended at {at}.", ended(*why)),
             Refusal::Exhausted => "All downloads of this link were taken.".into(),
             Refusal::Held => HELD.into(),
+            Refusal::Replaced => {
+                "All downloads of this link were taken, one of them from here. What that one was of \
+                 was replaced since: it cannot go on, and none can begin anew."
+                    .into()
+            }
             Refusal::Throttled(_) => "Too many tries. Please wait.".into(),
             Refusal::TooManyArchives => {
                 "Too many archives are on their way to this address. Please wait for one.".into()
@@ -73,6 +94,7 @@ impl Refusal {
             Refusal::OtherKind { instead } => format!("Ask for /{instead} of this link instead."),
             Refusal::NotNow(why) => format!("Not now: {why}."),
             Refusal::Failed => "What this link stands for cannot be read now.".into(),
+            Refusal::NoArchive(why) => format!("No archive can be made of this directory: {why}."),
         }
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +50,16 @@ pub struct Opened {
     pub file: File,
     /// What the system says of it.
     pub metadata: Metadata,
+}
+
+impl Opened {
+    /// Whether what is in it is what was in it when it was opened. Its name may be another, and who
+    /// may read it: with that only the change time of the inode moves.
+    pub(super) fn is_unchanged(&self) -> io::Result<bool> {
+        let contents =
+            |metadata: &Metadata| (metadata.size(), metadata.mtime(), metadata.mtime_nsec());
+        Ok(contents(&self.file.metadata()?) == contents(&self.metadata))
+    }
 }
 
 /// Why something is not opened.

@@ -4,7 +4,6 @@
 //! Our own because moving bytes is what Reelyard is for: the general servers copy file bodies
 //! through user space, and under TLS record by record.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -12,7 +11,8 @@ use std::time::{Duration, Instant};
 use reelyard_actors::http_files::pace::LeastPace;
 use tokio::time::timeout;
 
-use super::line::{Hitch, Line};
+use super::line::{CHUNK, Hitch, Line};
+use super::roots::Opened;
 use super::watch::{LOOK_EVERY, Watch};
 
 /// Bytes after which others on this thread get their turn.
@@ -83,8 +83,9 @@ impl<'s> Sending<'s> {
         if more { Ok(()) } else { self.rest().await }
     }
 
-    /// Sends `range` of `file`.
-    pub(super) async fn file(&mut self, file: &File, range: Range<u64>) -> Result<(), Broken> {
+    /// Sends `range` of a file, as long as it is what it was when it was opened: whoever gets all of
+    /// the range has no mixture. What the kernel has taken is out of reach.
+    pub(super) async fn file(&mut self, of: &Opened, range: Range<u64>) -> Result<(), Broken> {
         let (mut position, mut turn) = (range.start, range.start);
         while position < range.end {
             self.check()?;
@@ -92,7 +93,11 @@ impl<'s> Sending<'s> {
                 turn = position;
                 tokio::task::yield_now().await;
             }
-            match self.line.try_send_file(file, position, range.end - position) {
+            if range.end - position <= CHUNK && !of.is_unchanged().map_err(Broken::Unreadable)? {
+                let changed = io::Error::other("it was changed while it was sent");
+                return Err(Broken::Unreadable(changed));
+            }
+            match self.line.try_send_file(&of.file, position, range.end - position) {
                 Ok(count) => {
                     position += count;
                     self.took(count)?;

@@ -1,5 +1,9 @@
 //! Whether a running download may go on. Asked between its chunks, by comparison: no timers, no
 //! messages.
+//!
+//! A download runs until its last byte was handed to the kernel, which may keep some megabytes of it
+//! for a slow client: these are taken back where a download is cut while it runs, and not after. A
+//! small file, handed over as a whole, is not cut.
 
 use std::time::{Duration, Instant};
 

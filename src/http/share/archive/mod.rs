@@ -1,6 +1,7 @@
 //! `GET|HEAD /s/{id}/zip`: a shared directory as an archive, made while it is sent: no temporary
 //! file, and no more memory than the names take.
 
+mod survey;
 mod tree;
 mod turns;
 mod write;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_actors::share_expiry::{Share, ShareKind};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::answer::{Head, Length, disposition};
@@ -18,6 +19,7 @@ use super::refusal::Refusal;
 use super::socket::{Broken, Sending};
 use super::watch::LOOK_EVERY;
 use super::{DisplayName, Shared};
+use survey::survey;
 pub(super) use turns::Turns;
 use write::Piece;
 
@@ -49,18 +51,35 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
         return Ok(Begun { share, pieces: None });
     }
     let turn = shared.archives.take(client)?;
-    shared.take(&share, client, false).await?;
     let (sender, pieces) = mpsc::channel(AHEAD);
-    let name = share.display_name().to_owned();
+    let (surveyed, found) = oneshot::channel();
+    let (may_begin, begins) = oneshot::channel::<()>();
+    let (name, is_limited) = (share.display_name().to_owned(), share.downloads().is_some());
     // A thread of its own: it waits for disks, and for the client.
     let began = std::thread::Builder::new().name("share-zip".into()).spawn(move || {
         let _turn = turn;
-        write::archive(opened.file, &name, sender);
+        // A large tree takes a while: it is looked at before only where a download would be lost.
+        let waits = || !surveyed.is_closed();
+        let found = if is_limited { survey(&opened.file, &name, waits) } else { Ok(()) };
+        let is_good = found.is_ok();
+        if surveyed.send(found).is_ok() && is_good && begins.blocking_recv().is_ok() {
+            write::archive(opened.file, &name, sender);
+        }
     });
     if let Err(error) = began {
         tracing::warn!(%error, "an archive cannot be begun");
         return Err(Refusal::Failed);
     }
+    match found.await {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => {
+            shared.complaints.tell(share.id(), &why);
+            return Err(Refusal::NoArchive(why.in_words()));
+        }
+        Err(_) => return Err(Refusal::Failed),
+    }
+    shared.take(&share, client, false).await?;
+    may_begin.send(()).map_err(|()| Refusal::Failed)?;
     shared.counts.archives.one();
     Ok(Begun { share, pieces: Some(pieces) })
 }

@@ -14,17 +14,113 @@ use rustix::io::Errno;
 
 use crate::http::share::roots::{NotOpened, Opened, open_beneath};
 
+/// Directories in one another. Each holds a descriptor while its entries are looked at.
+const DEEPEST: usize = 128;
+
+/// The longest path in an archive, in bytes: its length has 16 bits there.
+const LONGEST_PATH: usize = u16::MAX as usize;
+
+/// Who is shown what goes into an archive: each directory, and after it what is in it.
+pub(super) trait Visitor {
+    /// A directory, called `name` in the archive.
+    fn directory(&mut self, dir: &File, name: &str) -> io::Result<()>;
+
+    /// A file, called `name` in the archive.
+    fn file(&mut self, opened: &Opened, name: &str) -> io::Result<()>;
+}
+
+/// Why a directory cannot be an archive.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoArchive {
+    /// Something in it cannot be read. Leaving it out would pass for an archive of all there is.
+    #[error("\"{name}\" cannot be read: {why}")]
+    Unreadable {
+        /// Its path in the archive.
+        name: String,
+        /// Why not.
+        why: NotOpened,
+    },
+    /// It goes on too far.
+    #[error("too many directories in one another")]
+    TooDeep,
+    /// A path in it is longer than an archive can have.
+    #[error("a path in it is too long")]
+    TooLong,
+    /// Whoever was shown it cannot go on.
+    #[error(transparent)]
+    Failed(#[from] io::Error),
+}
+
+impl NoArchive {
+    /// The same to whoever has the link: what the system says of its disks is not for them.
+    pub(super) fn in_words(&self) -> String {
+        match self {
+            NoArchive::Unreadable { name, .. } => format!("\"{name}\" cannot be read"),
+            NoArchive::TooDeep | NoArchive::TooLong => self.to_string(),
+            NoArchive::Failed(_) => "it cannot be read".to_owned(),
+        }
+    }
+}
+
 /// One entry of a directory that goes into the archive.
-pub(super) struct Entry {
+struct Entry {
     /// Its name as on disk.
     raw: Vec<u8>,
     /// Its name in the archive.
-    pub(super) name: String,
+    name: String,
     is_symlink: bool,
 }
 
+/// Shows `visitor` all that goes into the archive of the directory `top`, called `name`.
+pub(super) fn walk(top: &File, name: &str, visitor: &mut impl Visitor) -> Result<(), NoArchive> {
+    Walk { top, visitor }.directory(top, b"", &archive_name(name.as_bytes()), 0)
+}
+
+struct Walk<'w, V> {
+    top: &'w File,
+    visitor: &'w mut V,
+}
+
+impl<V: Visitor> Walk<'_, V> {
+    /// Goes through a directory, which is at `path` below the top and `name` in the archive.
+    fn directory(
+        &mut self,
+        dir: &File,
+        path: &[u8],
+        name: &str,
+        depth: usize,
+    ) -> Result<(), NoArchive> {
+        if depth > DEEPEST {
+            return Err(NoArchive::TooDeep);
+        }
+        // In an archive it ends with a slash.
+        if name.len() >= LONGEST_PATH {
+            return Err(NoArchive::TooLong);
+        }
+        self.visitor.directory(dir, name)?;
+        let unreadable = |name: &str, why| {
+            let name = name.to_owned();
+            NoArchive::Unreadable { name, why }
+        };
+        let found = entries(dir).map_err(|error| unreadable(name, NotOpened::Failed(error)))?;
+        for entry in found {
+            let name = format!("{name}/{}", entry.name);
+            let opened = open(self.top, dir, path, &entry);
+            let Some(opened) = opened.map_err(|why| unreadable(&name, why))? else { continue };
+            match opened.kind {
+                ShareKind::File if name.len() > LONGEST_PATH => return Err(NoArchive::TooLong),
+                ShareKind::File => self.visitor.file(&opened, &name)?,
+                ShareKind::Directory => {
+                    self.directory(&opened.file, &below(path, &entry), &name, depth + 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The entries of `dir` by name.
-pub(super) fn entries(dir: &File) -> io::Result<Vec<Entry>> {
+fn entries(dir: &File) -> io::Result<Vec<Entry>> {
     let mut found = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -56,12 +152,7 @@ pub(super) fn entries(dir: &File) -> io::Result<Vec<Entry>> {
 
 /// Opens an entry of `dir`, which is at `path` below `top`. None when it does not belong into the
 /// archive, or is gone meanwhile.
-pub(super) fn open(
-    top: &File,
-    dir: &File,
-    path: &[u8],
-    entry: &Entry,
-) -> io::Result<Option<Opened>> {
+fn open(top: &File, dir: &File, path: &[u8], entry: &Entry) -> Result<Option<Opened>, NotOpened> {
     let opened = if entry.is_symlink {
         open_beneath(top, &below(path, entry))
     } else {
@@ -72,14 +163,12 @@ pub(super) fn open(
         Ok(opened) if entry.is_symlink && opened.kind == ShareKind::Directory => Ok(None),
         Ok(opened) => Ok(Some(opened)),
         Err(NotOpened::Absent | NotOpened::Outside | NotOpened::Special) => Ok(None),
-        Err(NotOpened::Failed(error)) => Err(error),
-        // Leaving it out would pass for an archive of all there is.
-        Err(why) => Err(io::Error::other(format!("{}: {why}", entry.name))),
+        Err(why) => Err(why),
     }
 }
 
 /// The path of an entry of the directory at `path`, as on disk.
-pub(super) fn below(path: &[u8], entry: &Entry) -> Vec<u8> {
+fn below(path: &[u8], entry: &Entry) -> Vec<u8> {
     let mut below = path.to_vec();
     if !below.is_empty() {
         below.push(b'/');
@@ -89,10 +178,11 @@ pub(super) fn below(path: &[u8], entry: &Entry) -> Vec<u8> {
 }
 
 /// A name as every system that opens the archive can have it: UTF-8, and nothing that one of them
-/// takes for a separator or a command.
+/// takes for a separator, a drive or a command.
 fn archive_name(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
-    text.chars().map(|c| if c.is_control() || c == '\\' { '_' } else { c }).collect()
+    let is_safe = |c: char| !c.is_control() && !matches!(c, '\\' | ':');
+    text.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
 }
 
 /// Two names that differ on disk differ in the archive.
@@ -138,11 +228,12 @@ mod tests {
     #[test]
     fn names_that_no_archive_can_have_stay_apart() {
         let place = tempfile::tempdir().unwrap();
-        for raw in [&b"a\\b"[..], b"a_b", b"\xff", b"\xfe", "ü".as_bytes()] {
+        for raw in [&b"a\\b"[..], b"a_b", b"a:b", b"x:", b"\xff", b"\xfe", "ü".as_bytes()] {
             std::fs::write(place.path().join(std::ffi::OsStr::from_bytes(raw)), b"").unwrap();
         }
         let found = entries(&File::open(place.path()).unwrap()).unwrap();
         let names: Vec<&str> = found.iter().map(|entry| entry.name.as_str()).collect();
-        assert_eq!(names, ["a_b", "a_b (2)", "ü", "\u{fffd}", "\u{fffd} (2)"]);
+        let expected = ["a_b", "a_b (2)", "a_b (3)", "x_", "ü", "\u{fffd}", "\u{fffd} (2)"];
+        assert_eq!(names, expected);
     }
 }

@@ -6,18 +6,13 @@ use std::os::unix::fs::MetadataExt;
 
 use rawzip::time::UtcDateTime;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
-use reelyard_actors::downloader::file_identity::FileIdentity;
-use reelyard_actors::share_expiry::ShareKind;
 use tokio::sync::mpsc;
 
-use super::tree;
+use super::tree::{self, NoArchive, Visitor};
 use crate::http::share::roots::Opened;
 
 /// How many bytes are handed on at a time.
 const PIECE: usize = 256 << 10;
-
-/// Directories in one another. Each holds a descriptor while its entries are written.
-const DEEPEST: usize = 128;
 
 /// What comes out.
 pub(super) enum Piece {
@@ -34,33 +29,29 @@ pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<Piece>) {
     let ending = match write(&top, name, &pieces) {
         Ok(()) => Piece::End,
         // Nobody receives any more.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
-        Err(error) => Piece::Failed(error),
+        Err(NoArchive::Failed(error)) if error.kind() == ErrorKind::BrokenPipe => return,
+        Err(NoArchive::Failed(error)) => Piece::Failed(error),
+        Err(why) => Piece::Failed(io::Error::other(why)),
     };
     // It fails only when nobody receives any more.
     let _ = pieces.blocking_send(ending);
 }
 
-fn write(top: &File, name: &str, pieces: &mpsc::Sender<Piece>) -> io::Result<()> {
+fn write(top: &File, name: &str, pieces: &mpsc::Sender<Piece>) -> Result<(), NoArchive> {
     let out = Out { pieces: pieces.clone(), piece: Vec::with_capacity(PIECE) };
-    let mut archive = Archive { zip: ZipArchiveWriter::new(out), top, buffer: vec![0; PIECE] };
-    archive.directory(top, b"", name, 0)?;
+    let mut archive = Archive { zip: ZipArchiveWriter::new(out), buffer: vec![0; PIECE] };
+    tree::walk(top, name, &mut archive)?;
     let mut out = archive.zip.finish().map_err(broken)?;
-    out.flush()
+    Ok(out.flush()?)
 }
 
-struct Archive<'t> {
+struct Archive {
     zip: ZipArchiveWriter<Out>,
-    top: &'t File,
     buffer: Vec<u8>,
 }
 
-impl Archive<'_> {
-    /// Writes a directory, which is at `path` below the top and `name` in the archive.
-    fn directory(&mut self, dir: &File, path: &[u8], name: &str, depth: usize) -> io::Result<()> {
-        if depth > DEEPEST {
-            return Err(io::Error::other("too many directories in one another"));
-        }
+impl Visitor for Archive {
+    fn directory(&mut self, dir: &File, name: &str) -> io::Result<()> {
         let metadata = dir.metadata()?;
         self.zip
             .new_dir(format!("{name}/"))
@@ -68,16 +59,6 @@ impl Archive<'_> {
             .unix_permissions(metadata.mode() & 0o777)
             .create()
             .map_err(broken)?;
-        for entry in tree::entries(dir)? {
-            let Some(opened) = tree::open(self.top, dir, path, &entry)? else { continue };
-            let name = format!("{name}/{}", entry.name);
-            match opened.kind {
-                ShareKind::File => self.file(&opened, &name)?,
-                ShareKind::Directory => {
-                    self.directory(&opened.file, &tree::below(path, &entry), &name, depth + 1)?;
-                }
-            }
-        }
         Ok(())
     }
 
@@ -109,11 +90,7 @@ impl Archive<'_> {
         }
         let (_, descriptor) = data.finish().map_err(broken)?;
         entry.finish(descriptor).map_err(broken)?;
-        if FileIdentity::from(&opened.file.metadata()?) == FileIdentity::from(metadata) {
-            Ok(())
-        } else {
-            Err(changed(name))
-        }
+        if opened.is_unchanged()? { Ok(()) } else { Err(changed(name)) }
     }
 }
 

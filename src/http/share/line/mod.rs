@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use session::{Pending, Session};
 
 /// The most that one `sendfile` is asked for.
-const CHUNK: u64 = 1 << 20;
+pub(super) const CHUNK: u64 = 1 << 20;
 
 /// A connection.
 pub(super) struct Line {
@@ -142,6 +142,14 @@ impl Line {
     /// Returns when the client can be sent something.
     pub(super) async fn writable(&self) -> io::Result<()> {
         self.stream.writable().await
+    }
+
+    /// Resets the connection as soon as it is closed, so that what the kernel has not sent yet is
+    /// never sent. Otherwise it would go on with that, some megabytes, and end it as if it were all.
+    pub(super) fn take_back(&self) {
+        if let Err(error) = self.stream.set_zero_linger() {
+            tracing::warn!(%error, "what a client was not sent yet cannot be taken back");
+        }
     }
 
     /// Says that nothing more comes, once everything has left.

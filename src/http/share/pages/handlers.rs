@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
+use actix_web::error::{InternalError, UrlencodedError};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{self, Data, Form, Path};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
 use maud::Markup;
 use reelyard_actors::share_expiry::{Share, ShareId};
 use serde::Deserialize;
@@ -26,14 +27,15 @@ struct PasswordForm {
 /// Every path of the public links that is not answered elsewhere.
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     let page = web::resource("/s/{id}")
-        .app_data(web::FormConfig::default().limit(LONGEST_FORM))
+        .app_data(web::FormConfig::default().limit(LONGEST_FORM).error_handler(no_form))
         .route(web::get().to(page))
         .route(web::head().to(page))
         .route(web::post().to(enter))
         .default_service(web::to(|| not_allowed("GET, HEAD, POST")));
     let bytes = web::resource(["/s/{id}/file", "/s/{id}/zip"])
         .default_service(web::to(|| not_allowed("GET, HEAD")));
-    config.service(page).service(bytes).default_service(web::to(nothing));
+    let with_slash = web::resource("/s/{id}/").default_service(web::to(without_slash));
+    config.service(page).service(with_slash).service(bytes).default_service(web::to(nothing));
 }
 
 /// `GET /s/{id}`.
@@ -104,6 +106,28 @@ async fn enter(
     answer.finish()
 }
 
+/// What was sent to [`enter`] is not its form.
+fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
+    if let Some(shared) = request.app_data::<Data<Shared>>() {
+        shared.counts.requests.one();
+    }
+    let status = error.status_code();
+    let text = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => "This is longer than any password.",
+        _ => "This is not what the form of this page sends.",
+    };
+    let page = look::refusal(("Not understood", "This was not understood"), text);
+    InternalError::from_response(error, html(status, page)).into()
+}
+
+/// `/s/{id}/`, as some programs have it. The same for every id: it tells nothing.
+async fn without_slash(request: HttpRequest, shared: Data<Shared>) -> HttpResponse {
+    shared.counts.requests.one();
+    let mut answer = always(HttpResponse::PermanentRedirect());
+    answer.insert_header((header::LOCATION, request.path().trim_end_matches('/')));
+    answer.finish()
+}
+
 /// Whatever is not there.
 async fn nothing(shared: Data<Shared>) -> HttpResponse {
     shared.counts.requests.one();
@@ -133,7 +157,7 @@ fn refuse(refusal: &Refusal, shared: &Shared) -> HttpResponse {
     if matches!(refusal, Refusal::Throttled(_) | Refusal::TooManyArchives) {
         shared.counts.throttled.one();
     }
-    with_page(answer, look::refusal(&refusal.text()))
+    with_page(answer, look::refusal(refusal.heading(), &refusal.text()))
 }
 
 fn html(status: StatusCode, page: Markup) -> HttpResponse {

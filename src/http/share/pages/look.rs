@@ -115,9 +115,9 @@ pub(super) fn password(path: &str, wrong: bool) -> Markup {
     )
 }
 
-/// The page of a link that is not served.
-pub(super) fn refusal(text: &str) -> Markup {
-    page("No such link", html! { h1 { "Nothing to open here" } p { (text) } })
+/// The page of a request that is not served.
+pub(super) fn refusal((title, heading): (&str, &str), text: &str) -> Markup {
+    page(title, html! { h1 { (heading) } p { (text) } })
 }
 
 fn page(title: &str, body: Markup) -> Markup {
