@@ -14,6 +14,7 @@ use reelyard_actors::wire::api::{
 use serde::Serialize;
 
 use super::client::{Client, NodeArgs, PageArgs, filters};
+use super::events;
 use super::failure::Failure;
 use super::output::{self, maybe, number, plain};
 use super::share_tables::{show_hooks, show_moves};
@@ -50,6 +51,12 @@ enum ShareCommand {
     PauseReclaim,
     /// Reclaim what is due again
     ResumeReclaim,
+    /// Print what happens to shares, until it is ended: of each what webhooks are told
+    Events {
+        /// Begin with the happening of this number; 0 for all that are kept
+        #[arg(long, value_name = "NUMBER")]
+        from: Option<u64>,
+    },
     /// Show how many there are, what became of all, and how reclaim and webhooks stand
     Status,
 }
@@ -221,6 +228,12 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
                 return Ok(output::json(&moves.items, out)?);
             }
             show_moves(&moves.items, out)
+        }
+        ShareCommand::Events { from } => {
+            // The first time, and behind whatever was heard from then on.
+            let from = from.map(|from| from.to_string());
+            let query: Vec<_> = from.iter().map(|from| ("from", from.as_str())).collect();
+            events::follow(&client, &["shares", "events"], &query, String::new(), json, out)
         }
         ShareCommand::PauseReclaim => {
             status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused: true })?, json, out)
