@@ -279,7 +279,10 @@ impl Listener {
         self.has_read = true;
         if let Some(why) = self.missed.take() {
             drop(ring);
-            let event = ChangeEvent { time: clock.now(), change: Change::Reset(Reset { why, first: None }) };
+            let event = ChangeEvent {
+                time: clock.now(),
+                change: Change::Reset(Reset { why, first: None }),
+            };
             return vec![Heard { id: self.heard_to(), event: Arc::new(event) }];
         }
         let skipped = usize::try_from(self.next - ring.oldest()).unwrap_or(usize::MAX);

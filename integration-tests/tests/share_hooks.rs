@@ -364,7 +364,10 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
     let missed = [again.next()?, again.next()?];
     let told = missed.each_ref().map(|one| (one.id.as_str(), one.kind.as_str()));
     assert_eq!(told, [("2", "revoked"), ("3", "expired")]);
-    assert_eq!((&missed[1].data["number"], &missed[1].data["share"]["id"]), (&json!(3), &json!(soon)));
+    assert_eq!(
+        (&missed[1].data["number"], &missed[1].data["share"]["id"]),
+        (&json!(3), &json!(soon))
+    );
     let all = open("?from=0", None)?;
     assert_eq!(all.next()?.id, "0");
     assert_eq!(all.next()?.data, heard.data, "also after the kill");
@@ -389,5 +392,20 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
     assert!(line.ends_with("a share of films/a.mpg ended: expired\n"), "{line}");
     place.node.terminate()?;
     assert!(again.ended()?, "in order");
+    Ok(())
+}
+
+#[test]
+fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
+    let receiver = HookReceiver::start()?;
+    receiver.is_to(Manner::Refuses(503, None));
+    let place = Place::start(&format!("hooks = {{ billing = {} }}", receiver.hook("")))?;
+    place.revoked();
+    place.revoked();
+    wait_for("two wait", &[&place.node], || (place.hook("billing")["backlog"] == 2).then_some(()))?;
+    place.reload("")?;
+    let log = std::fs::read_to_string(place.ground.path("node.log"))?;
+    let line = log.lines().find(|line| line.contains("a webhook is no longer told")).unwrap();
+    assert!(line.contains("is lost with it") && line.contains('2'), "{line}");
     Ok(())
 }

@@ -9,9 +9,9 @@ use futures::future::{LocalBoxFuture, join_all};
 use super::turn::refusal;
 use super::{
     AT_ONCE, ChangeSettings, ChangeShare, CreateShare, EndRemoved, Ending, Found, Happenings,
-    HappeningsDelivered, HappeningsFrom, LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow, RevokeShares,
-    Revoked, Share, ShareError, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareRefusal,
-    ShareTable, SharesWithin, ToldUpTo,
+    HappeningsDelivered, HappeningsFrom, LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow,
+    RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry, ShareId, ShareOutcome,
+    ShareRefusal, ShareTable, SharesWithin, ToldUpTo,
 };
 use crate::event::RequestId;
 use crate::journal::{Asked, CommitError, Outcomes, Settlement};

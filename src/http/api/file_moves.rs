@@ -41,7 +41,9 @@ pub async fn make(
     };
     // Others take that for "into this directory".
     if to.ends_with('/') {
-        return Err(Refusal::bad_request("to: the new path is wanted, with its own name at the end"));
+        return Err(Refusal::bad_request(
+            "to: the new path is wanted, with its own name at the end",
+        ));
     }
     let (from, to) = (read("from", &from)?, read("to", &to)?);
     let named = |name: &str| {

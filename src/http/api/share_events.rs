@@ -61,7 +61,9 @@ impl HappeningQuery {
         }
         let Some(from) = &self.from else { return Ok(Start::Now) };
         let number = from.parse().map_err(|_| {
-            Refusal::bad_request(format!("from: the number of a happening is wanted, not \"{from}\""))
+            Refusal::bad_request(format!(
+                "from: the number of a happening is wanted, not \"{from}\""
+            ))
         });
         number.map(|number| if number == 0 { Start::Oldest } else { Start::Number(number) })
     }

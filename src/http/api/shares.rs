@@ -50,7 +50,8 @@ impl ListQuery {
     fn filter(&self) -> Result<ShareFilter, Refusal> {
         let wrong = |what: &str, why: String| Refusal::bad_request(format!("{what}: {why}"));
         // A "+" is read as a space.
-        let is_cut = |due: &String| due.contains(' ') && due.replace(' ', "+").parse::<Rfc3339>().is_ok();
+        let is_cut =
+            |due: &String| due.contains(' ') && due.replace(' ', "+").parse::<Rfc3339>().is_ok();
         if self.due_before.as_ref().is_some_and(is_cut) {
             let why = "a \"+\" in a query stands for a space: write it as %2B".to_owned();
             return Err(wrong("due_before", why));
