@@ -72,8 +72,17 @@ struct Shared {
     /// The number of the newest change.
     newest: watch::Sender<u64>,
     listeners: AtomicUsize,
-    /// Up to which entry of the journal was told, for each piece.
-    told_to: Mutex<BTreeMap<PieceId, u64>>,
+    /// How far each piece of the journal was told.
+    pieces: Mutex<BTreeMap<PieceId, Told>>,
+}
+
+/// How far a piece was told.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// Up to which entry of the journal.
+    to: u64,
+    /// Whether its owner has got beyond what this node had on record when it started.
+    is_current: bool,
 }
 
 #[derive(Default)]
@@ -97,7 +106,8 @@ pub enum Begin {
     Now,
     /// With what came after this change.
     After(ChangeId),
-    /// After something that this process does not know: it is told that it has missed something.
+    /// After something that this process does not know: it is told that it has missed something, and
+    /// then all that is kept.
     Lost,
 }
 
@@ -116,28 +126,37 @@ impl ChangeFeed {
             ring: Mutex::default(),
             newest: watch::Sender::new(0),
             listeners: AtomicUsize::new(0),
-            told_to: Mutex::default(),
+            pieces: Mutex::default(),
         }))
     }
 
     /// Publishes what came of an entry of the journal for a piece. Its owner applies entries again
-    /// that it had applied before, from the log or after it was restarted: those, and what happened
-    /// before this process, are no news.
+    /// that it had applied before, from the log or after it was restarted: those, and what was on
+    /// record before this process, are no news. `leads` says whether the owner decides: it does only
+    /// once all of that is applied. No clock has a say in this: it may have been set back.
     pub fn publish_applied(
         &self,
         piece: PieceId,
         entry: u64,
+        leads: bool,
         changes: impl IntoIterator<Item = (Millis, Change)>,
     ) {
-        let mut told_to = self.0.told_to.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = told_to.entry(piece).or_default();
-        if std::mem::replace(told, entry.max(*told)) >= entry {
-            return;
+        let mut pieces = self.0.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = pieces.entry(piece).or_default();
+        told.is_current |= leads;
+        let is_news = told.is_current && told.to < entry;
+        told.to = told.to.max(entry);
+        drop(pieces);
+        if is_news {
+            changes.into_iter().for_each(|(time, change)| self.publish(time, change));
         }
-        drop(told_to);
-        for (time, change) in changes.into_iter().filter(|(time, _)| time.0 >= self.0.start) {
-            self.publish(time, change);
-        }
+    }
+
+    /// What is applied of this piece from now on was not on record when this node started, whoever
+    /// leads.
+    pub fn is_current(&self, piece: PieceId) {
+        let mut pieces = self.0.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.entry(piece).or_default().is_current = true;
     }
 
     /// Publishes a change of `time`. Never waits.
@@ -177,13 +196,17 @@ impl ChangeFeed {
         });
         taken.map_err(|_| TooManyListeners(most))?;
         let newest = self.0.newest.subscribe();
-        let next = self.0.lock().newest + 1;
+        let (oldest, next) = {
+            let ring = self.0.lock();
+            (ring.oldest(), ring.newest + 1)
+        };
         let (next, missed) = match begin {
             Begin::Now => (next, None),
             Begin::After(id) if id.start == self.0.start && id.number < next => {
                 (id.number + 1, None)
             }
-            Begin::After(_) | Begin::Lost => (next, Some(Missed::OtherProcess)),
+            // What came meanwhile of this process is there to be told.
+            Begin::After(_) | Begin::Lost => (oldest, Some(Missed::OtherProcess)),
         };
         let begun = matches!(begin, Begin::Now);
         Ok(Listener { shared: Arc::clone(&self.0), newest, next, missed, has_read: begun })
@@ -245,14 +268,21 @@ impl Listener {
     fn read(&mut self, clock: &Clock, most: usize) -> Vec<Heard> {
         let ring = self.shared.lock();
         if self.next < ring.oldest() {
-            let why = if self.has_read { Missed::TooSlow } else { Missed::TooOld };
+            // From the oldest on, who is too slow would be too slow again at once.
+            let (why, next) = match self.has_read {
+                true => (Missed::TooSlow, ring.newest + 1),
+                false => (Missed::TooOld, ring.oldest()),
+            };
             self.missed.get_or_insert(why);
-            self.next = ring.newest + 1;
+            self.next = next;
         }
         self.has_read = true;
         if let Some(why) = self.missed.take() {
             drop(ring);
-            let event = ChangeEvent { time: clock.now(), change: Change::Reset(Reset { why }) };
+            let event = ChangeEvent {
+                time: clock.now(),
+                change: Change::Reset(Reset { why, first: None }),
+            };
             return vec![Heard { id: self.heard_to(), event: Arc::new(event) }];
         }
         let skipped = usize::try_from(self.next - ring.oldest()).unwrap_or(usize::MAX);
@@ -343,9 +373,11 @@ mod tests {
         publish(&feed, 1..=5);
         let mut of_other = feed.listen(Begin::After(ChangeId { start: 1, number: 4 })).unwrap();
         assert_eq!(heard(&mut of_other, &clock), [Err(Missed::OtherProcess)]);
+        assert_eq!(of_other.heard_to(), id(2));
+        assert_eq!(heard(&mut of_other, &clock), [Ok(3), Ok(4), Ok(5)]);
         let mut too_old = feed.listen(Begin::After(id(1))).unwrap();
         assert_eq!(heard(&mut too_old, &clock), [Err(Missed::TooOld)]);
-        assert_eq!(too_old.heard_to(), id(5));
+        assert_eq!(heard(&mut too_old, &clock), [Ok(3), Ok(4), Ok(5)]);
         drop(of_other);
         let mut just = feed.listen(Begin::After(id(2))).unwrap();
         assert_eq!(heard(&mut just, &clock), [Ok(3), Ok(4), Ok(5)]);
@@ -357,20 +389,34 @@ mod tests {
         for unknown in [Begin::Lost, Begin::After(id(22))] {
             let mut lost = feed.listen(unknown).unwrap();
             assert_eq!(heard(&mut lost, &clock), [Err(Missed::OtherProcess)], "{unknown:?}");
+            assert_eq!(heard(&mut lost, &clock), [Ok(19), Ok(20), Ok(21)], "{unknown:?}");
         }
     }
 
     #[test]
-    fn an_entry_is_told_once_and_what_was_before_the_process_never() {
+    fn an_entry_is_told_once_and_what_was_on_record_before_the_process_never() {
         let (feed, clock) = feed(10);
         let mut listener = feed.listen(Begin::Now).unwrap();
-        let masters = |time, files| [(Millis(time), Change::Input(InputChange::Masters { files }))];
-        feed.publish_applied(PieceId::Tasks, 5, masters(START - 1, 9));
-        feed.publish_applied(PieceId::Tasks, 6, masters(START, 1));
-        feed.publish_applied(PieceId::Tasks, 6, masters(START, 9));
-        feed.publish_applied(PieceId::Tasks, 5, masters(START, 9));
-        feed.publish_applied(PieceId::Probe, 6, masters(START, 2));
-        assert_eq!(heard(&mut listener, &clock), [Ok(1), Ok(2)]);
+        let masters = |files| [(Millis(START), Change::Input(InputChange::Masters { files }))];
+        feed.publish_applied(PieceId::Tasks, 5, false, masters(9));
+        feed.publish_applied(PieceId::Tasks, 6, true, masters(1));
+        feed.publish_applied(PieceId::Tasks, 6, true, masters(9));
+        feed.publish_applied(PieceId::Tasks, 5, false, masters(9));
+        // It leads no longer, or follows from the first.
+        feed.publish_applied(PieceId::Tasks, 7, false, masters(2));
+        feed.publish_applied(PieceId::Probe, 6, false, masters(9));
+        feed.is_current(PieceId::Probe);
+        feed.publish_applied(PieceId::Probe, 7, false, masters(3));
+        assert_eq!(heard(&mut listener, &clock), [Ok(1), Ok(2), Ok(3)]);
+    }
+
+    #[test]
+    fn what_is_applied_is_told_however_far_the_clock_was_set_back() {
+        let (feed, clock) = feed(10);
+        let mut listener = feed.listen(Begin::Now).unwrap();
+        let change = Change::Input(InputChange::Masters { files: 1 });
+        feed.publish_applied(PieceId::Tasks, 5, true, [(Millis(START - 900), change)]);
+        assert_eq!(heard(&mut listener, &clock), [Ok(1)]);
     }
 
     #[test]

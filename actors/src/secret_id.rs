@@ -18,11 +18,21 @@ pub(crate) const HINT: usize = 6;
 #[error("the system gives no random numbers: {0}")]
 pub struct NoRandomness(String);
 
-/// 128 bits of the system's randomness: they are not to be guessed.
+/// The value of the character `-`.
+const HYPHEN: u128 = 62;
+
+/// 128 bits of the system's randomness: they are not to be guessed. Never such that are written with
+/// a `-` at the beginning: on a command line these would be taken for options.
 pub(crate) fn random() -> Result<u128, NoRandomness> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| NoRandomness(error.to_string()))?;
-    Ok(u128::from_be_bytes(bytes))
+    loop {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(|error| NoRandomness(error.to_string()))?;
+        let id = u128::from_be_bytes(bytes);
+        // The six bits of the first character.
+        if id >> 122 != HYPHEN {
+            return Ok(id);
+        }
+    }
 }
 
 /// An id as text, without allocating.
@@ -164,6 +174,17 @@ mod tests {
             assert_eq!((bytes.len(), postcard::from_bytes::<Secret>(&bytes)), (16, Ok(id)));
         }
         assert_eq!(Secret(0).to_string(), "AAAAAAAAAAAAAAAAAAAAAA");
+    }
+
+    #[test]
+    fn none_is_drawn_that_looks_like_an_option_and_such_are_read() {
+        let looks_so = Secret(HYPHEN << 122);
+        assert!(looks_so.to_string().starts_with('-'));
+        assert_eq!(looks_so.to_string().parse(), Ok(looks_so));
+        for _ in 0..5000 {
+            let id = Secret::random().unwrap().to_string();
+            assert!(!id.starts_with('-'), "{id}");
+        }
     }
 
     #[test]

@@ -32,10 +32,15 @@ impl EventReader {
     /// Reads what a node tells, with more arguments for curl, as of now: returns once the node has
     /// begun.
     pub fn open(node: SocketAddr, query: &str, more: &[&str]) -> Result<Self> {
+        Self::open_at(node, &format!("/api/v1/events{query}"), more)
+    }
+
+    /// The same of another stream of events.
+    pub fn open_at(node: SocketAddr, path: &str, more: &[&str]) -> Result<Self> {
         let mut curl = Command::new("curl")
             .args(["-sSN", "--fail-with-body"])
             .args(more)
-            .arg(format!("http://{node}/api/v1/events{query}"))
+            .arg(format!("http://{node}{path}"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

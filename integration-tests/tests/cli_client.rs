@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::SocketAddr;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
@@ -35,6 +35,7 @@ fn node() -> SocketAddr {
                         .route("/status", web::get().to(status))
                         .route("/tasks/{id}", web::delete().to(cancel))
                         .route("/hosts", web::get().to(hosts))
+                        .route("/shares", web::post().to(share))
                         .route("/plan", web::get().to(plan)),
                 )
             };
@@ -121,6 +122,22 @@ async fn cancel(id: web::Path<String>, request: HttpRequest) -> HttpResponse {
     }
 }
 
+/// Nobody knows what came of a request that is new.
+async fn share(wanted: web::Json<Value>) -> HttpResponse {
+    static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let request = wanted["request_id"].as_str().unwrap_or_default().to_owned();
+    let mut seen = SEEN.lock().unwrap();
+    if request.is_empty() || wanted["path"] == "lost" || !seen.contains(&request) {
+        seen.push(request);
+        return problem(504, "outcome-unknown", "outcome unknown");
+    }
+    HttpResponse::Created().json(json!({
+        "id": "AAAAAAAAAAAAAAAAAAAAAA", "url": "http://x/s/AAAAAAAAAAAAAAAAAAAAAA", "path": "films/a",
+        "kind": "file", "state": "live", "created_at": "2026-12-31T18:00:00Z",
+        "has_password": false, "uses": 0, "generation": 0,
+    }))
+}
+
 async fn hosts() -> HttpResponse {
     problem(503, "busy", "the supervisor has more requests waiting than it takes")
 }
@@ -190,6 +207,18 @@ fn what_the_node_refuses_is_told_in_words_with_4() {
         (Some(4), "task 7 is cancelled, or dropped if it had ended\n")
     );
     assert!(ended.err.contains("there is no task 8"), "{}", ended.err);
+}
+
+#[test]
+fn a_share_of_which_nobody_knows_whether_it_was_made_is_asked_for_once_more() {
+    let node = node();
+    for named in [&[][..], &["--request-id", "order 9"]] {
+        let made = ask(node, &[&["share", "create", "films/a"], named].concat());
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        assert!(made.out.starts_with("http://x/s/AAAAAAAAAAAAAAAAAAAAAA\n"), "{}", made.out);
+    }
+    let lost = ask(node, &["share", "create", "lost"]);
+    assert_eq!(lost.code, Some(1), "{}", lost.err);
 }
 
 #[test]

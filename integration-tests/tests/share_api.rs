@@ -102,7 +102,12 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
     let longer = place.share(&["extend", &url, "--ttl", "2h", "--if", "less"], "");
     assert_eq!(longer.code, Some(4), "{}", longer.out);
     assert!(longer.err.contains("the condition does not hold"), "{}", longer.err);
-    let longer = place.share(&["extend", &url, "--ttl", "2h", "--if", "greater", "--json"], "");
+    let shorter = place.share(&["extend", &url, "--ttl", "10m"], "");
+    assert_eq!(shorter.code, Some(4), "{}", shorter.out);
+    assert!(shorter.err.contains("--if less gives it an earlier one"), "{}", shorter.err);
+    let nothing = place.share(&["extend", &url], "");
+    assert_eq!(nothing.code, Some(2), "{}", nothing.out);
+    let longer = place.share(&["extend", &format!("{url}/file?x"), "--ttl", "2h", "--json"], "");
     let longer: Value = serde_json::from_str(&longer.out)?;
     assert_eq!(longer["generation"], 1);
 
@@ -113,6 +118,11 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
     assert!(shown.err.contains("the share has ended: revoked at 2"), "{}", shown.err);
     let back = place.share(&["extend", &url, "--ttl", "2h"], "");
     assert!(back.err.contains("the share has ended: revoked"), "{}", back.err);
+    let nobody = place.share(&["revoke", "--path", "flims"], "");
+    assert_eq!((nobody.code, nobody.out.as_str()), (Some(0), "0 ended; nothing matched\n"));
+    // An id of the time when such were drawn, which looks like the option for help.
+    let old = place.share(&["show", &format!("-h{}", "A".repeat(20))], "");
+    assert_eq!(old.code, Some(4), "{} {}", old.out, old.err);
     let ended = place.share(&["revoke", "--path", "films", "--json"], "");
     assert_eq!(serde_json::from_str::<Value>(&ended.out)?, json!({ "ended": 1, "others": 0 }));
     let metrics = place.fetch(&format!("http://{}/metrics", place.ground.node)).1;
@@ -249,6 +259,42 @@ fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
         assert_eq!(problem["type"], format!("urn:reelyard:problem:{kind}"), "{from} {to}");
         assert!(problem["detail"].as_str().unwrap().contains(words), "{from} {to}: {problem}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_request_that_is_repeated_after_its_file_was_moved_is_answered_as_before() -> Result<()> {
+    let place = Place::start(&[])?;
+    let wanted = json!({ "path": "films/a.mpg", "request_id": "order 8", "ttl": "1h" });
+    let (_, first) = place.ask("POST", "/shares", Some(wanted.clone()));
+    let to = json!({ "from": "films/a.mpg", "to": "films/new/a.mpg" });
+    assert_eq!(place.ask("POST", "/files/move", Some(to)).0, 200);
+    let (status, again) = place.ask("POST", "/shares", Some(wanted.clone()));
+    assert_eq!((status, &again["id"]), (201, &first["id"]), "{again}");
+    assert_eq!(again["path"], "films/new/a.mpg");
+    let id = format!("/shares/{}", first["id"].as_str().unwrap());
+    assert_eq!(place.ask("DELETE", &id, None).0, 204);
+    assert_eq!(place.ask("POST", "/shares", Some(wanted)).0, 410);
+    Ok(())
+}
+
+#[test]
+fn what_is_written_as_people_write_it_is_taken_or_refused_with_a_hint() -> Result<()> {
+    let place = Place::start(&[])?;
+    let share = place.create("films/new/", json!({}));
+    assert_eq!(share["path"], "films/new");
+    let id = format!("/shares/{}", share["id"].as_str().unwrap());
+    for null in [json!({ "expires_at": null }), json!({ "ttl": null })] {
+        let (status, refused) = place.ask("PATCH", &id, Some(null));
+        let detail = refused["detail"].as_str().unwrap_or_default();
+        assert!(status == 400 && detail.contains("null is no deadline"), "{status} {refused}");
+    }
+    assert_eq!(place.ask("GET", "/shares?limit=99999999999999999999", None).0, 200);
+    let (status, refused) = place.ask("GET", "/shares?due_before=2036-12-31T18:00:00+09:00", None);
+    let detail = refused["detail"].as_str().unwrap_or_default();
+    assert!(status == 400 && detail.contains("write it as %2B"), "{status} {refused}");
+    let encoded = "/shares?due_before=2036-12-31T18:00:00%2B09:00";
+    assert_eq!(place.ask("GET", encoded, None).1["items"].as_array().unwrap().len(), 1);
     Ok(())
 }
 

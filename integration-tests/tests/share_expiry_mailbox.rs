@@ -497,6 +497,8 @@ async fn changes_are_told_as_they_happen() {
     let mut listener = feed.listen(Begin::Now).unwrap();
     let yard = opened_on(journal, settings(), &clock, Some(feed)).await;
     let id = yard.create(film(60)).await.id();
+    // What happens is news whatever clocks say.
+    clock.set_by(-7_200_000);
     yard.pause(true).await;
     yard.revoke(&[id], false).await;
     let mut told = Vec::new();

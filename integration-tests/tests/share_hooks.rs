@@ -333,3 +333,79 @@ fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Resul
     assert_eq!(receiver.taken()[0].body["share"]["id"], id.as_str());
     Ok(())
 }
+
+#[test]
+fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> Result<()> {
+    let mut place = Place::start("")?;
+    let node = place.ground.node;
+    let open = |query: &str, last: Option<&str>| {
+        let last = last.map(|last| format!("Last-Event-ID: {last}"));
+        let more: Vec<&str> = last.iter().flat_map(|last| ["-H", last.as_str()]).collect();
+        EventReader::open_at(node, &format!("/api/v1/shares/events{query}"), &more)
+    };
+    place.revoked();
+    let now = open("", None)?;
+    let first = place.revoked();
+    let heard = now.next()?;
+    assert_eq!((heard.id.as_str(), heard.kind.as_str()), ("1", "revoked"));
+    assert_eq!(heard.data["share"]["id"], first.as_str());
+    drop(now);
+    place.revoked();
+    let soon = place.create(&json!({ "ttl": "1s" }));
+    wait_for("it has expired", &[&place.node], || {
+        let told = place.ask("GET", "/shares/reclaim", &Value::Null)?;
+        (told["totals"]["expired"] == 1).then_some(())
+    })?;
+    place.node.kill();
+    place.node.start_again()?;
+    place.until_up()?;
+    wait_for("shares are known", &[&place.node], || place.ask("GET", "/shares", &Value::Null))?;
+    let again = open("?from=0", Some("1"))?;
+    let missed = [again.next()?, again.next()?];
+    let told = missed.each_ref().map(|one| (one.id.as_str(), one.kind.as_str()));
+    assert_eq!(told, [("2", "revoked"), ("3", "expired")]);
+    assert_eq!(
+        (&missed[1].data["number"], &missed[1].data["share"]["id"]),
+        (&json!(3), &json!(soon))
+    );
+    let all = open("?from=0", None)?;
+    assert_eq!(all.next()?.id, "0");
+    assert_eq!(all.next()?.data, heard.data, "also after the kill");
+    place.revoked();
+    assert_eq!(again.next()?.id, "4");
+
+    // Numbers that are yet to come, and ids of another stream.
+    for lost in ["77", "1700000000000-5"] {
+        let lost = open("", Some(lost))?;
+        let reset = lost.next()?;
+        assert_eq!((reset.kind.as_str(), &reset.data["kind"]), ("reset", &json!("reset")));
+        assert_eq!(reset.data["why"], "other_process");
+    }
+    let url = format!("http://{node}");
+    let mut printed = binary::reelyard(&["share", "events", "--from", "3", "--url", &url]);
+    let mut printed = printed.stdout(std::process::Stdio::piped()).spawn()?;
+    let mut line = String::new();
+    let mut out = std::io::BufReader::new(printed.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut line)?;
+    printed.kill()?;
+    printed.wait()?;
+    assert!(line.ends_with("a share of films/a.mpg ended: expired\n"), "{line}");
+    place.node.terminate()?;
+    assert!(again.ended()?, "in order");
+    Ok(())
+}
+
+#[test]
+fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
+    let receiver = HookReceiver::start()?;
+    receiver.is_to(Manner::Refuses(503, None));
+    let place = Place::start(&format!("hooks = {{ billing = {} }}", receiver.hook("")))?;
+    place.revoked();
+    place.revoked();
+    wait_for("two wait", &[&place.node], || (place.hook("billing")["backlog"] == 2).then_some(()))?;
+    place.reload("")?;
+    let log = std::fs::read_to_string(place.ground.path("node.log"))?;
+    let line = log.lines().find(|line| line.contains("a webhook is no longer told")).unwrap();
+    assert!(line.contains("is lost with it") && line.contains('2'), "{line}");
+    Ok(())
+}

@@ -9,7 +9,7 @@ use reelyard_actors::names::FileName;
 use reelyard_actors::outbound;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::api::{Cursor, Page, Problem};
-use reqwest::{Method, RequestBuilder, Url, header};
+use reqwest::{Method, RequestBuilder, StatusCode, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -223,6 +223,27 @@ impl Client {
         self.with_body(Method::POST, path, wanted)
     }
 
+    /// `POST /api/v1/<path>` with a body that names the request: it is repeated once where nobody
+    /// knows what came of it.
+    pub fn post_named<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        wanted: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let body = serde_json::to_vec(wanted).map_err(anyhow::Error::from)?;
+        let request = || {
+            let request = self.http.post(self.url_of(path));
+            request.header(header::CONTENT_TYPE, "application/json").body(body.clone())
+        };
+        let exchanged = match self.exchange(request()) {
+            Ok((StatusCode::GATEWAY_TIMEOUT, _)) => self.exchange(request()),
+            Err(error) if !error.is_connect() => self.exchange(request()),
+            known => known,
+        };
+        let body = self.read(exchanged)?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
     /// `DELETE /api/v1/<path>`, of what answers what follows.
     pub fn remove<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, Failure> {
         let body = self.call(Method::DELETE, path, &[])?;
@@ -297,23 +318,31 @@ impl Client {
         self.send(self.http.request(method, url))
     }
 
-    fn send(&self, mut request: RequestBuilder) -> Result<Vec<u8>, Failure> {
+    fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, Failure> {
+        self.read(self.exchange(request))
+    }
+
+    /// Status and body of the answer.
+    fn exchange(&self, mut request: RequestBuilder) -> reqwest::Result<(StatusCode, Vec<u8>)> {
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.bearer());
         }
-        let exchange = async {
+        self.runtime.block_on(async {
             let response = request.send().await?;
             let status = response.status();
-            Ok((status, response.bytes().await?))
-        };
-        match self.runtime.block_on(exchange) {
-            Ok((status, body)) if status.is_success() => Ok(body.into()),
+            Ok((status, response.bytes().await?.into()))
+        })
+    }
+
+    fn read(&self, exchanged: reqwest::Result<(StatusCode, Vec<u8>)>) -> Result<Vec<u8>, Failure> {
+        match exchanged {
+            Ok((status, body)) if status.is_success() => Ok(body),
             Ok((status, body)) => Err(self.problem(status, &body)),
             Err(error) => Err(self.unreachable(&error)),
         }
     }
 
-    fn problem(&self, status: reqwest::StatusCode, body: &[u8]) -> Failure {
+    fn problem(&self, status: StatusCode, body: &[u8]) -> Failure {
         let problem = serde_json::from_slice(body).unwrap_or_else(|_| Problem {
             kind: "about:blank".to_owned(),
             title: format!("it answered {status}"),

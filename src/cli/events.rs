@@ -26,7 +26,8 @@ const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_s
 pub struct EventsArgs {
     #[command(flatten)]
     node: NodeArgs,
-    /// Only changes of these kinds: task, placement, host, input, leadership, stranger, removal, pin
+    /// Only changes of these kinds: task, placement, host, input, leadership, stranger, removal, pin,
+    /// back_off, configuration, share, box
     #[arg(long, value_delimiter = ',', value_parser = word::read::<ChangeKind>)]
     kinds: Vec<ChangeKind>,
     /// Begin after the event of this id, as --json prints it
@@ -41,11 +42,24 @@ pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let (kinds, json) = (kinds.join(","), args.node.json);
     let query = [("kinds", kinds.as_str())];
     let query = if kinds.is_empty() { &[][..] } else { &query };
-    let mut last = args.after.map(|id| id.to_string()).unwrap_or_default();
+    let last = args.after.map(|id| id.to_string()).unwrap_or_default();
+    follow(&client, &["events"], query, last, json, out)
+}
+
+/// Prints what a stream of changes tells after the event `last`, until it is ended. A node that is
+/// gone is tried again, from where it was.
+pub fn follow(
+    client: &Client,
+    path: &[&str],
+    query: &[(&str, &str)],
+    mut last: String,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
     loop {
         let mut begun = false;
-        let told = client.follow(query, &mut last, |heard| {
+        let told = client.follow(path, query, &mut last, |heard| {
             begun = true;
             heard.map_or(Ok(()), |event| Ok(print(&event, json, out)?))
         });
@@ -120,7 +134,8 @@ fn words(change: &Change) -> String {
                 Missed::TooOld => "it is too long ago",
                 Missed::TooSlow => "more happened than was taken",
             };
-            format!("changes were missed: {why}")
+            let first = reset.first.map(|first| format!("; {first} is the first that is kept"));
+            format!("changes were missed: {why}{}", first.unwrap_or_default())
         }
     }
 }

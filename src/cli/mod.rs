@@ -17,6 +17,7 @@ mod layers;
 mod node;
 mod openapi;
 mod output;
+mod password;
 mod plan;
 mod pools;
 mod removals;

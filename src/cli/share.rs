@@ -1,23 +1,25 @@
 //! `reelyard share`
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
-use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::clock::Clock;
+use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{Moved, Note, OnlyIf, Owner, Revoked, ShareId, ShareState};
 use reelyard_actors::wire::api::{
-    HookShown, MoveShown, Page, Password, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove,
-    WantedReclaim, WantedRevocation, WantedShare, WantedTerms,
+    HookShown, MoveShown, Page, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove, WantedReclaim,
+    WantedRevocation, WantedShare, WantedTerms,
 };
 use serde::Serialize;
 
 use super::client::{Client, NodeArgs, PageArgs, filters};
+use super::events;
 use super::failure::Failure;
-use super::output::{self, maybe, number, plain};
-use super::share_tables::{show_hooks, show_moves};
-use super::word;
+use super::output::{self, maybe, plain};
+use super::share_tables::{created, downloads, ends_in, show, show_hooks, show_moves, status};
+use super::{password, word};
 
 #[derive(Debug, Args)]
 pub struct ShareArgs {
@@ -36,11 +38,13 @@ enum ShareCommand {
     /// Show one
     Show {
         /// Its id, or its link
+        #[arg(allow_hyphen_values = true)]
         share: ShareRef,
     },
-    /// Give one another deadline, or other terms
+    /// Give one a later deadline, or with --if an earlier one, or another number of downloads
     Extend(ExtendArgs),
-    /// Take shares back
+    /// Take shares back: these, or all of an owner, or all of a path; with both --owner and --path
+    /// those of the owner below the path
     Revoke(RevokeArgs),
     /// Move or rename a file or directory: every link to it, and to what is in it, goes on
     Move(MoveArgs),
@@ -50,6 +54,12 @@ enum ShareCommand {
     PauseReclaim,
     /// Reclaim what is due again
     ResumeReclaim,
+    /// Print what happens to shares, until it is ended: of each what webhooks are told
+    Events {
+        /// Begin with the happening of this number; 0 for all that are kept
+        #[arg(long, value_name = "NUMBER")]
+        from: Option<u64>,
+    },
     /// Show how many there are, what became of all, and how reclaim and webhooks stand
     Status,
 }
@@ -62,7 +72,11 @@ impl std::str::FromStr for ShareRef {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let id = text.rsplit_once("/s/").map_or(text, |(_, id)| id);
+        // As people copy a link: with what is behind the id, and what browsers put behind that.
+        let link = text.split(['?', '#']).next().unwrap_or(text);
+        let id = link.rsplit_once("/s/").map_or(link, |(_, id)| id);
+        let id = id.strip_suffix('/').unwrap_or(id);
+        let id = id.strip_suffix("/file").or_else(|| id.strip_suffix("/zip")).unwrap_or(id);
         id.parse().map(ShareRef).map_err(|_| format!("\"{text}\" is neither an id nor a link"))
     }
 }
@@ -119,28 +133,35 @@ struct ListArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("other").required(true).multiple(true)))]
 struct ExtendArgs {
     /// Its id, or its link
+    #[arg(allow_hyphen_values = true)]
     share: ShareRef,
-    #[command(flatten)]
-    term: TermArgs,
-    /// Only if its deadline is such: none, exists, greater (the new one is later) or less
+    /// How long it lasts from now on, as in 7d, "1h 30m", or never
+    #[arg(long, group = "other")]
+    ttl: Option<Ttl>,
+    /// Until when it lasts, as in 2026-12-31T18:00:00+09:00
+    #[arg(long, group = "other", conflicts_with = "ttl", value_name = "INSTANT")]
+    until: Option<Rfc3339>,
+    /// Only if its deadline is such: none, exists, greater (the new one is later, as without this) or
+    /// less (it is earlier: that shortens the share)
     #[arg(long = "if", value_parser = word::read::<OnlyIf>)]
     only_if: Option<OnlyIf>,
     /// How many downloads it allows in all
-    #[arg(long)]
+    #[arg(long, group = "other")]
     max_downloads: Option<NonZeroU32>,
 }
 
 #[derive(Debug, Args)]
 struct RevokeArgs {
-    /// Their ids, or their links
+    /// Their ids, or their links; an id that begins with "-" comes behind --
     #[arg(required_unless_present_any = ["owner", "path"])]
     shares: Vec<ShareRef>,
-    /// All of this owner
+    /// All of this owner, or those of them below --path
     #[arg(long, value_parser = Owner::new, conflicts_with = "shares")]
     owner: Option<Owner>,
-    /// All of this path, and of all below it
+    /// All of this path, and of all below it, or those of them that are --owner's
     #[arg(long, conflicts_with = "shares")]
     path: Option<String>,
     /// Cut downloads that are running
@@ -168,7 +189,7 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let json = args.node.json;
     match args.command {
         ShareCommand::Create(wanted) => {
-            let share: ShareShown = client.post_body(&["shares"], &wanted.read()?)?;
+            let share: ShareShown = client.post_named(&["shares"], &wanted.read()?)?;
             created(&share, json, out)
         }
         ShareCommand::List(wanted) => list(&client, &wanted, json, out),
@@ -178,14 +199,19 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
         }
         ShareCommand::Extend(wanted) => {
             let path = ["shares", &wanted.share.0.to_string()];
-            let terms = WantedTerms {
-                ttl: wanted.term.ttl,
-                expires_at: wanted.term.until,
-                only_if: wanted.only_if,
-                max_downloads: wanted.max_downloads.map(Some),
-                ..WantedTerms::default()
-            };
-            show(&client.patch(&path, &terms)?, json, out)
+            let terms = wanted.terms();
+            let only_later = wanted.only_if.is_none() && terms.only_if.is_some();
+            match client.patch(&path, &terms) {
+                Err(Failure::Refused(mut problem))
+                    if only_later && problem.word() == "condition-failed" =>
+                {
+                    problem.detail.push_str(
+                        ": the deadline it has is as late, or later; --if less gives it an earlier one",
+                    );
+                    Err(Failure::Refused(problem))
+                }
+                changed => show(&changed?, json, out),
+            }
         }
         ShareCommand::Revoke(wanted) => {
             let ids = wanted.shares.iter().map(|share| share.0).collect::<Vec<_>>();
@@ -200,7 +226,8 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
                 0 => String::new(),
                 others => format!("; {others} had ended before, or were never there"),
             };
-            Ok(writeln!(out, "{} ended{others}", revoked.ended)?)
+            let none = if revoked == Revoked::default() { "; nothing matched" } else { "" };
+            Ok(writeln!(out, "{} ended{others}{none}", revoked.ended)?)
         }
         ShareCommand::Move(wanted) => {
             let MoveArgs { from, to, overwrite, request_id } = wanted;
@@ -221,6 +248,12 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
                 return Ok(output::json(&moves.items, out)?);
             }
             show_moves(&moves.items, out)
+        }
+        ShareCommand::Events { from } => {
+            // The first time, and behind whatever was heard from then on.
+            let from = from.map(|from| from.to_string());
+            let query: Vec<_> = from.iter().map(|from| ("from", from.as_str())).collect();
+            events::follow(&client, &["shares", "events"], &query, String::new(), json, out)
         }
         ShareCommand::PauseReclaim => {
             status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused: true })?, json, out)
@@ -249,35 +282,35 @@ struct ShareStatus {
     hooks: Vec<HookShown>,
 }
 
+impl ExtendArgs {
+    /// What is asked for: a term is not to be any shorter unless that was said.
+    fn terms(&self) -> WantedTerms {
+        let has_term = self.ttl.is_some() || self.until.is_some();
+        WantedTerms {
+            ttl: self.ttl,
+            expires_at: self.until,
+            only_if: self.only_if.or(has_term.then_some(OnlyIf::Greater)),
+            max_downloads: self.max_downloads.map(Some),
+            ..WantedTerms::default()
+        }
+    }
+}
+
 impl CreateArgs {
     fn read(self) -> Result<WantedShare, Failure> {
+        // So that it may be repeated if its answer is lost.
+        let made_up = || RequestId::random().to_string();
         Ok(WantedShare {
             path: self.path,
             ttl: self.term.ttl,
             expires_at: self.term.until,
-            password: if self.password { Some(password()?) } else { None },
+            password: if self.password { Some(password::ask()?) } else { None },
             max_downloads: self.max_downloads,
             owner: self.owner,
             note: self.note,
-            request_id: self.request_id,
+            request_id: Some(self.request_id.unwrap_or_else(made_up)),
         })
     }
-}
-
-/// The first line of standard input: on a command line others would see it.
-fn password() -> Result<Password, Failure> {
-    let mut line = String::new();
-    io::stdin().read_line(&mut line)?;
-    Ok(Password(line.trim_end_matches(['\n', '\r']).to_owned()))
-}
-
-fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    if json {
-        return Ok(output::json(share, out)?);
-    }
-    writeln!(out, "{}", share.url)?;
-    let until = share.expires_at.map_or("never".to_owned(), |at| at.to_string());
-    Ok(writeln!(out, "{} until {until}", plain(&share.path))?)
 }
 
 fn list(
@@ -312,66 +345,45 @@ fn list(
     Ok(output::more(&page, out)?)
 }
 
-fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    if json {
-        return Ok(output::json(share, out)?);
-    }
-    let mut table = output::table(&["", ""]);
-    let mut row = |what: &str, value: String| {
-        table.add_row([Cell::new(what), Cell::new(value)]);
-    };
-    row("link", share.url.clone());
-    row("path", plain(&share.path));
-    row("state", word::of(share.state));
-    row("created", share.created_at.to_string());
-    row("ends", share.expires_at.map_or("never".to_owned(), |at| at.to_string()));
-    row("password", if share.has_password { "yes" } else { "no" }.to_owned());
-    if let (Some(most), Some(taken)) = (share.max_downloads, share.downloads) {
-        row("downloads", format!("{taken} of {most}"));
-    }
-    if let Some(owner) = &share.owner {
-        row("owner", plain(owner.as_str()));
-    }
-    if let Some(note) = &share.note {
-        row("note", plain(note.as_str()));
-    }
-    Ok(output::print(&table, out)?)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn downloads(share: &ShareShown) -> Cell {
-    match (share.downloads, share.max_downloads) {
-        (Some(taken), Some(most)) => number(format!("{taken}/{most}")),
-        _ => Cell::new("-"),
+    #[test]
+    fn a_link_is_taken_as_people_paste_it() {
+        let id = "AAAAAAAAAAAAAAAAAAAAAA";
+        let link = format!("https://share.example.net/s/{id}");
+        for more in ["", "/", "/file", "/zip", "/file/", "?x", "#a", "/?x=/s/y", "/file?a#b"] {
+            for text in [format!("{link}{more}"), format!("{id}{more}")] {
+                let read: ShareRef = text.parse().unwrap();
+                assert_eq!(read.0.to_string(), id, "{text}");
+            }
+        }
+        for bad in ["", "https://share.example.net/", "AAAA", &format!("{link}/other")] {
+            assert!(bad.parse::<ShareRef>().is_err(), "{bad}");
+        }
     }
-}
 
-/// How long something still lasts, in its two largest units.
-fn ends_in(at: Option<Rfc3339>, now: Millis) -> String {
-    match at {
-        None => "never".to_owned(),
-        Some(Rfc3339(at)) if at <= now => "due".to_owned(),
-        Some(Rfc3339(at)) => output::age(now, at),
+    #[test]
+    fn a_deadline_becomes_no_earlier_unless_that_was_said() {
+        #[derive(clap::Parser)]
+        struct Extend {
+            #[command(flatten)]
+            args: ExtendArgs,
+        }
+        // As of an option.
+        let id = format!("-h{}", "A".repeat(20));
+        let read = |options: &[&str]| {
+            let words = [&["extend", &id], options].concat();
+            <Extend as clap::Parser>::try_parse_from(words).map(|extend| extend.args.terms()).ok()
+        };
+        let only_if = |options: &[&str]| read(options).unwrap().only_if;
+        assert_eq!(only_if(&["--ttl", "1h"]), Some(OnlyIf::Greater));
+        assert_eq!(only_if(&["--until", "2026-12-31T18:00:00Z"]), Some(OnlyIf::Greater));
+        assert_eq!(only_if(&["--ttl", "1h", "--if", "less"]), Some(OnlyIf::Less));
+        assert_eq!(only_if(&["--max-downloads", "3"]), None);
+        for nothing in [&[][..], &["--if", "less"]] {
+            assert!(read(nothing).is_none(), "{nothing:?}");
+        }
     }
-}
-
-fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    if json {
-        return Ok(output::json(view, out)?);
-    }
-    if let Some(by) = &view.paused_by {
-        writeln!(out, "reclaim is paused by {}; links are refused at their deadlines", plain(by))?;
-    }
-    let ReclaimView { shares, backlog, tombstones, totals, .. } = view;
-    writeln!(out, "{shares} shares, {backlog} of them due; {tombstones} ended ones remembered")?;
-    Ok(writeln!(
-        out,
-        "of {} created: {} expired, {} exhausted, {} revoked, {} removed, {} root gone, {} evicted",
-        totals.created,
-        totals.expired,
-        totals.exhausted,
-        totals.revoked,
-        totals.removed,
-        totals.root_gone,
-        totals.evicted,
-    )?)
 }

@@ -1,13 +1,14 @@
-//! How `reelyard share` shows webhooks and moves.
+//! How `reelyard share` shows shares, webhooks and moves.
 
 use std::io::Write;
 
 use comfy_table::Cell;
 use reelyard_actors::clock::{Clock, Millis};
-use reelyard_actors::wire::api::{HookShown, MoveShown, Rfc3339};
+use reelyard_actors::wire::api::{HookShown, MoveShown, ReclaimView, Rfc3339, ShareShown};
 
 use super::failure::Failure;
 use super::output::{self, maybe, number, plain};
+use super::word;
 
 pub(super) fn show_hooks(hooks: &[HookShown], out: &mut dyn Write) -> Result<(), Failure> {
     if hooks.is_empty() {
@@ -57,4 +58,81 @@ fn hook_state(hook: &HookShown, now: Millis) -> String {
         None if hook.told_up_to.is_none() => "begins".to_owned(),
         None => "works".to_owned(),
     }
+}
+
+/// Prints a new share: its link first.
+pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if json {
+        return Ok(output::json(share, out)?);
+    }
+    writeln!(out, "{}", share.url)?;
+    let until = share.expires_at.map_or("never".to_owned(), |at| at.to_string());
+    Ok(writeln!(out, "{} until {until}", plain(&share.path))?)
+}
+
+/// Prints a share.
+pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if json {
+        return Ok(output::json(share, out)?);
+    }
+    let mut table = output::table(&["", ""]);
+    let mut row = |what: &str, value: String| {
+        table.add_row([Cell::new(what), Cell::new(value)]);
+    };
+    row("link", share.url.clone());
+    row("path", plain(&share.path));
+    row("state", word::of(share.state));
+    row("created", share.created_at.to_string());
+    row("ends", share.expires_at.map_or("never".to_owned(), |at| at.to_string()));
+    row("password", if share.has_password { "yes" } else { "no" }.to_owned());
+    if let (Some(most), Some(taken)) = (share.max_downloads, share.downloads) {
+        row("downloads", format!("{taken} of {most}"));
+    }
+    if let Some(owner) = &share.owner {
+        row("owner", plain(owner.as_str()));
+    }
+    if let Some(note) = &share.note {
+        row("note", plain(note.as_str()));
+    }
+    Ok(output::print(&table, out)?)
+}
+
+/// How many downloads were taken, of how many.
+pub fn downloads(share: &ShareShown) -> Cell {
+    match (share.downloads, share.max_downloads) {
+        (Some(taken), Some(most)) => number(format!("{taken}/{most}")),
+        _ => Cell::new("-"),
+    }
+}
+
+/// How long something still lasts, in its two largest units.
+pub fn ends_in(at: Option<Rfc3339>, now: Millis) -> String {
+    match at {
+        None => "never".to_owned(),
+        Some(Rfc3339(at)) if at <= now => "due".to_owned(),
+        Some(Rfc3339(at)) => output::age(now, at),
+    }
+}
+
+/// Prints how shares and their reclaim stand.
+pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if json {
+        return Ok(output::json(view, out)?);
+    }
+    if let Some(by) = &view.paused_by {
+        writeln!(out, "reclaim is paused by {}; links are refused at their deadlines", plain(by))?;
+    }
+    let ReclaimView { shares, backlog, tombstones, totals, .. } = view;
+    writeln!(out, "{shares} shares, {backlog} of them due; {tombstones} ended ones remembered")?;
+    Ok(writeln!(
+        out,
+        "of {} created: {} expired, {} exhausted, {} revoked, {} removed, {} root gone, {} evicted",
+        totals.created,
+        totals.expired,
+        totals.exhausted,
+        totals.revoked,
+        totals.removed,
+        totals.root_gone,
+        totals.evicted,
+    )?)
 }

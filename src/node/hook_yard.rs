@@ -46,7 +46,15 @@ impl HookYard {
         hooks.retain(|name, hook| {
             let stays = wanted.contains_key(name);
             if !stays {
-                tracing::info!(hook = %name, "a webhook is no longer told");
+                // On the node that tells it; others know of none.
+                match hook.view.load().backlog {
+                    0 => tracing::info!(hook = %name, "a webhook is no longer told"),
+                    untold => tracing::warn!(
+                        hook = %name,
+                        untold,
+                        "a webhook is no longer told: what it was not told yet is lost with it"
+                    ),
+                }
                 let actor = hook.actor.clone();
                 self.arbiter.spawn(async move { actor.stop().await });
             }

@@ -1,7 +1,8 @@
-//! Tells who leads, whenever that changes.
+//! Tells who leads, whenever that changes, and what of the journal is news on a node that follows.
 
 use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::Clock;
+use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::wire::api::{Change, LeadershipChange};
 
@@ -26,5 +27,22 @@ pub async fn tell(journal: Journal, feed: ChangeFeed, clock: Clock) {
         if now == Leadership::Stopped || leadership.changed().await.is_err() {
             return;
         }
+    }
+}
+
+/// The pieces of the journal whose changes are told.
+const TOLD: [PieceId; 4] = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
+
+/// From when on each piece is beyond what this node had on record when it started. An owner that
+/// decides knows that by itself; one that follows applies what the leader sends, and cannot tell it
+/// from what was there.
+pub fn tell_when_current(journal: &Journal, feed: &ChangeFeed) {
+    for piece in TOLD {
+        let (journal, feed) = (journal.clone(), feed.clone());
+        actix_rt::spawn(async move {
+            if journal.caught_up(piece).await {
+                feed.is_current(piece);
+            }
+        });
     }
 }

@@ -133,6 +133,7 @@ impl Wiring {
         let badge = ManagerBadge::of_node(live.now().config.node_id.get());
         let changes = ChangeFeed::new(&clock);
         actix_rt::spawn(leadership::tell(journal.clone(), changes.clone(), clock.clone()));
+        leadership::tell_when_current(journal, &changes);
         let others = Others::default();
         let parts =
             Parts { live, names, clock: clock.clone(), badge, changes: changes.clone(), others };

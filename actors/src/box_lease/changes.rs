@@ -25,7 +25,8 @@ impl BoxLease {
             told.note_pools_that_are_gone(&table);
         }
         let changes = told.changes.into_iter().map(|(at, change)| (at, Change::Box(change)));
-        feed.publish_applied(SharedTable::ID, self.seat.applied(), changes);
+        let leads = self.seat.epoch().is_some();
+        feed.publish_applied(SharedTable::ID, self.seat.applied(), leads, changes);
     }
 }
 

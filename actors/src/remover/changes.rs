@@ -10,7 +10,8 @@ impl Remover {
         let Some(feed) = &self.changes else { return };
         let applied = events.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));
         let changes = applied.filter_map(|applied| Some((applied.at, change_of(&applied.event)?)));
-        feed.publish_applied(RemovalBook::ID, self.seat.applied(), changes);
+        let leads = self.seat.epoch().is_some();
+        feed.publish_applied(RemovalBook::ID, self.seat.applied(), leads, changes);
     }
 }
 

@@ -11,7 +11,8 @@ impl ShareExpiry {
         let Some(feed) = &self.changes else { return };
         let table = self.seat.piece();
         let changes = events.iter().flat_map(|applied| changes_of(table, applied));
-        feed.publish_applied(ShareTable::ID, self.seat.applied(), changes);
+        let leads = self.seat.epoch().is_some();
+        feed.publish_applied(ShareTable::ID, self.seat.applied(), leads, changes);
     }
 }
 

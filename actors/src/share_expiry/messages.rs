@@ -56,6 +56,14 @@ pub struct CreateShare {
     pub request: Option<RequestId>,
 }
 
+/// Asks what came of a request to create a share. None if it is not known, or no longer.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Option<Arc<Share>>, ShareError>")]
+pub struct RecallShare {
+    /// The request.
+    pub request: RequestId,
+}
+
 /// What is to be otherwise of a share. What is none stays as it is.
 #[derive(Clone, Debug, Default)]
 pub struct NewTerms {

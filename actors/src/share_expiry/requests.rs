@@ -9,9 +9,9 @@ use futures::future::{LocalBoxFuture, join_all};
 use super::turn::refusal;
 use super::{
     AT_ONCE, ChangeSettings, ChangeShare, CreateShare, EndRemoved, Ending, Found, Happenings,
-    HappeningsDelivered, HappeningsFrom, LARGEST_PAGE, PauseReclaim, ReclaimNow, RevokeShares,
-    Revoked, Share, ShareError, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareRefusal,
-    ShareTable, SharesWithin, ToldUpTo,
+    HappeningsDelivered, HappeningsFrom, LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow,
+    RevokeShares, Revoked, Share, ShareError, ShareEvent, ShareExpiry, ShareId, ShareOutcome,
+    ShareRefusal, ShareTable, SharesWithin, ToldUpTo,
 };
 use crate::event::RequestId;
 use crate::journal::{Asked, CommitError, Outcomes, Settlement};
@@ -104,6 +104,14 @@ impl Handler<CreateShare> for ShareExpiry {
             None => Asked::by_itself(&asked.asked_by),
         };
         self.commit_for(asked, events, Self::created)
+    }
+}
+
+impl Handler<RecallShare> for ShareExpiry {
+    type Result = Answer<Option<Arc<Share>>>;
+
+    fn handle(&mut self, asked: RecallShare, _: &mut Context<Self>) -> Self::Result {
+        answer(self.before(asked.request, Self::created).transpose())
     }
 }
 

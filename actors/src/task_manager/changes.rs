@@ -30,7 +30,8 @@ impl TaskManager {
         });
         let at = events.last().map_or(Millis(0), |last| last.at);
         let others = differing(&told, back_offs).into_iter().map(|change| (at, change));
-        feed.publish_applied(TaskBook::ID, self.seat.applied(), changes.chain(others));
+        let leads = self.seat.epoch().is_some();
+        feed.publish_applied(TaskBook::ID, self.seat.applied(), leads, changes.chain(others));
     }
 }
 

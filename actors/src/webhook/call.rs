@@ -11,10 +11,13 @@ use super::signature::SIGNATURE_HEADER;
 use crate::clock::Millis;
 use crate::outbound;
 use crate::share_expiry::ShareHappening;
-use crate::wire::api::{Change, ChangeEvent, ShareChange};
+use crate::wire::api::ChangeEvent;
 
 /// So much of an answer is read, so that its connection can be used again.
 const READ_OF_ANSWER: usize = 64 << 10;
+
+/// and for so long.
+const READ_FOR: Duration = Duration::from_secs(1);
 
 /// How long an unused connection is kept: less than servers commonly do, so that nothing is sent
 /// into one that is just being closed.
@@ -35,9 +38,7 @@ pub fn hook_client(https: bool) -> Result<Client, reqwest::Error> {
 
 /// What a receiver is sent: the very JSON that the feed of events tells.
 fn body(happening: ShareHappening) -> serde_json::Result<Vec<u8>> {
-    let time = happening.at;
-    let change = Change::Share(ShareChange::from(happening));
-    serde_json::to_vec(&ChangeEvent { time, change })
+    serde_json::to_vec(&ChangeEvent::from(happening))
 }
 
 /// Sends a happening. Whatever is not 2xx is a failure.
@@ -61,15 +62,20 @@ pub(super) async fn send(
         let retry_after = retry_after(&answer, now);
         return Err(Failure { reason: format!("it answers {}", shown(status)), retry_after });
     }
-    // It was taken: whether the rest of the answer comes is of no account.
+    // It was taken: whether the rest of the answer comes is of no account. Others wait behind it.
+    let _ = tokio::time::timeout(READ_FOR, read_rest(&mut answer)).await;
+    Ok(())
+}
+
+/// Reads what may be read of an answer.
+async fn read_rest(answer: &mut Response) {
     let mut read = 0;
     while let Ok(Some(piece)) = answer.chunk().await {
         read += piece.len();
         if read > READ_OF_ANSWER {
-            break;
+            return;
         }
     }
-    Ok(())
 }
 
 impl Failure {
@@ -115,7 +121,34 @@ fn read_retry_after(told: &str, now: Millis) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    use super::super::delivery_tests::{happening, settings};
     use super::*;
+    use crate::share_expiry::What;
+
+    #[tokio::test]
+    async fn what_is_answered_with_2xx_is_taken_although_the_answer_never_ends() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let receiver = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx").await.unwrap();
+            // Open until it is aborted.
+            std::future::pending::<()>().await;
+            drop(stream);
+        });
+        let timeout = Duration::from_secs(600);
+        let settings = HookSettings { url: url.parse().unwrap(), timeout, ..settings(&[]) };
+        let sending =
+            send(hook_client(false).unwrap(), settings, happening(1, What::Notice), Millis(0));
+        let sent = tokio::time::timeout(Duration::from_secs(60), sending).await;
+        assert_eq!(sent, Ok(Ok(())));
+        receiver.abort();
+    }
 
     #[test]
     fn a_receiver_says_when_in_seconds_or_as_an_instant() {

@@ -25,6 +25,8 @@ pub enum Step {
     AskCursor,
     /// What happened from this number on is to be fetched.
     Fetch(u64),
+    /// What happened from this number on is to be looked at: how much of it is to be told later.
+    Count(u64),
     /// This is to be sent.
     Send(Box<ShareHappening>),
     /// That everything before this number was told is to be put on record.
@@ -58,6 +60,10 @@ struct Position {
     recorded: u64,
     /// What was fetched and is to be told, oldest first.
     waiting: VecDeque<ShareHappening>,
+    /// Up to where it is known what is to be told, at least as far as was fetched,
+    counted: u64,
+    /// and the numbers of that which was not fetched.
+    ahead: VecDeque<u64>,
     asking: bool,
     sending: bool,
     recording: bool,
@@ -99,6 +105,8 @@ impl Delivery {
             position.sending = false;
             // What is wanted now may have been passed over: what waits was chosen by the former.
             position.fetched = position.fetched.map(|_| position.told());
+            position.counted = position.told();
+            position.ahead.clear();
             position.waiting.clear();
             position.asking = false;
         }
@@ -140,6 +148,7 @@ impl Delivery {
         if position.fetched.is_none() {
             position.fetched = cursor;
             position.recorded = cursor.unwrap_or(0);
+            position.counted = position.recorded;
         }
     }
 
@@ -154,7 +163,12 @@ impl Delivery {
         let Some(Happenings { happenings, next }) = fetched else { return };
         let first = happenings.first().map_or(next, |first| first.number);
         // What is not there any more was too old to be kept.
-        self.counters.dropped += first.saturating_sub(from);
+        let lost = position.ahead.iter().take_while(|number| **number < first).count();
+        self.counters.dropped += lost as u64 + first.saturating_sub(position.counted);
+        position.counted = position.counted.max(next);
+        while position.ahead.front().is_some_and(|front| *front < next) {
+            position.ahead.pop_front();
+        }
         let (kinds, counters) = (&self.settings.kinds, &mut self.counters);
         let wanted = happenings.into_iter().filter(|one| {
             let is_wanted = kinds.contains(&one.what);
@@ -163,6 +177,22 @@ impl Delivery {
         });
         position.waiting.extend(wanted);
         position.fetched = Some(next);
+    }
+
+    /// What was looked at to be counted; none when that failed.
+    pub fn counted(&mut self, from: u64, looked_at: Option<Happenings>) {
+        let Some(position) = &mut self.position else { return };
+        if position.counted != from {
+            return;
+        }
+        position.asking = false;
+        let Some(Happenings { happenings, next }) = looked_at else { return };
+        let first = happenings.first().map_or(next, |first| first.number);
+        // Nobody knows any more which of it was to be told.
+        self.counters.dropped += first.saturating_sub(from);
+        let wanted = happenings.iter().filter(|one| self.settings.kinds.contains(&one.what));
+        position.ahead.extend(wanted.map(|one| one.number));
+        position.counted = next;
     }
 
     /// What became of the happening that was sent.
@@ -218,7 +248,7 @@ impl Delivery {
         self.drop_old(now);
         let is_left_alone = self.trouble.as_ref().is_some_and(|trouble| trouble.holds(now));
         let may_record = self.recorded_at.is_none_or(|at| !within(at, RECORD_EVERY, now));
-        let next = self.next;
+        let (next, chooses) = (self.next, self.settings.chooses());
         let Some(position) = &mut self.position else { return Vec::new() };
         let mut steps = Vec::new();
         match position.fetched {
@@ -229,6 +259,10 @@ impl Delivery {
             Some(from) if !position.asking && from < next && position.waiting.len() <= FEW => {
                 position.asking = true;
                 steps.push(Step::Fetch(from));
+            }
+            Some(_) if !position.asking && chooses && position.counted < next => {
+                position.asking = true;
+                steps.push(Step::Count(position.counted));
             }
             _ => {}
         }
@@ -285,9 +319,13 @@ impl Delivery {
         position.fetched.map(|_| position.told())
     }
 
-    /// How many happenings it was not told yet.
+    /// How many happenings it is to be told and was not yet. What was not looked at counts as well.
     pub fn backlog(&self) -> u64 {
-        self.told().map_or(0, |told| self.next.saturating_sub(told))
+        let known = self.position.as_ref().filter(|position| position.fetched.is_some());
+        known.map_or(0, |position| {
+            let known = position.waiting.len() + position.ahead.len();
+            known as u64 + self.next.saturating_sub(position.counted)
+        })
     }
 
     /// When the oldest of those happened that it is to be told.

@@ -15,7 +15,7 @@ fn at(seconds: f64) -> Millis {
     Millis(START + (seconds * 1000.0) as i64)
 }
 
-fn settings(kinds: &[What]) -> HookSettings {
+pub(super) fn settings(kinds: &[What]) -> HookSettings {
     HookSettings {
         url: "http://127.0.0.1:1/hook".parse().unwrap(),
         secret: HookSecret::new("0123456789abcdef").unwrap(),
@@ -28,7 +28,7 @@ fn settings(kinds: &[What]) -> HookSettings {
 
 const EXPIRED: What = What::Ended(Ending::Expired);
 
-fn happening(number: u64, what: What) -> ShareHappening {
+pub(super) fn happening(number: u64, what: What) -> ShareHappening {
     let deadline = Deadline::at(at(number as f64));
     ShareHappening {
         number,
@@ -228,4 +228,33 @@ fn a_clock_that_is_set_back_makes_no_pause_longer() {
     delivery.steps(at(0.0));
     delivery.sent(0, refused(Some(60)), at(0.0), 0);
     assert_eq!(of(delivery.steps(at(-7200.0))).0, [0]);
+}
+
+#[test]
+fn only_what_is_wanted_counts_as_backlog_and_as_dropped() {
+    let revoked = What::Ended(Ending::Revoked);
+    let some = |numbers: std::ops::Range<u64>| {
+        let next = numbers.end;
+        let kind = |number: u64| if number.is_multiple_of(10) { revoked } else { EXPIRED };
+        Some(Happenings { happenings: numbers.map(|n| happening(n, kind(n))).collect(), next })
+    };
+    let mut delivery = Delivery::new(settings(&[revoked]));
+    delivery.begin();
+    delivery.there_are(4000);
+    delivery.steps(at(0.0));
+    delivery.cursor_is(Some(0));
+    assert_eq!(delivery.steps(at(0.0)), [Step::Fetch(0)]);
+    delivery.fetched(0, some(0..2000));
+    // So much waits that no more is fetched, but looked at.
+    let steps = delivery.steps(at(0.0));
+    assert_eq!(steps[0], Step::Count(2000));
+    delivery.counted(2000, some(2000..4000));
+    assert_eq!(delivery.backlog(), 400);
+    assert_eq!(delivery.steps(at(0.0)), []);
+    // All that waits grows too old, and of the rest the first thousand are forgotten meanwhile.
+    delivery.sent(0, refused(None), at(0.0), 0);
+    assert_eq!(delivery.steps(at(AGE.as_secs_f64()))[0], Step::Fetch(2000));
+    assert_eq!((delivery.counters().dropped, delivery.backlog()), (200, 200));
+    delivery.fetched(2000, some(3000..4000));
+    assert_eq!((delivery.counters().dropped, delivery.backlog()), (300, 100));
 }

@@ -162,6 +162,19 @@ impl Webhook {
                     }
                 }));
             }
+            Step::Count(from) => {
+                let asked = HappeningsFrom { from, most: FETCHED };
+                let asked = self.others.happenings.recipient().send(asked);
+                ctx.spawn(asked.into_actor(self).map(move |looked_at, webhook, ctx| {
+                    if webhook.epoch == epoch {
+                        let is_answered = looked_at.is_ok();
+                        webhook.delivery.counted(from, looked_at.ok());
+                        if is_answered {
+                            webhook.look(ctx);
+                        }
+                    }
+                }));
+            }
             Step::Record(up_to) => {
                 let delivered = HappeningsDelivered { hook, up_to };
                 let asked = self.others.delivered.recipient().send(delivered);

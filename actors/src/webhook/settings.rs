@@ -109,6 +109,11 @@ pub struct HookSettings {
 }
 
 impl HookSettings {
+    /// Whether it is told of some kinds only.
+    pub fn chooses(&self) -> bool {
+        What::all().any(|kind| !self.kinds.contains(&kind))
+    }
+
     /// How long the receiver may take unless somebody says.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -21,7 +21,7 @@ pub struct HookView {
     pub tells: bool,
     /// The number of the first happening that it was not told; none while that is not known.
     pub told: Option<u64>,
-    /// Happenings that it was not told yet.
+    /// Happenings that it is to be told and was not yet.
     pub backlog: u64,
     /// When the oldest happened that it is to be told.
     pub oldest: Option<Millis>,

@@ -28,6 +28,7 @@
 //! | `POST /api/v1/shares/revoke` with [`WantedRevocation`] | how many have ended by it |
 //! | `GET`, `PUT` with [`WantedReclaim`] `/api/v1/shares/reclaim` | [`ReclaimView`] |
 //! | `GET /api/v1/shares/hooks` | [`Page`] of [`HookShown`], by name |
+//! | `GET /api/v1/shares/events?from=` | [`ChangeEvent`]s of what happened to shares, as server-sent events |
 //! | `POST /api/v1/files/move` with [`WantedMove`] | [`Moved`](crate::share_expiry::Moved); its shares follow |
 //! | `GET /api/v1/files/moves` | [`Page`] of [`MoveShown`]: those in progress |
 //! | `GET /api/v1/pools` | [`Page`] of [`PoolShown`], by name |

@@ -40,15 +40,16 @@ impl Client {
         found.ok_or_else(|| self.failed("it has ended".to_owned()))
     }
 
-    /// `GET /api/v1/events`: hands each event to `each`, and none once when the node has answered. Ends
+    /// `GET /api/v1/<path>`, answered with events: hands each event to `each`, and none once when the node has answered. Ends
     /// only by a failure. `last` is where it begins, if that is not now, and how far it came.
     pub fn follow(
         &self,
+        path: &[&str],
         query: &[(&str, &str)],
         last: &mut String,
         mut each: impl FnMut(Option<Event>) -> Result<(), Failure>,
     ) -> Result<std::convert::Infallible, Failure> {
-        let mut url = self.url_of(&["events"]);
+        let mut url = self.url_of(path);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }

@@ -10,7 +10,7 @@ use utoipa::openapi::{RefOr, Schema};
 use super::box_refusals::LEASE_KINDS;
 use super::{
     acquire, boxes, config, events, explain, file_moves, files, history, host_changes, hosts,
-    leases, openapi, pins, plan, pools, removals, shares, status, tasks, workers,
+    leases, openapi, pins, plan, pools, removals, share_events, shares, status, tasks, workers,
 };
 
 /// Why a call may be refused that hands a request to an actor.
@@ -152,7 +152,7 @@ fn of_shares() -> Vec<Call> {
     vec![
         Call::of::<shares::__path_create, _, _>(shares::create)
             .refused(&["not-found", "not-allowed", "unreadable", "terms", "limit-reached"])
-            .refused(&["being-moved", "request-id-reused"])
+            .refused(&["being-moved", "request-id-reused", "gone"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<shares::__path_list, _, _>(shares::list).refused(&["starting"]),
@@ -161,6 +161,9 @@ fn of_shares() -> Vec<Call> {
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<shares::__path_hooks, _, _>(shares::hooks),
+        Call::of::<share_events::__path_follow, _, _>(share_events::follow)
+            .held()
+            .refused(&["too-many-listeners", "starting"]),
         Call::of::<shares::__path_revoke_many, _, _>(shares::revoke_many)
             .refused(&["starting"])
             .refused(CARRIES_BODY)

@@ -20,15 +20,15 @@ use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
 /// With which a client that was cut off says what it heard last.
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// How often something is sent, so that whoever stands between does not take the line for dead, and
 /// a client that is gone is noticed.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// How long changes are gathered once something was sent: where very much happens, as many wakes
 /// as this are enough.
-const GATHERING: Duration = Duration::from_millis(20);
+pub(super) const GATHERING: Duration = Duration::from_millis(20);
 
 /// How many changes are sent at a time at most.
 const AT_ONCE: usize = 512;
@@ -74,7 +74,7 @@ impl EventQuery {
                    `data`, of which the schema is shown. A client that says in `Last-Event-ID` what \
                    it heard last hears what came after that. Where that is not possible, or where it \
                    takes less than there is, it is told `reset`: something was missed, and what it \
-                   knows from lists is to be read again. Comments come every 15 seconds. Kinds, and \
+                   knows from lists is to be read again; what is still kept follows. Comments come every 15 seconds. Kinds, and \
                    members of them, may be added.",
     params(
         EventQuery,
@@ -104,12 +104,19 @@ pub async fn follow(
     let (clock, stopping) = (state.clock.clone(), state.stopping.clone());
     let (keep_alive, rests_until) = (Instant::now() + KEEP_ALIVE, Instant::now());
     let told = Told { listener, kinds, clock, stopping, keep_alive, rests_until };
-    Ok(HttpResponse::Ok()
+    Ok(streamed(told.stream()))
+}
+
+/// An answer of server-sent events.
+pub(super) fn streamed(
+    events: impl Stream<Item = Result<Bytes, Infallible>> + 'static,
+) -> HttpResponse {
+    HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-store"))
         // nginx would hold back what is small.
         .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(told.stream()))
+        .streaming(events)
 }
 
 /// A client that is told.

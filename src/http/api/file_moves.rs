@@ -39,6 +39,12 @@ pub async fn make(
         Ok((root, path)) => Ok(SharePlace { root, path }),
         Err(bad) => Err(Refusal::bad_request(format!("{what}: {bad}"))),
     };
+    // Others take that for "into this directory".
+    if to.ends_with('/') {
+        return Err(Refusal::bad_request(
+            "to: the new path is wanted, with its own name at the end",
+        ));
+    }
     let (from, to) = (read("from", &from)?, read("to", &to)?);
     let named = |name: &str| {
         RequestId::of(name, format!("move {from} to {to} overwrite {overwrite}").as_bytes())

@@ -22,6 +22,7 @@ mod pins;
 mod plan;
 mod pools;
 mod removals;
+mod share_events;
 mod shares;
 mod standing;
 mod status;

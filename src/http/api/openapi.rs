@@ -16,8 +16,10 @@ use super::{API, NoQuery};
 use crate::http::problem::{KINDS, PROBLEM_JSON};
 
 const ABOUT: &str = "\
-Instants are Unix milliseconds, durations whole milliseconds or microseconds (their names say \
-which), sizes bytes. A member that may be missing is left out rather than null. Members can be \
+Instants are integers of Unix milliseconds, or, where the schema has `date-time` as with shares and \
+leases, texts in RFC 3339; durations are whole milliseconds or microseconds (their names say which), \
+sizes bytes. A member that may be missing is left out rather than null; where a call takes null, that \
+removes what was there. Members can be \
 added in this version, none removed. What may be read with GET may be asked for with HEAD, unless \
 the answer may be held for long. Lists come in pages: `next` of one is the `cursor` of the next. A \
 parameter that a call does not know is refused. Whatever goes wrong is answered with a problem \
@@ -77,7 +79,7 @@ fn document() -> Value {
     });
     // Without one everything is open.
     document["security"] = json!([{}, { TOKEN: [] }]);
-    never_null(&mut document);
+    null_only_where_it_means_something(&mut document);
     name_items(&mut document["components"]["schemas"]);
     document
 }
@@ -127,6 +129,29 @@ fn add_refusals(responses: &mut Value, kinds: &[&str]) {
             "description": means.join("; or: "),
             "content": { PROBLEM_JSON: { "schema": schema, "examples": examples } },
         });
+    }
+}
+
+/// What a call takes null for: it removes what was there.
+const REMOVED_BY_NULL: [(&str, &[&str]); 1] =
+    [("WantedTerms", &["password", "max_downloads", "owner", "note"])];
+
+/// [`never_null`] everywhere but where null means something.
+fn null_only_where_it_means_something(document: &mut Value) {
+    let schemas = |(schema, members): (&str, &'static [&'static str])| {
+        let pointer = format!("/components/schemas/{schema}/properties");
+        members.iter().map(move |member| format!("{pointer}/{member}"))
+    };
+    let spared: Vec<String> = REMOVED_BY_NULL.into_iter().flat_map(schemas).collect();
+    let spared: Vec<(String, Value)> = spared
+        .into_iter()
+        .filter_map(|pointer| document.pointer(&pointer).cloned().map(|schema| (pointer, schema)))
+        .collect();
+    never_null(document);
+    for (pointer, schema) in spared {
+        if let Some(place) = document.pointer_mut(&pointer) {
+            *place = schema;
+        }
     }
 }
 
@@ -199,6 +224,19 @@ mod tests {
         assert_eq!(properties["next"]["type"], json!(["string", "null"]));
         assert_eq!(properties["room"]["type"], "integer");
         assert_eq!(properties["disk"], json!({ "$ref": "#/x", "description": "A" }));
+    }
+
+    #[test]
+    fn what_null_removes_may_be_null() {
+        let document = document();
+        for (schema, members) in REMOVED_BY_NULL {
+            let properties = &document["components"]["schemas"][schema]["properties"];
+            for member in members {
+                let types = properties[member]["type"].as_array().unwrap();
+                assert!(types.contains(&json!("null")), "{schema}.{member}: {types:?}");
+            }
+            assert_eq!(properties["request_id"]["type"], "string");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Pages of lists: how long one is, and where the next begins.
 
-use std::num::NonZeroUsize;
+use std::num::{IntErrorKind, NonZeroUsize};
 
 use reelyard_actors::wire::api::{Cursor, Page};
 use serde::Deserialize;
@@ -32,6 +32,7 @@ impl PageQuery {
         let Some(text) = &self.limit else { return Ok(USUAL) };
         match text.parse::<NonZeroUsize>() {
             Ok(limit) => Ok(limit.get().min(MOST)),
+            Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(MOST),
             Err(_) => Err(Refusal::bad_request(format!(
                 "limit: a number of items from 1 on is wanted, not \"{text}\""
             ))),
@@ -65,6 +66,19 @@ pub fn page<T, K: std::fmt::Display>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whatever_is_more_than_a_page_takes_counts_as_a_page() {
+        let limit = |text: &str| {
+            let page = PageQuery { limit: Some(text.to_owned()), cursor: None };
+            page.limit().ok()
+        };
+        assert_eq!((limit("7"), limit("1001")), (Some(7), Some(MOST)));
+        assert_eq!(limit("99999999999999999999"), Some(MOST));
+        for bad in ["", "0", "-1", "-99999999999999999999", "x"] {
+            assert_eq!(limit(bad), None, "{bad}");
+        }
+    }
 
     #[test]
     fn only_a_page_with_more_behind_it_has_a_next() {

@@ -8,7 +8,7 @@ use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{
     ChangeShare, CreateShare, Found, LARGEST_PAGE, NewTerms, Owner, PasswordHash, PauseReclaim,
-    RevokeShares, Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
+    RecallShare, RevokeShares, Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
 };
 use reelyard_actors::wire::api::{
     Cursor, HookShown, Page, Password, ReclaimView, Rfc3339, ShareShown, WantedReclaim,
@@ -49,6 +49,13 @@ pub struct ListQuery {
 impl ListQuery {
     fn filter(&self) -> Result<ShareFilter, Refusal> {
         let wrong = |what: &str, why: String| Refusal::bad_request(format!("{what}: {why}"));
+        // A "+" is read as a space.
+        let is_cut =
+            |due: &String| due.contains(' ') && due.replace(' ', "+").parse::<Rfc3339>().is_ok();
+        if self.due_before.as_ref().is_some_and(is_cut) {
+            let why = "a \"+\" in a query stands for a space: write it as %2B".to_owned();
+            return Err(wrong("due_before", why));
+        }
         let owner = self.owner.as_deref().map(Owner::new).transpose();
         let within = self.path.as_deref().map(place).transpose();
         let due_before = self.due_before.as_deref().map(str::parse::<Rfc3339>).transpose();
@@ -96,6 +103,10 @@ pub async fn list(
     tag = "shares",
     operation_id = "createShare",
     summary = "Makes a link to a file or a directory",
+    description = "Under a `request_id` it may be repeated: it answers the same share, also when what \
+                   is shared was moved meanwhile, or with 410 once that share has ended. Without one \
+                   a repetition makes a second link, so after a lost answer or a 504 the list is to \
+                   be looked at instead.",
     request_body(content = WantedShare, description = "What is shared, and on which terms"),
     responses((status = 201, description = "The share", body = ShareShown))
 )]
@@ -107,6 +118,12 @@ pub async fn create(
     let wanted = wanted.into_inner();
     let bad = |why: &dyn std::fmt::Display| Refusal::bad_request(why.to_string());
     let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
+    // Before the disk is asked: what was shared then may be elsewhere by now.
+    if let Some(request) = request
+        && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
+    {
+        return Ok(created(&state, &share));
+    }
     let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
     let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?;
     let roots: Roots = state.share_links.roots.clone();
@@ -127,9 +144,13 @@ pub async fn create(
         request,
     };
     let share = state.actors.share_expiry.ask(create).await??;
-    let shown = shown(&state, &share, state.clock.now());
+    Ok(created(&state, &share))
+}
+
+fn created(state: &NodeState, share: &Share) -> HttpResponse {
+    let shown = shown(state, share, state.clock.now());
     let location = format!("{}/shares/{}", super::API, shown.id);
-    Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(shown))
+    HttpResponse::Created().insert_header((LOCATION, location)).json(shown)
 }
 
 /// `GET /shares/{id}`.
@@ -235,6 +256,8 @@ pub async fn revoke(
     tag = "shares",
     operation_id = "revokeShares",
     summary = "Takes many shares back: these, or all of an owner, or all below a path",
+    description = "Where both `owner` and `path` are given, those are meant that are of the owner and \
+                   below the path. Nothing that is meant is no failure: then 0 have ended.",
     request_body(content = WantedRevocation, description = "Which"),
     responses((status = 200, description = "How many have ended by it", body = Revoked))
 )]
@@ -340,7 +363,7 @@ pub async fn hooks(
 }
 
 /// Refuses while the journal is being read: a share that is not there yet is not one that is not.
-fn knows_its_shares(state: &NodeState) -> Result<(), Refusal> {
+pub(super) fn knows_its_shares(state: &NodeState) -> Result<(), Refusal> {
     if state.actors.share_board.is_up() { Ok(()) } else { Err(Refusal::starting()) }
 }
 

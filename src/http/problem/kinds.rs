@@ -290,7 +290,8 @@ pub const KINDS: &[Kind] = &[
     Kind::new(
         504,
         "outcome-unknown",
-        "Whether it was done is not known; asking again is safe",
+        "Whether it was done is not known; asking again under the same request_id is safe, \
+         as is any call that asked twice comes to the same",
         "outcome unknown: the actor restarted while it had the request",
     ),
     Kind::new(

@@ -412,6 +412,9 @@ pub struct ConfigurationChange {
 pub struct Reset {
     /// Why.
     pub why: Missed,
+    /// Where happenings are told that are kept, the number of the first that follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
 }
 
 /// Why something was missed.
@@ -450,7 +453,7 @@ mod tests {
         for kind in ChangeKind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.word());
         }
-        let reset = Change::Reset(Reset { why: Missed::TooOld });
+        let reset = Change::Reset(Reset { why: Missed::TooOld, first: None });
         assert_eq!(serde_json::to_value(&reset).unwrap()["kind"], reset.kind().word());
     }
 

@@ -172,11 +172,11 @@ pub struct WantedShare {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedTerms {
-    /// How long it lasts from now on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How long it lasts from now on, or "never" for no end.
+    #[serde(default, deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
     /// Until when it lasts, instead of `ttl`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
     /// Changes nothing unless the deadline it has is such: none, exists, or the new one is greater
     /// or less than it.
@@ -208,6 +208,19 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(deserializer).map(Some)
+}
+
+/// Refuses null where others might take it for no end, and where it would change nothing.
+fn no_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    match Option::<T>::deserialize(deserializer)? {
+        Some(value) => Ok(Some(value)),
+        None => Err(de::Error::custom(
+            "null is no deadline: leave ttl and expires_at out to keep the one it has, or give the \
+             ttl \"never\" for none",
+        )),
+    }
 }
 
 /// Two deadlines at once.
@@ -307,11 +320,11 @@ pub struct WantedRevocation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     pub ids: Option<Vec<ShareId>>,
-    /// Those of this owner.
+    /// Those of this owner; with `path`, only those of them that are below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub owner: Option<Owner>,
-    /// Those of this path, and of all below it.
+    /// Those of this path, and of all below it; with `owner`, only the owner's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Whether running downloads are cut.
@@ -347,8 +360,10 @@ pub struct ReclaimView {
     pub counters: ShareCounters,
 }
 
-/// The root and the path that "root/path" names.
+/// The root and the path that "root/path" names. A directory may be written with a slash at its end,
+/// as shells complete it.
 pub fn place(text: &str) -> Result<(RootName, SharePath), BadPath> {
+    let text = text.trim_end_matches('/');
     let (root, path) = text.split_once('/').unwrap_or((text, ""));
     Ok((RootName::new(root)?, SharePath::new(path)?))
 }
@@ -393,5 +408,20 @@ mod tests {
         assert_eq!(terms(r#"{"password": "x"}"#).password, Some(Some(Password("x".to_owned()))));
         assert!(!format!("{:?}", terms(r#"{"password": "opensesame"}"#)).contains("opensesame"));
         assert_eq!(serde_json::to_string(&terms(r#"{"note":null}"#)).unwrap(), r#"{"note":null}"#);
+    }
+
+    #[test]
+    fn null_is_no_deadline() {
+        for body in [r#"{"expires_at":null}"#, r#"{"ttl":null}"#] {
+            let refused = serde_json::from_str::<WantedTerms>(body).unwrap_err().to_string();
+            assert!(refused.contains("null is no deadline"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_meant_with_and_without_a_slash_at_its_end() {
+        assert_eq!(place("movies/new/"), place("movies/new"));
+        assert_eq!(place("movies/"), place("movies"));
+        assert!(place("/").is_err() && place("movies//new").is_err());
     }
 }

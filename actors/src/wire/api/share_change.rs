@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Change, ChangeEvent};
 use crate::clock::Millis;
 use crate::share_expiry::{Ending, RootName, Share, ShareHappening, ShareId, SharePath, What};
 
@@ -72,6 +73,14 @@ impl From<ShareHappening> for ShareChange {
             What::Notice => ShareChange::Notice { number, share },
             What::Ended(why) => ShareChange::Ended { number, why, share, asked_by },
         }
+    }
+}
+
+impl From<ShareHappening> for ChangeEvent {
+    /// What is told of a happening, whoever is told: webhooks and streams of events alike.
+    fn from(happening: ShareHappening) -> Self {
+        let time = happening.at;
+        ChangeEvent { time, change: Change::Share(ShareChange::from(happening)) }
     }
 }
 

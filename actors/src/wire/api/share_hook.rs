@@ -18,7 +18,7 @@ pub struct HookShown {
     /// The number of the first happening that it was not told. Missing while that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_up_to: Option<u64>,
-    /// Happenings that it was not told yet.
+    /// Happenings that it is to be told and was not yet.
     pub backlog: u64,
     /// When the oldest of those happened that it is to be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,49 @@
+//! A password that is given to a command.
+
+use std::io::{self, IsTerminal, Write};
+
+use reelyard_actors::wire::api::Password;
+use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+
+use super::failure::Failure;
+
+/// The first line of standard input: on a command line others would see it. At a terminal it is
+/// asked for, and not shown.
+pub fn ask() -> Result<Password, Failure> {
+    let mut line = String::new();
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        write!(io::stderr(), "Password: ")?;
+        let hidden = Hidden::on(&stdin)?;
+        let read = stdin.read_line(&mut line);
+        drop(hidden);
+        writeln!(io::stderr())?;
+        read?;
+    } else {
+        stdin.read_line(&mut line)?;
+    }
+    Ok(Password(line.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+struct Hidden<'a> {
+    terminal: &'a io::Stdin,
+    before: Termios,
+}
+
+impl<'a> Hidden<'a> {
+    fn on(terminal: &'a io::Stdin) -> Result<Self, Failure> {
+        let before = termios::tcgetattr(terminal).map_err(io::Error::from)?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO);
+        termios::tcsetattr(terminal, OptionalActions::Flush, &quiet).map_err(io::Error::from)?;
+        Ok(Hidden { terminal, before })
+    }
+}
+
+impl Drop for Hidden<'_> {
+    fn drop(&mut self) {
+        // A terminal that is gone shows nothing more.
+        let _ = termios::tcsetattr(self.terminal, OptionalActions::Now, &self.before);
+    }
+}

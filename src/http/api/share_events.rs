@@ -1,0 +1,285 @@
+//! `/api/v1/shares/events`: what happened to shares, out of the chronicle that webhooks are told from.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use futures::Stream;
+use reelyard_actors::change_feed::{Begin, Listener};
+use reelyard_actors::clock::Clock;
+use reelyard_actors::share_expiry::{Happenings, HappeningsFrom, ShareExpiry, ShareHappening};
+use reelyard_actors::supervision::Supervised;
+use reelyard_actors::wire::api::{Change, ChangeEvent, Missed, Reset};
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+use utoipa::IntoParams;
+
+use super::events::{GATHERING, KEEP_ALIVE, LAST_EVENT_ID, streamed};
+use super::shares::knows_its_shares;
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+
+/// How many happenings are asked for, and sent, at a time at most.
+const AT_ONCE: usize = 500;
+
+/// After how long an actor is asked again that did not answer.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
+
+/// Where happenings are told from.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct HappeningQuery {
+    /// From the happening of this number on; 0 for all that are kept. Without it, and without
+    /// `Last-Event-ID`, from now on.
+    // Text, so that a refusal can name it.
+    #[param(value_type = Option<u64>)]
+    from: Option<String>,
+}
+
+/// Where a client begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    Now,
+    /// With the oldest that is kept, whichever that is.
+    Oldest,
+    Number(u64),
+    /// Behind something that is no happening.
+    Lost,
+}
+
+impl HappeningQuery {
+    /// What a client heard last counts before where it once began: one that was cut off repeats both.
+    fn begin(&self, heard: Option<&str>) -> Result<Start, Refusal> {
+        if let Some(heard) = heard {
+            let next = heard.parse::<i64>().ok().and_then(|last| last.checked_add(1));
+            let next = next.and_then(|next| u64::try_from(next).ok());
+            return Ok(next.map_or(Start::Lost, Start::Number));
+        }
+        let Some(from) = &self.from else { return Ok(Start::Now) };
+        let number = from.parse().map_err(|_| {
+            Refusal::bad_request(format!(
+                "from: the number of a happening is wanted, not \"{from}\""
+            ))
+        });
+        number.map(|number| if number == 0 { Start::Oldest } else { Start::Number(number) })
+    }
+}
+
+/// `GET /shares/events`.
+#[utoipa::path(
+    get,
+    path = "/shares/events",
+    tag = "shares",
+    operation_id = "followShareEvents",
+    summary = "Tells what happens to shares, and what happened, without losing any of it",
+    description = "Server-sent events, of that which webhooks are told: a share will end soon, or has \
+                   ended. The `id` of each is its number, which is its name for ever, on every node \
+                   and over restarts; `event` is `notice` or why the share has ended; `data` is the \
+                   body that a webhook is sent. Whoever says in `Last-Event-ID` what it heard last \
+                   hears all that happened since. A comment with an `id` comes first, so that whoever \
+                   is cut off before it hears anything comes back to where it was. What is no longer \
+                   kept is told by an event `reset`, with the number of the first happening that \
+                   follows as `first`. Comments come every 15 seconds.",
+    params(
+        HappeningQuery,
+        ("Last-Event-ID" = Option<String>, Header, description = "The `id` that was heard last; \
+                                                                  counts before `from`")
+    ),
+    responses((
+        status = 200,
+        description = "A stream without end",
+        body = ChangeEvent,
+        content_type = "text/event-stream"
+    ))
+)]
+pub async fn follow(
+    request: HttpRequest,
+    state: web::Data<NodeState>,
+    query: web::Query<HappeningQuery>,
+) -> Result<HttpResponse, Refusal> {
+    let heard = request.headers().get(LAST_EVENT_ID);
+    let begin = query.begin(heard.map(|heard| heard.to_str().unwrap_or_default()))?;
+    knows_its_shares(&state)?;
+    let place = state.actors.changes.listen(Begin::Now)?;
+    let happenings = state.actors.share_board.happenings();
+    let next = *happenings.borrow();
+    let decides = state.actors.share_board.view().epoch.is_some();
+    let shares = state.actors.share_expiry.clone();
+    let (next, missed) = match begin {
+        Start::Now => (next, None),
+        // Whoever decides knows all there are: one that is yet to come was told elsewhere.
+        Start::Number(number) if number > next && decides => (next, Some(Missed::OtherProcess)),
+        Start::Number(number) => (number, None),
+        Start::Oldest => (0, None),
+        Start::Lost => (0, Some(Missed::OtherProcess)),
+    };
+    let told = Told {
+        shares,
+        happenings,
+        next,
+        missed,
+        has_read: begin == Start::Now,
+        begins_anywhere: matches!(begin, Start::Oldest | Start::Lost),
+        waiting: VecDeque::new(),
+        clock: state.clock.clone(),
+        stopping: state.stopping.clone(),
+        keep_alive: Instant::now() + KEEP_ALIVE,
+        _place: place,
+    };
+    Ok(streamed(told.stream()))
+}
+
+/// A client that is told.
+struct Told {
+    shares: Supervised<ShareExpiry>,
+    /// The number that the next happening will have.
+    happenings: watch::Receiver<u64>,
+    /// The number of the first happening that was not asked for.
+    next: u64,
+    /// What is still to be told of what was missed.
+    missed: Option<Missed>,
+    /// Whether it was within what is kept once: what it misses from then on it was too slow for.
+    has_read: bool,
+    /// Whether whatever is the first is as good as any.
+    begins_anywhere: bool,
+    /// What is to be sent.
+    waiting: VecDeque<ShareHappening>,
+    clock: Clock,
+    stopping: watch::Receiver<bool>,
+    keep_alive: Instant,
+    /// It counts among those who listen to changes.
+    _place: Listener,
+}
+
+impl Told {
+    /// What is sent. Nothing is asked for before the client has taken what there was.
+    fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        // At once, so that whoever stands between passes the head of the answer on.
+        let hello = match self.missed {
+            None => format!(": happenings follow\nid: {}\n\n", before(self.next)),
+            Some(_) => ": happenings follow\n\n".to_owned(),
+        };
+        let first = futures::stream::iter([Ok(Bytes::from(hello))]);
+        let rest = futures::stream::unfold(self, |mut told| async {
+            let sent = told.next().await?;
+            Some((Ok(sent), told))
+        });
+        futures::StreamExt::chain(first, rest)
+    }
+
+    /// What is sent next; none once the node stops.
+    async fn next(&mut self) -> Option<Bytes> {
+        let mut text = String::new();
+        while text.is_empty() {
+            let mut stopping = self.stopping.clone();
+            let keep_alive = self.keep_alive;
+            tokio::select! {
+                biased;
+                _ = stopping.wait_for(|stopping| *stopping) => return None,
+                () = self.fetch() => self.write(&mut text),
+                () = sleep_until(keep_alive) => text.push_str(": still here\n\n"),
+            }
+        }
+        self.keep_alive = Instant::now() + KEEP_ALIVE;
+        Some(Bytes::from(text))
+    }
+
+    /// Asks for what comes next, as soon as there may be any.
+    async fn fetch(&mut self) {
+        loop {
+            // Before it is asked, so that nothing that comes meanwhile is slept through.
+            self.happenings.mark_unchanged();
+            let asked = HappeningsFrom { from: self.next, most: AT_ONCE };
+            match self.shares.ask(asked).await {
+                Ok(fetched) => {
+                    if self.take(fetched) {
+                        return;
+                    }
+                }
+                // It is being restarted, or has much to do.
+                Err(_) => {
+                    sleep(ASKED_AGAIN).await;
+                    continue;
+                }
+            }
+            tokio::select! {
+                changed = self.happenings.changed() => if changed.is_err() {
+                    std::future::pending::<()>().await;
+                },
+                () = sleep(KEEP_ALIVE) => {}
+            };
+            sleep(GATHERING).await;
+        }
+    }
+
+    /// Takes what was fetched; whether there is anything to be told.
+    fn take(&mut self, fetched: Happenings) -> bool {
+        let Happenings { happenings, next } = fetched;
+        let first = happenings.first().map_or(next, |first| first.number);
+        if first > self.next {
+            let why = if self.has_read { Missed::TooSlow } else { Missed::TooOld };
+            if !self.begins_anywhere {
+                self.missed.get_or_insert(why);
+            }
+            self.next = first;
+        }
+        (self.has_read, self.begins_anywhere) = (true, false);
+        self.waiting = happenings.into();
+        self.missed.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Writes what is to be told, and goes on behind it.
+    fn write(&mut self, text: &mut String) {
+        if let Some(why) = self.missed.take() {
+            let first = self.waiting.front().map_or(self.next, |front| front.number);
+            let change = Change::Reset(Reset { why, first: Some(first) });
+            let event = ChangeEvent { time: self.clock.now(), change };
+            write(before(first), "reset", &event, text);
+            self.next = first;
+        }
+        for happening in self.waiting.drain(..) {
+            let (number, kind) = (happening.number, happening.what.word());
+            self.next = number + 1;
+            write(i128::from(number), kind, &ChangeEvent::from(happening), text);
+        }
+    }
+}
+
+/// The id that whoever is to hear the happening of this number next heard last; -1 before the first.
+fn before(number: u64) -> i128 {
+    i128::from(number) - 1
+}
+
+/// Writes one event.
+fn write(id: i128, kind: &str, event: &ChangeEvent, text: &mut String) {
+    // A change is plain data: it can always be written.
+    let Ok(data) = serde_json::to_string(event) else { return };
+    text.push_str(&format!("id: {id}\nevent: {kind}\ndata: {data}\n\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_begins_behind_what_it_heard_or_where_it_says_or_now() {
+        let begin = |from: Option<&str>, heard| {
+            HappeningQuery { from: from.map(str::to_owned) }.begin(heard).ok()
+        };
+        assert_eq!(begin(None, None), Some(Start::Now));
+        assert_eq!(begin(Some("0"), None), Some(Start::Oldest));
+        assert_eq!(begin(Some("3"), None), Some(Start::Number(3)));
+        assert_eq!(begin(Some("7"), Some("11")), Some(Start::Number(12)));
+        assert_eq!(begin(None, Some("-1")), Some(Start::Number(0)));
+        for other in ["", "1700000000000-5", "-2", "x"] {
+            assert_eq!(begin(Some("7"), Some(other)), Some(Start::Lost), "{other}");
+        }
+        for bad in ["", "-1", "x"] {
+            assert_eq!(begin(Some(bad), None), None, "{bad}");
+        }
+    }
+}
