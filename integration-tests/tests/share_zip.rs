@@ -229,7 +229,7 @@ async fn an_archive_with_a_file_that_may_not_be_read_takes_no_download() {
     }
     let links = Links::start(|_| {});
     links.write("dir/sub/closed", b"x");
-    let closed = std::fs::Permissions::from_mode(0);
+    let closed = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(links.below("dir/sub/closed"), closed).unwrap();
     let id = links.share("dir", |new| new.max_downloads = NonZeroU32::new(1));
     let answer = links.get(id, "/zip", &[]).await;
