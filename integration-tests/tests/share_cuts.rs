@@ -66,7 +66,7 @@ async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
 }
 
 #[actix::test]
-async fn also_of_a_file_that_it_took_as_a_whole() {
+async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
     let links = Links::start(|settings| settings.request_timeout = PATIENCE);
     links.write("a", &vec![7; 2 * ARRIVED]);
     let id = links.share("a", |_| {});
@@ -94,7 +94,7 @@ async fn also_of_a_file_that_it_took_as_a_whole() {
 }
 
 #[actix::test]
-async fn under_tls_as_well() {
+async fn a_hard_revoke_takes_back_what_is_under_tls() {
     let links = Links::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; LARGE]);

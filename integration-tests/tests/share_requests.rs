@@ -17,7 +17,7 @@ async fn ask(links: &Links, text: &str) -> String {
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = String::new();
     let ended = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
-    ended.expect("the connection ends").unwrap();
+    assert!(ended.is_ok(), "the connection stays open: {answer}");
     answer
 }
 
@@ -107,7 +107,7 @@ async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
 }
 
 #[actix::test]
-async fn what_was_replaced_cannot_be_resumed_and_nobody_is_told_so() {
+async fn what_was_replaced_is_not_said_to_be_resumable() {
     let links = Links::start(|_| {});
     links.write("a", b"a film");
     let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
