@@ -182,7 +182,7 @@ async fn a_file_that_changes_meanwhile_makes_no_archive() {
 #[actix::test]
 async fn a_file_that_is_renamed_meanwhile_is_still_the_same() {
     let links = Links::start(|_| {});
-    links.write("dir/a", &vec![7; 24 << 20]);
+    links.write("dir/a", &vec![7; 16 << 20]);
     let id = links.share("dir", |_| {});
     let download = running(&links, id).await;
     std::fs::rename(links.below("dir/a"), links.below("dir/b")).unwrap();
