@@ -70,6 +70,8 @@ async fn a_form_that_is_none_is_refused_on_a_page_like_all_others() {
     links.write("a", b"x");
     let hash = hash_password("right").unwrap();
     let id = links.share("a", |new| new.password = Some(hash));
+    let odd = links.ask("/s/%FF", &[]).await;
+    assert_eq!((odd.status, odd.header("x-content-type-options")), (404, Some("nosniff")));
     let long = format!("password={}", "x".repeat(100_000));
     for (arguments, status) in [
         (&["-d", &long][..], 413),
