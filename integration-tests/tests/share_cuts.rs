@@ -66,7 +66,35 @@ async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
 }
 
 #[actix::test]
-async fn under_tls_as_well() {
+async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
+    let links = Links::start(|settings| settings.request_timeout = PATIENCE);
+    links.write("a", &vec![7; 2 * ARRIVED]);
+    let id = links.share("a", |_| {});
+    let mut client = connect(&links).await;
+    client.write_all(format!("GET /s/{id}/file HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    eventually("all of it is handed over", || links.server.counters().bytes > 0).await;
+    revoke(&links, id);
+    eventually("it is taken back", || links.server.counters().connections == 0).await;
+    let (got, end) = drain(client).await;
+    assert_eq!(end, Some(ErrorKind::ConnectionReset), "after {got} bytes");
+    assert!(got < ARRIVED, "{got}");
+
+    let mut client = connect(&links).await;
+    for status in [410, 410] {
+        let asked = format!("HEAD /s/{id}/file HTTP/1.1\r\n\r\n");
+        client.write_all(asked.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let count = client.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..count]);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        // Longer than it takes to look whether a download may go on.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+    }
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_hard_revoke_takes_back_what_is_under_tls() {
     let links = Links::start(|_| {});
     let pem = links.speak_tls("links");
     links.write("a", &vec![7; LARGE]);

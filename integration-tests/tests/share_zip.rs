@@ -182,7 +182,7 @@ async fn a_file_that_changes_meanwhile_makes_no_archive() {
 #[actix::test]
 async fn a_file_that_is_renamed_meanwhile_is_still_the_same() {
     let links = Links::start(|_| {});
-    links.write("dir/a", &vec![7; 24 << 20]);
+    links.write("dir/a", &vec![7; 16 << 20]);
     let id = links.share("dir", |_| {});
     let download = running(&links, id).await;
     std::fs::rename(links.below("dir/a"), links.below("dir/b")).unwrap();
@@ -229,7 +229,7 @@ async fn an_archive_with_a_file_that_may_not_be_read_takes_no_download() {
     }
     let links = Links::start(|_| {});
     links.write("dir/sub/closed", b"x");
-    let closed = std::fs::Permissions::from_mode(0);
+    let closed = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(links.below("dir/sub/closed"), closed).unwrap();
     let id = links.share("dir", |new| new.max_downloads = NonZeroU32::new(1));
     let answer = links.get(id, "/zip", &[]).await;

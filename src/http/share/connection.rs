@@ -16,6 +16,7 @@ use super::link::{self, Part};
 use super::places::Place;
 use super::refusal::Refusal;
 use super::socket::{Broken, Sending};
+use super::watch::Watch;
 use super::{Shared, archive, download, farewell};
 
 /// A connection whose request is for the pages.
@@ -40,8 +41,8 @@ pub(super) struct Asked<'c> {
 
 /// What comes after a request.
 enum Next {
-    /// Another one, after so many bytes of this one.
-    Request(usize),
+    /// Another one, after so many bytes of this one. What was sent of a download is watched.
+    Request(usize, Option<Watch>),
     /// The pages' turn.
     Pages,
     /// Nothing.
@@ -59,11 +60,16 @@ enum NoRequest {
 /// Serves a client until it leaves, errs, or asks for a page: then it is handed back.
 pub(super) async fn serve(line: Line, place: Place, shared: &Shared) -> Option<Handed> {
     let mut buffer = Vec::with_capacity(1024);
+    let mut watch = None;
     loop {
         place.is_idle(true);
         let read = tokio::select! {
             read = read_head(&line, &mut buffer, shared.settings.request_timeout) => read,
             () = place.evicted() => Err(NoRequest::Gone),
+            () = cut(watch.take()) => {
+                line.take_back();
+                Err(NoRequest::Gone)
+            }
         };
         place.is_idle(false);
         let next = match read {
@@ -77,10 +83,21 @@ pub(super) async fn serve(line: Line, place: Place, shared: &Shared) -> Option<H
             }
         };
         match next {
-            Next::Request(length) => drop(buffer.drain(..length)),
+            Next::Request(length, of_it) => {
+                buffer.drain(..length);
+                watch = of_it;
+            }
             Next::Pages => return Some(Handed { line, read: buffer, place }),
             Next::End => return None,
         }
+    }
+}
+
+/// Returns when a download may not go on that `watch` watches over.
+async fn cut(watch: Option<Watch>) {
+    match watch {
+        Some(watch) => watch.cut().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -123,9 +140,12 @@ async fn answer(line: &Line, buffer: &[u8], place: &Place, shared: &Shared) -> N
         _ => download::answer(&asked, shared).await,
     };
     match answered {
-        Ok(()) if keep_alive => Next::Request(head.length),
-        Ok(()) => {
-            farewell::close(line).await;
+        Ok(watch) if keep_alive => Next::Request(head.length, watch),
+        Ok(watch) => {
+            tokio::select! {
+                () = farewell::close(line) => {}
+                () = cut(watch) => line.take_back(),
+            }
             Next::End
         }
         Err(broken) => {

@@ -13,13 +13,14 @@ use super::connection::Asked;
 use super::refusal::Refusal;
 use super::roots::Opened;
 use super::socket::{Broken, Sending};
+use super::watch::Watch;
 use super::{DisplayName, Shared};
 
-/// Answers one request for a file.
-pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<(), Broken> {
+/// Answers one request for a file; answers what watches over the bytes of it that were sent.
+pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<Option<Watch>, Broken> {
     match begin(asked, shared).await {
         Ok(begun) => send(asked, shared, begun).await,
-        Err(refusal) => asked.refuse(&refusal, shared).await,
+        Err(refusal) => asked.refuse(&refusal, shared).await.map(|()| None),
     }
 }
 
@@ -65,7 +66,7 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
     Ok(begun)
 }
 
-async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Broken> {
+async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<Option<Watch>, Broken> {
     let mut head = Head::new(begun.answer.status(), asked.keep_alive, shared.clock.now());
     describe(&mut head, &begun);
     let range = begun.range();
@@ -78,11 +79,11 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Br
     let watch = range.is_some().then(|| shared.watch(begun.share.id()));
     let mut sending = Sending::new(asked.line, shared.patience(), watch);
     sending.bytes(&head.finish(length), range.is_some()).await?;
-    let Some(range) = range else { return Ok(()) };
+    let Some(range) = range else { return Ok(None) };
     let of_head = sending.sent();
     let sent = sending.file(&begun.opened, range).await;
     shared.counts.bytes.add(sending.sent() - of_head);
-    sent
+    sent.map(|()| sending.finish())
 }
 
 fn describe(head: &mut Head, begun: &Begun) {

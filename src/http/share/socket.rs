@@ -63,6 +63,11 @@ impl<'s> Sending<'s> {
         Sending { line, watch, patience, pace, sent: 0, since }
     }
 
+    /// All was handed over, which does not mean that it has left: what goes on watching.
+    pub(super) fn finish(self) -> Option<Watch> {
+        self.watch
+    }
+
     /// How many bytes were sent.
     pub(super) fn sent(&self) -> u64 {
         self.sent

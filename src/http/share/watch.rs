@@ -1,14 +1,15 @@
 //! Whether a running download may go on. Asked between its chunks, by comparison: no timers, no
 //! messages.
 //!
-//! A download runs until its last byte was handed to the kernel, which may keep some megabytes of it
-//! for a slow client: these are taken back where a download is cut while it runs, and not after. A
-//! small file, handed over as a whole, is not cut.
+//! The kernel may keep some megabytes for a slow client when the last byte was handed to it: these
+//! are taken back as well, as long as the connection waits for the next request or for its end. What
+//! a client has not taken when that is over arrives whatever happens to the link.
 
 use std::time::{Duration, Instant};
 
 use reelyard_actors::clock::Clock;
 use reelyard_actors::share_expiry::{Found, ShareBoard, ShareId};
+use tokio::time::sleep;
 
 /// How often a running download looks whether it may go on. A hard revoke cuts within a second.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -26,6 +27,13 @@ impl Watch {
     /// Watches over a download of `id` that begins now.
     pub(super) fn new(board: ShareBoard, clock: Clock, id: ShareId, cut_at_deadline: bool) -> Self {
         Watch { board, clock, id, cut_at_deadline, looked: Instant::now() }
+    }
+
+    /// Returns when the download may not go on.
+    pub(super) async fn cut(mut self) {
+        while self.may_go_on() {
+            sleep(LOOK_EVERY).await;
+        }
     }
 
     /// Whether the download may go on. Cheap: it looks only every now and then.

@@ -17,7 +17,7 @@ use super::answer::{Head, Length, disposition};
 use super::connection::Asked;
 use super::refusal::Refusal;
 use super::socket::{Broken, Sending};
-use super::watch::LOOK_EVERY;
+use super::watch::{LOOK_EVERY, Watch};
 use super::{DisplayName, Shared};
 use survey::survey;
 pub(super) use turns::Turns;
@@ -26,11 +26,11 @@ use write::Piece;
 /// Pieces that wait for the client.
 const AHEAD: usize = 4;
 
-/// Answers one request for an archive.
-pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<(), Broken> {
+/// Answers one request for an archive; answers what watches over the bytes of it that were sent.
+pub(super) async fn answer(asked: &Asked<'_>, shared: &Shared) -> Result<Option<Watch>, Broken> {
     match begin(asked, shared).await {
         Ok(begun) => send(asked, shared, begun).await,
-        Err(refusal) => asked.refuse(&refusal, shared).await,
+        Err(refusal) => asked.refuse(&refusal, shared).await.map(|()| None),
     }
 }
 
@@ -84,7 +84,7 @@ async fn begin(asked: &Asked<'_>, shared: &Shared) -> Result<Begun, Refusal> {
     Ok(Begun { share, pieces: Some(pieces) })
 }
 
-async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Broken> {
+async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<Option<Watch>, Broken> {
     let Begun { share, pieces } = begun;
     let chunked = asked.head.is_1_1;
     let mut head = Head::new((200, "OK"), asked.keep_alive, shared.clock.now());
@@ -96,7 +96,7 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Br
     let mut sending = Sending::new(asked.line, shared.patience(), watch);
     let length = if chunked { Length::Chunked } else { Length::UntilClosed };
     sending.bytes(&head.finish(length), pieces.is_some()).await?;
-    let Some(mut pieces) = pieces else { return Ok(()) };
+    let Some(mut pieces) = pieces else { return Ok(None) };
     loop {
         match next(&mut sending, &mut pieces).await? {
             Some(Piece::Bytes(bytes)) => {
@@ -109,8 +109,12 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<(), Br
                     sending.bytes(b"\r\n", true).await?;
                 }
             }
-            Some(Piece::End) if chunked => return sending.bytes(b"0\r\n\r\n", false).await,
-            Some(Piece::End) => return Ok(()),
+            Some(Piece::End) => {
+                if chunked {
+                    sending.bytes(b"0\r\n\r\n", false).await?;
+                }
+                return Ok(sending.finish());
+            }
             // The archive lacks its directory and the answer its end: nobody takes it for whole.
             Some(Piece::Failed(error)) => return Err(Broken::Unreadable(error)),
             None => {
