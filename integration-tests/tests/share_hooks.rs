@@ -409,3 +409,27 @@ fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
     assert!(line.contains("is lost with it") && line.contains('2'), "{line}");
     Ok(())
 }
+
+#[test]
+fn who_asks_for_what_is_no_longer_kept_is_told_from_where_on_it_is() -> Result<()> {
+    let place = Place::start("keep_untold = \"1s\"")?;
+    place.revoked();
+    place.revoked();
+    let path = "/api/v1/shares/events";
+    let behind_first = ["-H", "Last-Event-ID: 0"];
+    let reset = wait_for("both are forgotten", &[&place.node], || {
+        let reader = EventReader::open_at(place.ground.node, path, &behind_first).ok()?;
+        Some(reader.next().ok()?).filter(|event| event.data["first"] == 2)
+    })?;
+    assert_eq!((reset.kind.as_str(), reset.id.as_str()), ("reset", "1"));
+    assert_eq!((&reset.data["kind"], &reset.data["why"]), (&json!("reset"), &json!("too_old")));
+    // Who asks for whatever is kept misses nothing.
+    let all = EventReader::open_at(place.ground.node, &format!("{path}?from=0"), &[])?;
+    let behind = EventReader::open_at(place.ground.node, path, &behind_first)?;
+    assert_eq!(behind.next()?.kind, "reset");
+    place.revoked();
+    for reader in [&all, &behind] {
+        assert_eq!(reader.next()?.id, "2", "and on from there");
+    }
+    Ok(())
+}
