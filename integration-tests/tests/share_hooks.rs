@@ -379,7 +379,11 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
         let lost = open("", Some(lost))?;
         let reset = lost.next()?;
         assert_eq!((reset.kind.as_str(), &reset.data["kind"]), ("reset", &json!("reset")));
-        assert_eq!(reset.data["why"], "other_process");
+        assert_eq!(
+            (&reset.data["why"], &reset.data["first"]),
+            (&json!("other_process"), &json!(0))
+        );
+        assert_eq!(lost.next()?.id, "0", "all that is kept");
     }
     let url = format!("http://{node}");
     let mut printed = binary::reelyard(&["share", "events", "--from", "3", "--url", &url]);
