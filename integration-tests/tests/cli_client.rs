@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
@@ -15,7 +16,7 @@ use reelyard_actors::names::{FileName, ShownName};
 use reelyard_actors::wire::api::{
     BadRowView, Cursor, FileState, FileView, InputState, InputView, Page, Problem,
 };
-use reelyard_integration_tests::binary::{Ended, run};
+use reelyard_integration_tests::binary::{self, Ended, run};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";
@@ -219,6 +220,36 @@ fn a_share_of_which_nobody_knows_whether_it_was_made_is_asked_for_once_more() {
     }
     let lost = ask(node, &["share", "create", "lost"]);
     assert_eq!(lost.code, Some(1), "{}", lost.err);
+}
+
+#[test]
+fn a_password_that_is_typed_at_a_terminal_is_not_shown() {
+    // The terminal is Python's.
+    let program = "\
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+seen = b''
+while b'Password: ' not in seen:
+    seen += os.read(terminal, 1000)
+os.write(terminal, b'open sesame\\n')
+try:
+    while more := os.read(terminal, 1000):
+        seen += more
+except OSError:
+    pass
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(seen)";
+    let url = format!("http://{}", node());
+    let output = Command::new("python3")
+        .args(["-c", program])
+        .arg(binary::path())
+        .args(["share", "create", "films/a", "--password", "--url", &url])
+        .output()
+        .unwrap();
+    let seen = String::from_utf8_lossy(&output.stdout);
+    assert!(seen.contains("http://x/s/") && !seen.contains("sesame"), "{seen}");
 }
 
 #[test]

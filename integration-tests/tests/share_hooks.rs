@@ -379,7 +379,11 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
         let lost = open("", Some(lost))?;
         let reset = lost.next()?;
         assert_eq!((reset.kind.as_str(), &reset.data["kind"]), ("reset", &json!("reset")));
-        assert_eq!(reset.data["why"], "other_process");
+        assert_eq!(
+            (&reset.data["why"], &reset.data["first"]),
+            (&json!("other_process"), &json!(0))
+        );
+        assert_eq!(lost.next()?.id, "0", "all that is kept");
     }
     let url = format!("http://{node}");
     let mut printed = binary::reelyard(&["share", "events", "--from", "3", "--url", &url]);
@@ -407,5 +411,29 @@ fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
     let log = std::fs::read_to_string(place.ground.path("node.log"))?;
     let line = log.lines().find(|line| line.contains("a webhook is no longer told")).unwrap();
     assert!(line.contains("is lost with it") && line.contains('2'), "{line}");
+    Ok(())
+}
+
+#[test]
+fn who_asks_for_what_is_no_longer_kept_is_told_from_where_on_it_is() -> Result<()> {
+    let place = Place::start("keep_untold = \"1s\"")?;
+    place.revoked();
+    place.revoked();
+    let path = "/api/v1/shares/events";
+    let behind_first = ["-H", "Last-Event-ID: 0"];
+    let reset = wait_for("both are forgotten", &[&place.node], || {
+        let reader = EventReader::open_at(place.ground.node, path, &behind_first).ok()?;
+        Some(reader.next().ok()?).filter(|event| event.data["first"] == 2)
+    })?;
+    assert_eq!((reset.kind.as_str(), reset.id.as_str()), ("reset", "1"));
+    assert_eq!((&reset.data["kind"], &reset.data["why"]), (&json!("reset"), &json!("too_old")));
+    // Who asks for whatever is kept misses nothing.
+    let all = EventReader::open_at(place.ground.node, &format!("{path}?from=0"), &[])?;
+    let behind = EventReader::open_at(place.ground.node, path, &behind_first)?;
+    assert_eq!(behind.next()?.kind, "reset");
+    place.revoked();
+    for reader in [&all, &behind] {
+        assert_eq!(reader.next()?.id, "2", "and on from there");
+    }
     Ok(())
 }

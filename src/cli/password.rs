@@ -13,8 +13,9 @@ pub fn ask() -> Result<Password, Failure> {
     let mut line = String::new();
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        write!(io::stderr(), "Password: ")?;
+        // First: what is typed before is thrown away.
         let hidden = Hidden::on(&stdin)?;
+        write!(io::stderr(), "Password: ")?;
         let read = stdin.read_line(&mut line);
         drop(hidden);
         writeln!(io::stderr())?;

@@ -123,7 +123,7 @@ fn read_retry_after(told: &str, now: Millis) -> Option<Duration> {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
     use super::super::delivery_tests::{happening, settings};
@@ -136,6 +136,7 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let receiver = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx").await.unwrap();
             // Open until it is aborted.
             std::future::pending::<()>().await;

@@ -109,12 +109,16 @@ pub async fn follow(
     let next = *happenings.borrow();
     let decides = state.actors.share_board.view().epoch.is_some();
     let shares = state.actors.share_expiry.clone();
+    let begin = match begin {
+        // Whoever decides knows all there are: one that is yet to come was told elsewhere.
+        Start::Number(number) if number > next && decides => Start::Lost,
+        begin => begin,
+    };
     let (next, missed) = match begin {
         Start::Now => (next, None),
-        // Whoever decides knows all there are: one that is yet to come was told elsewhere.
-        Start::Number(number) if number > next && decides => (next, Some(Missed::OtherProcess)),
         Start::Number(number) => (number, None),
         Start::Oldest => (0, None),
+        // What has these numbers now may never have been heard.
         Start::Lost => (0, Some(Missed::OtherProcess)),
     };
     let told = Told {

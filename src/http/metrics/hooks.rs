@@ -19,7 +19,7 @@ pub fn write(sheet: &mut Sheet<'_>, hooks: &[Arc<HookView>], now: Millis) -> fmt
     sheet.counters("webhook_failed_tries", help, of(|hook| hook.counters.failed_tries))?;
     let help = "Happenings that were too old before they could be told";
     sheet.counters("webhook_dropped", help, of(|hook| hook.counters.dropped))?;
-    let help = "Happenings that were not told yet, on the node that leads";
+    let help = "Happenings that are to be told and were not yet, on the node that leads";
     sheet.gauges("webhook_backlog", help, of(|hook| hook.backlog))?;
     let help = "1 while a receiver takes nothing";
     sheet.gauges("webhook_failing", help, of(|hook| u64::from(hook.trouble.is_some())))?;
