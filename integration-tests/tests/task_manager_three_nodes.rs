@@ -90,8 +90,13 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
             all.iter().all(|held| *held == all[0] && held.0.len() == 1).then_some(())
         })
         .await;
-        let counted: Vec<u64> =
-            yards.iter().map(|yard| yard.board.view().counters.created).collect();
+        // A task is on record everywhere before whoever decided it is told.
+        let counted = eventually_some("who decided has counted", || async {
+            let counted = yards.iter().map(|yard| yard.board.view().counters.created);
+            let counted: Vec<u64> = counted.collect();
+            (counted.iter().sum::<u64>() >= 2).then_some(counted)
+        })
+        .await;
         assert_eq!(counted.iter().sum::<u64>(), 2, "only the leader decides: {counted:?}");
         let bystander = (0..3).find(|node| ![old, new].contains(node)).unwrap();
         assert_eq!(counted[bystander], 0);
