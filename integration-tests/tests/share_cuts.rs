@@ -118,6 +118,7 @@ async fn a_hard_revoke_takes_back_what_is_under_tls() {
         client
     });
     let client = TcpStream::from_std(client.await.unwrap()).unwrap();
+    // As in the clear: if this is too short, less is to be taken back.
     tokio::time::sleep(Duration::from_millis(300)).await;
     revoke(&links, id);
     eventually("it is cut", || links.server.counters().cut == 1).await;

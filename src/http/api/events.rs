@@ -74,8 +74,9 @@ impl EventQuery {
                    `data`, of which the schema is shown. A client that says in `Last-Event-ID` what \
                    it heard last hears what came after that. Where that is not possible, or where it \
                    takes less than there is, it is told `reset`: something was missed, and what it \
-                   knows from lists is to be read again; what is still kept follows. Comments come every 15 seconds. Kinds, and \
-                   members of them, may be added.",
+                   knows from lists is to be read again. What is still kept follows; for one that \
+                   took too little, what comes from then on. Comments come every 15 seconds. Kinds, \
+                   and members of them, may be added.",
     params(
         EventQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The `id` that was heard last")

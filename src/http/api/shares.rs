@@ -220,7 +220,8 @@ pub async fn change(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RevokeQuery {
-    /// Whether running downloads are cut, within a second.
+    /// Whether running downloads are cut, within a second. What was handed over as a whole, over a
+    /// connection that has ended in order since, may still arrive.
     #[serde(default)]
     pub hard: bool,
 }
