@@ -1,0 +1,345 @@
+//! Boxes while nothing can be put on record: on a disk that is really full, and behind a store that does
+//! not write. Who waits is told what is so, nothing is granted twice, and all goes on by itself.
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use reelyard_actors::box_lease::{
+    Acquisition, AskBoxes, BoxError, BoxPhase, BoxRefusal, BoxSettings, FenceToken, Grant,
+    LeaseEnd, PoolSpec, Priority, Progress, RenewLease,
+};
+use reelyard_actors::clock::Clock;
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{CommitError, Journal, JournalSettings, NoPeers, StoreObserver};
+use reelyard_integration_tests::box_yard::{
+    BoxYard, START, ScriptedHosts, ask, hosted, one, p, refused, seconds,
+};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::small_disk::SmallDisk;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+
+const DISK_MEBIBYTES: u64 = 48;
+const RESERVE: u64 = 12 << 20;
+
+/// No pause after a commit without an outcome is longer.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// After which time a commit that is under way counts as one of which nobody knows.
+const UNKNOWN_AFTER: Duration = Duration::from_secs(2);
+
+async fn open(settings: JournalSettings, clock: &Clock) -> BoxYard {
+    let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Boxes]).await.unwrap();
+    let yard = BoxYard::start(journal, clock, BoxSettings::default(), ScriptedHosts::default());
+    eventually("this node leads", || yard.board.view().epoch.is_some()).await;
+    yard
+}
+
+async fn on_small_disk(dir: &Path, clock: &Clock) -> BoxYard {
+    open(JournalSettings { reserve: RESERVE, ..JournalSettings::alone(dir, 1) }, clock).await
+}
+
+fn spec(size: u32) -> PoolSpec {
+    PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) }
+}
+
+fn named(name: &str, wait: u64) -> AskBoxes {
+    AskBoxes { request: Some(RequestId::of(name, b"a box")), ..ask("a", wait) }
+}
+
+async fn is_full(yard: &BoxYard) {
+    eventually("the full disk is noticed", || yard.journal.disk_full().is_some()).await;
+}
+
+async fn has_room(yard: &BoxYard) {
+    eventually("there is room", || yard.journal.disk_full().is_none()).await;
+}
+
+fn on_full_disk<T: std::fmt::Debug>(answer: Result<T, BoxError>) {
+    let is_so = matches!(&answer, Err(BoxError::Journal(CommitError::DiskFull { .. })));
+    assert!(is_so, "{answer:?}");
+}
+
+/// The answer to who waits, while time passes as far as it must: what came to nothing is not tried again
+/// before a pause is over.
+async fn answered(yard: &BoxYard, mut waiting: Acquisition) -> Result<Grant, BoxError> {
+    loop {
+        let tried = yard.board.view().uncommitted;
+        yard.advance(PAUSE).await;
+        let answer = eventually_some("its wait ends, or it is tried in vain", || {
+            let answer = (&mut waiting).now_or_never();
+            let is_tried = answer.is_some() || yard.board.view().uncommitted > tried;
+            std::future::ready(is_tried.then_some(answer))
+        });
+        if let Some(answer) = answer.await {
+            return answer;
+        }
+    }
+}
+
+fn totals(yard: &BoxYard) -> (u64, u64) {
+    let totals = yard.board.pool(&p()).unwrap().totals;
+    (totals.granted, totals.ended.iter().sum())
+}
+
+#[test]
+fn who_waits_on_a_full_disk_is_told_so_or_served_once_there_is_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
+    on_a_system(async {
+        let clock = Clock::manual(START);
+        let yard = on_small_disk(dir.path(), &clock).await;
+        yard.put(spec(2)).await;
+        disk.fill();
+        is_full(&yard).await;
+        for _ in 0..2 {
+            on_full_disk(yard.acquire(ask("b", 0)).await);
+        }
+        let more = yard.acquire(AskBoxes { count: 2, ..ask("b", 0) });
+        on_full_disk(more.await);
+        // Nothing is tried until a pause is over; who comes meanwhile has its place.
+        let waiting = yard.acquire(named("n", 600));
+        let again = yard.acquire(named("n", 600));
+        let brief = yard.acquire(ask("c", 5));
+        let place = brief.progress();
+        let told = |position| Progress::Waiting { position, estimate: None };
+        eventually("it is told its place", || *place.borrow() == told(2)).await;
+        let priority = Priority::try_from(9).unwrap();
+        let urgent = yard.acquire(AskBoxes { priority, ..ask("e", 600) });
+        let first = urgent.progress();
+        eventually("it is the first", || *first.borrow() == told(1)).await;
+        eventually("there is one more before it", || *place.borrow() == told(3)).await;
+        drop(urgent);
+        // Its time is over while there still is no room.
+        yard.until_waiting(2).await;
+        let behind = yard.acquire(ask("d", 0)).await;
+        assert!(matches!(behind, Err(BoxError::TimedOut { .. })), "{behind:?}");
+        yard.advance(seconds(5)).await;
+        on_full_disk(brief.await);
+        yard.until_waiting(1).await;
+        let tried = yard.board.view().uncommitted;
+        yard.advance(PAUSE).await;
+        eventually("it is tried again", || yard.board.view().uncommitted > tried).await;
+        yard.until_waiting(1).await;
+        assert_eq!((totals(&yard), yard.count(BoxPhase::Free)), ((0, 0), 2));
+
+        disk.clear();
+        has_room(&yard).await;
+        let lease = one(answered(&yard, waiting).await);
+        assert_eq!((lease.token, one(again.await).id), (FenceToken(1), lease.id));
+        assert_eq!(one(yard.acquire(named("n", 0)).await).id, lease.id);
+        assert_eq!((totals(&yard), yard.count(BoxPhase::Leased)), ((1, 0), 1));
+        yard.close().await;
+    });
+}
+
+#[test]
+fn what_cannot_be_put_on_record_leaves_a_lease_as_it_is_and_its_box_to_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
+    on_a_system(async {
+        let clock = Clock::manual(START);
+        let yard = on_small_disk(dir.path(), &clock).await;
+        yard.put(spec(2)).await;
+        let (kept, over) = (yard.take("a").await, yard.take("b").await);
+        yard.renew(&kept).await.unwrap();
+        disk.fill();
+        is_full(&yard).await;
+        on_full_disk(yard.release(&kept).await);
+        on_full_disk(yard.renew(&kept).await);
+        let next = yard.acquire(ask("c", 600));
+        yard.until_waiting(1).await;
+        // Its term is over and its holder is told so, but until that is on record it is valid.
+        yard.advance(seconds(60)).await;
+        assert_eq!(refused(yard.renew(&over).await), BoxRefusal::Expired);
+        for _ in 0..3 {
+            yard.advance(PAUSE).await;
+        }
+        assert_eq!((yard.verify(&kept), yard.verify(&over)), (Ok(()), Ok(())));
+        assert_eq!((totals(&yard), yard.count(BoxPhase::Leased)), ((2, 0), 2));
+
+        disk.clear();
+        has_room(&yard).await;
+        let next = one(answered(&yard, next).await);
+        assert_eq!(next.token, FenceToken(3));
+        for lease in [&kept, &over] {
+            assert_eq!(yard.ended(lease).await, BoxRefusal::Expired);
+        }
+        yard.until(BoxPhase::Free, 1).await;
+        assert_eq!(totals(&yard), (3, 2));
+        yard.close().await;
+    });
+}
+
+#[test]
+fn who_waits_on_a_full_disk_is_told_when_the_leader_stops_and_nothing_is_left_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
+    on_a_system(async {
+        let clock = Clock::manual(START);
+        let yard = on_small_disk(dir.path(), &clock).await;
+        yard.put(spec(1)).await;
+        disk.fill();
+        is_full(&yard).await;
+        let waiting = yard.acquire(named("n", 600));
+        eventually("it is tried", || yard.board.view().uncommitted > 0).await;
+        yard.close().await;
+        assert_eq!(waiting.await, Err(BoxError::LeaderChanged));
+        // The next one begins on the full disk, and goes on once there is room.
+        let yard = on_small_disk(dir.path(), &clock).await;
+        assert_eq!(totals(&yard), (0, 0));
+        let waiting = yard.acquire(named("n", 600));
+        eventually("it is tried", || yard.board.view().uncommitted > 0).await;
+        disk.clear();
+        has_room(&yard).await;
+        assert_eq!(one(answered(&yard, waiting).await).token, FenceToken(1));
+        assert_eq!(totals(&yard), (1, 0));
+        yard.close().await;
+    });
+}
+
+/// A store that writes nothing more while it is shut. Clones are the same.
+#[derive(Clone, Debug, Default)]
+struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    fn shut(&self) -> MutexGuard<'_, bool> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, shut: bool) {
+        *self.shut() = shut;
+        self.0.1.notify_all();
+    }
+}
+
+impl StoreObserver for Gate {
+    fn store_synced(&self) {
+        let open = self.0.1.wait_while(self.shut(), |shut| *shut);
+        drop(open.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn mark_synced(&self) {}
+}
+
+/// Opened again however a test ends: the journal's thread would wait for ever.
+struct Opens(Gate);
+
+impl Drop for Opens {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+async fn behind(gate: &Gate, dir: &Path, commit_timeout: Duration, spec: PoolSpec) -> BoxYard {
+    let observer: Option<Arc<dyn StoreObserver>> = Some(Arc::new(gate.clone()));
+    let settings = JournalSettings { observer, commit_timeout, ..JournalSettings::alone(dir, 1) };
+    let yard = open(settings, &Clock::manual(START)).await;
+    let size = spec.size;
+    yard.put(spec).await;
+    yard.until(BoxPhase::Free, size).await;
+    yard
+}
+
+fn is_unknown<T>(answer: &Result<T, BoxError>) -> bool {
+    matches!(answer, Err(BoxError::Journal(CommitError::Unknown { .. })))
+}
+
+#[test]
+fn what_may_have_been_granted_is_told_so_and_taken_back_if_nobody_can_ask_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let gate = Gate::default();
+        let _opens = Opens(gate.clone());
+        let yard = behind(&gate, dir.path(), UNKNOWN_AFTER, spec(1)).await;
+        gate.set(true);
+        assert!(is_unknown(&yard.acquire(ask("a", 600)).await));
+        // Nobody else gets its box, nor is that tried.
+        yard.advance(PAUSE).await;
+        let other = yard.acquire(ask("b", 0)).await;
+        assert!(matches!(other, Err(BoxError::TimedOut { .. })), "{other:?}");
+        let next = yard.acquire(ask("c", 600));
+        yard.until_waiting(1).await;
+        gate.set(false);
+        assert_eq!(one(answered(&yard, next).await).token, FenceToken(2));
+        let totals = yard.board.pool(&p()).unwrap().totals;
+        assert_eq!((totals.granted, totals.ended(LeaseEnd::NotTaken)), (2, 1));
+        yard.close().await;
+    });
+}
+
+fn what_is_repeated_is_told(spec: PoolSpec) {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let gate = Gate::default();
+        let _opens = Opens(gate.clone());
+        let yard = behind(&gate, dir.path(), UNKNOWN_AFTER, spec).await;
+        gate.set(true);
+        assert!(is_unknown(&yard.acquire(named("n", 600)).await));
+        let again = yard.acquire(named("n", 600));
+        let next = yard.acquire(ask("b", 600));
+        yard.until_waiting(2).await;
+        gate.set(false);
+        let lease = one(answered(&yard, again).await);
+        assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(1), Ok(())));
+        yard.until_waiting(1).await;
+        assert_eq!(totals(&yard), (1, 0));
+        // Whoever was told has it, and gives it to who is next.
+        yard.release(&lease).await.unwrap();
+        assert_eq!(one(answered(&yard, next).await).token, FenceToken(2));
+        yard.close().await;
+    });
+}
+
+#[test]
+fn what_may_have_been_granted_by_name_is_told_to_who_repeated_it_before_that_was_known() {
+    what_is_repeated_is_told(spec(1));
+}
+
+#[test]
+fn what_may_have_been_granted_by_name_is_made_ready_for_who_repeated_it_before_that_was_known() {
+    what_is_repeated_is_told(hosted(1));
+}
+
+#[test]
+fn who_waits_for_a_journal_that_has_too_much_to_do_is_served_when_it_has_less() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let gate = Gate::default();
+        let _opens = Opens(gate.clone());
+        let yard = behind(&gate, dir.path(), Duration::from_secs(600), spec(2)).await;
+        let held = yard.take("h").await;
+        gate.set(true);
+        // As much as it takes, a few at a time: the actor's mailbox holds few.
+        let renew = RenewLease { lease: held.id, token: held.token, ttl: None };
+        let mut renewals = Vec::new();
+        while yard.journal.status().refused_busy == 0 {
+            for _ in 0..8 {
+                let mut renewal = Box::pin(yard.actor.send(renew));
+                assert!(renewal.as_mut().now_or_never().is_none());
+                renewals.push(renewal);
+            }
+            yard.look().await;
+        }
+        let busy = yard.acquire(ask("b", 0)).await;
+        let is_so = matches!(busy, Err(BoxError::Journal(CommitError::Busy { .. })));
+        assert!(is_so, "{busy:?}");
+        let waiting = yard.acquire(named("n", 600));
+        let tried = yard.board.view().uncommitted;
+        yard.advance(PAUSE).await;
+        eventually("it is tried in vain", || yard.board.view().uncommitted > tried).await;
+        yard.until_waiting(1).await;
+        assert_eq!(totals(&yard), (1, 0));
+        gate.set(false);
+        let lease = one(answered(&yard, waiting).await);
+        assert_eq!((lease.token, totals(&yard)), (FenceToken(2), (2, 0)));
+        for renewal in renewals {
+            let renewed = renewal.await.unwrap();
+            let is_so =
+                matches!(&renewed, Ok(_) | Err(BoxError::Journal(CommitError::Busy { .. })));
+            assert!(is_so, "{renewed:?}");
+        }
+        yard.close().await;
+    });
+}

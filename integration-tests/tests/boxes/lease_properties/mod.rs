@@ -1,0 +1,44 @@
+//! Whatever is asked for, in whatever order, whenever the node starts anew and however its clock is set:
+//! the table of boxes keeps its promises.
+
+mod op;
+mod promises;
+mod steps;
+mod world;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use op::{Kind, Op, op};
+use world::{World, rows};
+
+/// How long ids rest.
+const REST: Duration = Duration::from_millis(40);
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_table_keeps_its_promises(ops in prop::collection::vec(op(), 1..120)) {
+        let mut world = World::default();
+        for pool in 0..2 {
+            let kind = if pool == 0 { Kind::Hosted } else { Kind::Slots };
+            world.step(&Op::Put { pool, first: 0, size: 4, kind, grace: false });
+            world.step(&Op::Reconcile(pool, vec![0, 1, 2, 3], vec![]));
+        }
+        for op in &ops {
+            world.step(op);
+            world.check();
+        }
+        assert_eq!(rows(&world.table), rows(&world.other), "nodes differ");
+        // Once time has passed everything that nobody renews has ended.
+        world.step(&Op::Wait(10_000));
+        let preparing: Vec<usize> = (0..world.told.len()).collect();
+        preparing.into_iter().for_each(|place| world.step(&Op::Prepare(place)));
+        world.step(&Op::Wait(10_000));
+        world.step(&Op::Expire(0));
+        world.check();
+        prop_assert!(world.told.iter().all(|told| told.ended.is_some()));
+    }
+}

@@ -1,0 +1,100 @@
+//! Three BoxLeaseActors on three journals over a network in memory: whoever leads decides, and leases and
+//! tokens go on where the last leader left them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reelyard_actors::box_lease::{
+    AskBoxes, BoxError, BoxSettings, FenceToken, PoolSpec, ReleaseLease,
+};
+use reelyard_actors::clock::Clock;
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{CommitError, Journal, JournalSettings};
+use reelyard_integration_tests::box_yard::{BoxYard, START, ScriptedHosts, ask, one, p, seconds};
+use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+
+const NODES: [u64; 3] = [1, 2, 3];
+
+async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
+    let settings = JournalSettings {
+        founders: NODES.map(|node| (node, String::new())).into(),
+        commit_timeout: Duration::from_secs(20),
+        heartbeat: Duration::from_millis(150),
+        election: (Duration::from_secs(1), Duration::from_secs(2)),
+        ..JournalSettings::alone(dir, node)
+    };
+    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Boxes]).await.unwrap();
+    hub.attach(node, journal.clone());
+    journal
+}
+
+/// The node that leads in an epoch after `epoch`.
+async fn leader(yards: &[BoxYard], epoch: u64) -> usize {
+    eventually_some("one leads", || async {
+        let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
+        let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
+        (newest > epoch).then_some(node)
+    })
+    .await
+}
+
+#[test]
+fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
+    let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
+    on_a_system(async {
+        let (hub, clock) = (MemoryHub::default(), Clock::manual(START));
+        let mut yards = Vec::new();
+        for (node, dir) in NODES.into_iter().zip(&dirs) {
+            let journal = journal(&hub, node, dir.path()).await;
+            let hosts = ScriptedHosts::default();
+            yards.push(BoxYard::start(journal, &clock, BoxSettings::default(), hosts));
+        }
+        // Each founder may call an election of its own at first: the one that commits has won.
+        let old = eventually_some("one leads and commits", || async {
+            let first = leader(&yards, 0).await;
+            let spec = PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, 2) };
+            yards[first].put_as(p(), spec).await.is_ok().then_some(first)
+        })
+        .await;
+        let request = Some(RequestId::of("n", b"one"));
+        let named = AskBoxes { request, ..ask("a", 0) };
+        let lease = one(yards[old].acquire(named.clone()).await);
+        let other = yards[old].take("b").await;
+        for yard in &yards {
+            // Followers show the same, and decide nothing.
+            eventually("all know of it", || yard.verify(&lease).is_ok()).await;
+        }
+        let follower = (old + 1) % 3;
+        let refused = yards[follower].acquire(ask("c", 0)).await;
+        assert!(
+            matches!(refused, Err(BoxError::Journal(CommitError::NotLeader { .. }))),
+            "{refused:?}"
+        );
+        let waiting = yards[old].acquire(ask("c", 600));
+        yards[old].until_waiting(1).await;
+        let epoch = yards[old].board.view().epoch.unwrap().0;
+        hub.isolate(NODES[old]);
+        let new = leader(&yards, epoch).await;
+        assert_eq!(waiting.await, Err(BoxError::LeaderChanged));
+        // The same answer from the next leader, and the next token.
+        assert_eq!(one(yards[new].acquire(named).await), lease);
+        yards[new].release(&other).await.unwrap();
+        let next = yards[new].take("d").await;
+        assert_eq!((next.token, next.number), (FenceToken(3), other.number));
+        // Whatever was told under the old leader, each lease has its full term again.
+        yards[new].advance(seconds(59)).await;
+        assert_eq!(yards[new].verify(&lease), Ok(()));
+        hub.heal();
+        eventually("the old leader knows of it", || yards[old].verify(&next).is_ok()).await;
+        let late = ReleaseLease { lease: other.id, token: other.token };
+        assert!(yards[old].send(late).await.is_err());
+        let granted: Vec<_> =
+            yards.iter().map(|yard| yard.board.pool(&p()).unwrap().totals.granted).collect();
+        assert_eq!(granted, [3, 3, 3]);
+        for yard in &yards {
+            yard.journal.stop().await;
+        }
+    });
+}

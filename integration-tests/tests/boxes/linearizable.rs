@@ -1,0 +1,143 @@
+//! What clients of a pool see is what they would see of boxes that are handed out one after the other:
+//! histories of real clients of a real node, recorded while the node, the worker and holders are killed,
+//! are checked against that model by a tester of linearizability.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::history::{History, Log, Op, Ret, Yard};
+
+/// How many ask, and for how many boxes.
+const CLIENTS: u32 = 5;
+const BOXES: u32 = 3;
+
+/// How often something is killed, and how many boxes are granted in between.
+const KILLS: usize = 4;
+const GRANTS: usize = 10;
+
+/// A lease of a client lasts longer than anything here takes: only those of holders that are killed
+/// come to an end by themselves.
+const TTL: &str = "60s";
+
+#[test]
+fn boxes_that_nobody_cleans_are_handed_out_one_after_the_other() {
+    on_a_system(async {
+        let mut yard = Yard::start(None);
+        let pool = json!({ "size": BOXES, "first_id": 0, "ttl_default": TTL });
+        yard.ask("PUT", "/pools/p", Some(pool)).await.unwrap();
+        let history = History::default();
+        let clients = start_clients(&yard, &history, None, 11);
+        for _ in 0..KILLS {
+            let mut holder = yard.holder(&history).await;
+            granted(&history).await;
+            yard.node.kill();
+            holder.kill();
+            yard.node.start_again().unwrap();
+        }
+        history.stop();
+        join_all(clients).await.into_iter().for_each(Result::unwrap);
+        let counts = history.check(BOXES, true);
+        assert!(counts.granted >= KILLS * GRANTS && counts.released > 0, "{counts:?}");
+    });
+}
+
+#[test]
+fn boxes_that_are_cleaned_are_handed_out_one_after_the_other() {
+    on_a_system(async {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::below(dir.path());
+        let history = with_a_worker(&log, None, 12).await;
+        let counts = history.check(BOXES, false);
+        assert!(counts.granted >= KILLS * GRANTS && counts.released > 0, "{counts:?}");
+        // What was run for a box is no history of two holders in one, either.
+        crate::history::check_hooks(&log, BOXES);
+    });
+}
+
+#[test]
+fn ids_that_are_drawn_are_cleaned_before_another_holder_has_them() {
+    on_a_system(async {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::below(dir.path());
+        // So few that each is drawn again and again.
+        let ids = BOXES + 1;
+        let history = with_a_worker(&log, Some(ids), 13).await;
+        assert!(history.granted() >= KILLS * GRANTS);
+        crate::history::check_hooks(&log, ids);
+    });
+}
+
+/// What clients of a pool with a worker have seen, while holders were killed, and the worker and the node
+/// in turn.
+async fn with_a_worker(log: &Log, ids: Option<u32>, seed: u64) -> History {
+    let mut yard = Yard::start(Some(log));
+    yard.put_hosted_pool(BOXES, TTL, ids).await;
+    let history = History::default();
+    let clients = start_clients(&yard, &history, Some(log), seed);
+    for round in 0..KILLS {
+        let mut holder = yard.holder(&history).await;
+        granted(&history).await;
+        holder.kill();
+        if round % 2 == 0 {
+            yard.kill_worker();
+        } else {
+            yard.node.kill();
+            yard.node.start_again().unwrap();
+        }
+    }
+    history.stop();
+    join_all(clients).await.into_iter().for_each(Result::unwrap);
+    history
+}
+
+/// Waits until some more were granted.
+async fn granted(history: &History) {
+    let before = history.granted();
+    eventually("boxes are granted", || history.granted() >= before + GRANTS).await;
+}
+
+fn start_clients(
+    yard: &Yard,
+    history: &History,
+    log: Option<&Log>,
+    seed: u64,
+) -> Vec<JoinHandle<()>> {
+    let clients = (0..CLIENTS).map(|number| {
+        let (api, history, log) = (yard.api(), history.clone(), log.cloned());
+        let mut dice = fastrand::Rng::with_seed(seed * 100 + u64::from(number));
+        actix::spawn(async move {
+            while !history.is_over() {
+                let wait = if dice.bool() { Duration::ZERO } else { Duration::from_secs(30) };
+                history.invoke(number, Op::Acquire);
+                let lease = api.acquire("p", &format!("client {number}"), wait).await;
+                let Some(lease) = lease else {
+                    history.give(number, Ret::NoBox);
+                    tokio::time::sleep(Duration::from_millis(dice.u64(1..20))).await;
+                    continue;
+                };
+                history.give(number, Ret::Granted { number: lease.number, token: lease.token });
+                log.iter().for_each(|log| log.held(&lease));
+                tokio::time::sleep(Duration::from_millis(dice.u64(0..30))).await;
+                let token = lease.token;
+                if dice.u8(..4) == 0 {
+                    history.invoke(number, Op::Verify { token });
+                    history.give(number, Ret::Live(api.verify(&lease).await));
+                }
+                log.iter().for_each(|log| log.released(&lease));
+                history.invoke(number, Op::Release { token });
+                api.release(&lease).await;
+                history.give(number, Ret::Released);
+                if dice.u8(..4) == 0 {
+                    history.invoke(number, Op::Verify { token });
+                    history.give(number, Ret::Live(api.verify(&lease).await));
+                }
+            }
+        })
+    });
+    clients.collect()
+}

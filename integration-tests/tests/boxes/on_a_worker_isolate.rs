@@ -1,0 +1,101 @@
+//! Boxes of isolate from end to end: the BoxLeaseActor, a node's way to a worker, and a stand-in for
+//! isolate that the worker runs by the shipped configuration.
+
+use anyhow::Result;
+use reelyard_actors::box_lease::{
+    BoxNumber, BoxPhase, BoxState, HookAnswer, HookKind, PoolSpec, UnquarantineBox,
+};
+use reelyard_actors::clock::Clock;
+use reelyard_integration_tests::box_host_rig::HostRig;
+use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, seconds};
+use reelyard_integration_tests::waiting::eventually;
+
+/// The shipped hooks, with what differs on this machine beside them.
+fn hooks() -> String {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/pools/isolate.toml");
+    let isolate = env!("CARGO_BIN_EXE_stand_in_isolate");
+    let called =
+        |what: &str| format!("[\"{isolate}\", \"--cg\", \"--box-id={{box}}\", \"--{what}\"]");
+    let (init, cleanup) = (called("init"), called("cleanup"));
+    format!(
+        "[box.hooks.p]\nfile = \"{shipped}\"\ninit = {init}\ncleanup = {cleanup}\n\
+         env = {{ STAND_IN_ISOLATE = \"DIR/isolate\" }}\nfirst_uid = 612500\n\
+         no_directory = [\"DIR/isolate/{{box}}\"]\nno_cgroup = [\"DIR/cgroup/box-{{box}}\"]\n"
+    )
+}
+
+#[actix::test]
+async fn a_box_is_leased_used_cleaned_and_free_again() -> Result<()> {
+    let rig = HostRig::start(&hooks()).await?;
+    let (dir, clock) = (tempfile::tempdir()?, Clock::manual(START));
+    let yard = BoxYard::open_on(dir.path(), &clock, rig.link.hosts()).await;
+    // What somebody left is cleaned before the first grant.
+    std::fs::create_dir_all(rig.path("isolate/1/box"))?;
+    yard.put(PoolSpec { host: Some(rig.host), clean_attempts: 2, ..PoolSpec::of(0, 2) }).await;
+    yard.until(BoxPhase::Free, 2).await;
+    assert!(!rig.path("isolate/1").exists());
+    let lease = one(yard.acquire(ask("judge-7", 60)).await);
+    let number = lease.box_id();
+    let of_box = rig.path(&format!("isolate/{number}"));
+    assert!(of_box.join("box").is_dir(), "it was made ready");
+    // It is busy once, as isolate is.
+    std::fs::write(rig.path(&format!("isolate/busy-{number}")), "")?;
+    yard.release(&lease).await.unwrap();
+    yard.until(BoxPhase::Free, 2).await;
+    assert!(!of_box.exists());
+    let totals = yard.board.pool(&p()).unwrap().totals;
+    assert_eq!((totals.cleaned, totals.clean_failures), (2, 0));
+    yard.close().await;
+    Ok(())
+}
+
+#[actix::test]
+async fn a_box_that_stays_dirty_is_quarantined_with_the_evidence() -> Result<()> {
+    let rig = HostRig::start(&hooks()).await?;
+    let (dir, clock) = (tempfile::tempdir()?, Clock::manual(START));
+    let yard = BoxYard::open_on(dir.path(), &clock, rig.link.hosts()).await;
+    yard.put(PoolSpec { host: Some(rig.host), clean_attempts: 2, ..PoolSpec::of(0, 1) }).await;
+    yard.until(BoxPhase::Free, 1).await;
+    let lease = one(yard.acquire(ask("judge-7", 60)).await);
+    // Its control group stays: cleanup says 0 all the same.
+    let group = rig.path("cgroup/box-0");
+    std::fs::create_dir_all(&group)?;
+    yard.release(&lease).await.unwrap();
+    let failures = || yard.board.pool(&p()).unwrap().totals.clean_failures;
+    eventually("a cleaning failed", || failures() == 1).await;
+    yard.look().await;
+    yard.advance(seconds(1)).await;
+    yard.until(BoxPhase::Quarantined, 1).await;
+    let boxes = yard.board.boxes(&p(), BoxNumber(0), 9).unwrap().lines;
+    let BoxState::Quarantined { said, .. } = &boxes[0].record.state else {
+        panic!("{:?}", boxes[0].record.state)
+    };
+    let shown = group.display();
+    let evidence = format!("the control group {shown} is there, without processes");
+    assert!(said.as_str().contains(&evidence), "{said:?}");
+    let (pool, number, asked_by) = (p(), BoxNumber(0), "an operator".to_owned());
+    let unquarantine = UnquarantineBox { pool, number, asked_by };
+    std::fs::remove_dir(&group)?;
+    yard.send(unquarantine).await.unwrap();
+    yard.until(BoxPhase::Free, 1).await;
+    yard.close().await;
+    Ok(())
+}
+
+#[actix::test]
+async fn the_stand_in_has_the_habits_of_isolate() -> Result<()> {
+    let rig = HostRig::start(&hooks()).await?;
+    let init = |number| rig.hook("p", HookKind::Init, number, 1);
+    for _ in 0..2 {
+        // It resets a box that is there.
+        let HookAnswer::Done { said: Some(said) } = rig.run(init(3)).await else {
+            panic!("it is not made ready")
+        };
+        let path = rig.path("isolate/3").display().to_string();
+        assert_eq!(said.as_str(), format!("stdout: {path}"));
+    }
+    let HookAnswer::Failed { said } = rig.run(init(1000)).await else { panic!("it is in range") };
+    let others = "box 1000 is none of this worker's: its hooks are for boxes below 1000";
+    assert_eq!(said.as_str(), others);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! A node that answers as a test says, or not at all: for what a real one does too seldom.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+
+use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
+use serde_json::{Value, json};
+
+/// The node.
+pub struct StubNode {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    calls: mpsc::Receiver<Called>,
+}
+
+/// A call that waits for its answer. Dropped, it is cut off.
+pub struct Called {
+    /// Of the API.
+    pub path: String,
+    /// What was sent.
+    pub body: Value,
+    stream: TcpStream,
+}
+
+impl StubNode {
+    /// One that listens. It ends with the test.
+    pub fn start() -> StubNode {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (sender, calls) = mpsc::channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Some(called) = Called::read(stream.unwrap()) else { continue };
+                if sender.send(called).is_err() {
+                    return;
+                }
+            }
+        });
+        StubNode { addr, calls }
+    }
+
+    /// The next call.
+    pub fn next(&self) -> Called {
+        self.calls.recv_timeout(PATIENCE).unwrap()
+    }
+
+    /// The next call, if it is there already.
+    pub fn already(&self) -> Option<Called> {
+        self.calls.try_recv().ok()
+    }
+
+    /// The next call, of a client that runs on this thread.
+    pub async fn called(&self) -> Called {
+        eventually_some("it is called", || async { self.calls.try_recv().ok() }).await
+    }
+}
+
+impl Called {
+    fn read(stream: TcpStream) -> Option<Called> {
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+        }
+        let path = head.split(' ').nth(1)?.strip_prefix("/api/v1/")?.to_owned();
+        let head = head.to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+        let mut body = vec![0; length.parse().ok()?];
+        reader.read_exact(&mut body).ok()?;
+        Some(Called { path, body: serde_json::from_slice(&body).ok()?, stream })
+    }
+
+    /// Answers it.
+    pub fn answer(mut self, status: u16, body: &Value) {
+        let body = body.to_string();
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status} -\r\ncontent-length: {length}\r\nconnection: close");
+        // Whoever asked may have gone.
+        let _ = write!(self.stream, "{head}\r\n\r\n{body}");
+    }
+
+    /// Refuses it.
+    pub fn refuse(self, status: u16, kind: &str) {
+        let kind = format!("urn:reelyard:problem:{kind}");
+        let problem = json!({ "type": kind, "title": "no", "status": status, "detail": "no" });
+        self.answer(status, &problem);
+    }
+
+    /// Grants or renews its lease, which lasts so long.
+    pub fn tell_lease(self, status: u16, left: &str) {
+        let mut lease = json!({
+            "lease_id": "AAAAAAAAAAAAAAAAAAAAAA",
+            "box": 7,
+            "token": 1,
+            "expires_at": "2030-01-01T00:00:00Z",
+            "left": left,
+        });
+        lease["leases"] = json!([lease]);
+        self.answer(status, &lease);
+    }
+}

@@ -1,0 +1,200 @@
+//! The Catalog and the event log: what becomes hot, what stops being hot, and when.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reelyard_actors::catalog::view::InputState;
+use reelyard_integration_tests::catalog_input::{
+    MIDNIGHT_IN_SEOUL, append, event_log, event_log_name, grade_info, not_found, replace, selection,
+};
+use reelyard_integration_tests::catalog_yard::{CatalogYard, WATCHED};
+
+fn yard() -> CatalogYard {
+    CatalogYard::start(|dir, settings| {
+        settings.hitcount_history_file = None;
+        fs::write(dir.join("grade.info"), grade_info(["A"])).unwrap();
+        fs::create_dir(dir.join("logs")).unwrap();
+    })
+}
+
+fn watched() -> IpAddr {
+    WATCHED.parse().unwrap()
+}
+
+/// The log of a day of June 2018.
+fn log_of(yard: &CatalogYard, day: u8) -> PathBuf {
+    yard.path("logs").join(event_log_name(2018, 6, day))
+}
+
+fn hit(name: &str, seconds: i64) -> Vec<u8> {
+    selection(name, MIDNIGHT_IN_SEOUL + seconds, watched())
+}
+
+fn hot(name: &str, hits: u32) -> (String, u32) {
+    (name.to_owned(), hits)
+}
+
+#[actix::test]
+async fn a_name_is_hot_from_three_hits_on_and_is_told_when_its_hits_change() {
+    let yard = yard();
+    let log = log_of(&yard, 3);
+    append(&log, &[hit("a-b (1).mpg", 0), hit("a-b (1).mpg", 0)].concat()).unwrap();
+    assert!(yard.look().await.unwrap().rising.is_empty());
+    append(&log, &[hit("a-b (1).mpg", 1), hit("가.mpg", 1)].concat()).unwrap();
+    let told = yard.look().await.unwrap();
+    assert_eq!(told.rising.len(), 1);
+    assert_eq!(yard.hot(), [hot("a-b (1).mpg", 3)]);
+    assert!(yard.look().await.unwrap().is_nothing());
+    append(&log, &hit("a-b (1).mpg", 1)).unwrap();
+    assert_eq!(yard.look().await.unwrap().rising.len(), 1);
+    assert_eq!(yard.hot(), [hot("a-b (1).mpg", 4)]);
+}
+
+#[actix::test]
+async fn hits_leave_the_window_to_the_second_even_if_the_log_is_gone() {
+    let yard = yard();
+    let log = log_of(&yard, 3);
+    append(&log, &[hit("A", 0), hit("A", 0), hit("A", 0)].concat()).unwrap();
+    yard.look().await.unwrap();
+    fs::remove_file(&log).unwrap();
+    yard.clock.advance(Duration::from_millis(600_999));
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), [hot("A", 3)]);
+    yard.clock.advance(Duration::from_millis(1));
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), []);
+}
+
+#[actix::test]
+async fn hits_leave_the_window_without_any_look() {
+    let yard = yard();
+    append(&log_of(&yard, 3), &[hit("A", 0), hit("A", 0), hit("A", 0)].concat()).unwrap();
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), [hot("A", 3)]);
+    yard.clock.advance(Duration::from_secs(601));
+    // The Catalog itself notices, at the latest after its longest sleep.
+    let cooled = async {
+        while !yard.hot().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), cooled).await.unwrap();
+}
+
+#[actix::test]
+async fn both_days_count_around_midnight_in_the_time_zone_of_the_log() {
+    let yard = yard();
+    append(&log_of(&yard, 2), &[hit("A", -600), hit("A", -1), hit("A", -601)].concat()).unwrap();
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), []);
+    append(&log_of(&yard, 3), &hit("A", 0)).unwrap();
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), [hot("A", 3)]);
+    // A late row of the old day still counts.
+    append(&log_of(&yard, 2), &hit("A", -2)).unwrap();
+    yard.clock.advance(Duration::from_secs(1));
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), [hot("A", 3)]);
+    yard.clock.advance(Duration::from_secs(600));
+    yard.look().await.unwrap();
+    let view = yard.view.load();
+    let log = view.event_log.as_ref().unwrap();
+    assert_eq!((log.files.len(), log.hits_in_window, log.hot), (1, 0, 0));
+}
+
+#[actix::test]
+async fn a_rotated_log_is_read_to_its_end() {
+    let yard = yard();
+    let log = log_of(&yard, 3);
+    append(&log, &hit("A", 0)).unwrap();
+    yard.look().await.unwrap();
+    append(&log, &hit("A", 0)).unwrap();
+    let rotated = yard.path("logs").join("rotated");
+    fs::rename(&log, &rotated).unwrap();
+    append(&log, &hit("B", 0)).unwrap();
+    yard.look().await.unwrap();
+    append(&rotated, &hit("A", 0)).unwrap();
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), [hot("A", 3)]);
+    // Replaced by another log, deleted, and back.
+    replace(&log, &[hit("B", 1), hit("C", 1)].concat()).unwrap();
+    yard.look().await.unwrap();
+    fs::remove_file(&log).unwrap();
+    yard.look().await.unwrap();
+    append(&log, &[hit("B", 2), hit("C", 2)].concat()).unwrap();
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), [hot("A", 3), hot("B", 3)]);
+}
+
+#[actix::test]
+async fn a_mirrored_log_counts_each_row_once() {
+    let yard = yard();
+    let mut rows = hit("A", 0);
+    for _ in 0..2 {
+        replace(&log_of(&yard, 3), &rows).unwrap();
+        yard.look().await.unwrap();
+        rows.extend(hit("A", 0));
+    }
+    assert_eq!(yard.hot(), []);
+    replace(&log_of(&yard, 3), &rows).unwrap();
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), [hot("A", 3)]);
+}
+
+#[actix::test]
+async fn torn_long_and_garbled_rows_are_survived_and_counted() {
+    let yard = yard();
+    let log = log_of(&yard, 3);
+    let crlf = String::from_utf8(hit("A", 0)).unwrap().replace('\n', "\r\n");
+    let rows = [
+        b"0x40ffff,1\n,,,,,,\n\xff\xfe\xfd\n".to_vec(),
+        vec![b'x'; 1 << 20],
+        b"\n".to_vec(),
+        crlf.into_bytes(),
+        hit("A", 100 * 365 * 24 * 3600),
+        not_found("A", MIDNIGHT_IN_SEOUL),
+        selection("A", MIDNIGHT_IN_SEOUL, "125.159.40.35".parse().unwrap()),
+        hit("../x", 0),
+        hit("A", 0),
+        hit("A", 0),
+    ]
+    .concat();
+    let (begun, rest) = rows.split_at(rows.len() - 20);
+    append(&log, begun).unwrap();
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), []);
+    append(&log, rest).unwrap();
+    yard.look().await.unwrap();
+    assert_eq!(yard.hot(), [hot("A", 3)]);
+    let view = yard.view.load();
+    let log = &view.event_log.as_ref().unwrap().files[1];
+    assert_eq!(log.input.state, InputState::Ok);
+    // Bad: cut short, only commas, far ahead, and a name that leaves its directory.
+    assert_eq!((log.input.tally.rows, log.input.tally.bad()), (11, 4));
+    assert_eq!((log.hits, log.not_found, log.selections_elsewhere, log.other), (3, 1, 1, 2));
+}
+
+#[actix::test]
+async fn a_cold_start_in_the_middle_of_a_day_counts_only_the_window() {
+    let yard = yard();
+    append(&log_of(&yard, 3), &event_log(3, MIDNIGHT_IN_SEOUL, 1200, watched())).unwrap();
+    yard.clock.advance(Duration::from_secs(1199));
+    yard.look().await.unwrap();
+    let hits: Vec<u32> = yard.hot().iter().map(|(_, hits)| *hits).collect();
+    assert_eq!(hits, [601, 601, 601]);
+}
+
+#[actix::test]
+async fn a_log_that_does_not_exist_is_told_and_does_no_harm() {
+    let yard = yard();
+    yard.look().await.unwrap();
+    let view = yard.view.load();
+    assert!(!view.ready);
+    assert!(view.problems.iter().any(|problem| problem.contains("EventLog[20180603].log")));
+    assert_eq!(view.ranking.as_ref().unwrap().len(), 1);
+    append(&log_of(&yard, 3), &hit("A", 0)).unwrap();
+    yard.look().await.unwrap();
+    assert!(yard.view.load().ready, "{:?}", yard.view.load().problems);
+}

@@ -1,0 +1,133 @@
+//! A CfwWorker and a host that answers its probes while its calls keep failing.
+
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard_actors::cfw_worker::{
+    AskFailure, Call, CallStanding, CfwWorker, CfwWorkerSettings, HostConduct, HostViewHandle,
+    LookDue, Probe, Refresh, ResetBreaker, SubscribeToConduct, http_client,
+};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::host::HostRole;
+use reelyard_actors::names::NameTable;
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
+use reelyard_integration_tests::waiting::eventually_some;
+use tempfile::TempDir;
+
+struct Yard {
+    host: StandInCfw,
+    worker: Addr<CfwWorker>,
+    view: HostViewHandle,
+    told: Told<HostConduct>,
+    clock: Clock,
+    _dir: TempDir,
+}
+
+impl Yard {
+    /// An old cfw that was looked at once.
+    async fn open() -> Yard {
+        let dir = TempDir::new().unwrap();
+        let host = StandInCfw::start(dir.path()).unwrap();
+        let clock = Clock::manual(Millis(1_795_240_000_000));
+        let settings = CfwWorkerSettings::default();
+        let http = http_client(&settings).unwrap();
+        let role = HostRole::Destination;
+        let names = NameTable::new();
+        let worker = CfwWorker::new(host.addr(), role, settings, http, names, clock.clone());
+        let view = worker.view();
+        let worker = worker.start();
+        let (addr, told) = subscriber();
+        worker.send(SubscribeToConduct { to: addr.recipient() }).await.unwrap();
+        let mut yard = Yard { host, worker, view, told, clock, _dir: dir };
+        assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
+        yard.probe().await;
+        yard.worker.send(Refresh).await.unwrap().unwrap();
+        yard
+    }
+
+    async fn probe(&self) {
+        let probe = Probe { timeout: Duration::from_secs(5) };
+        self.worker.send(probe).await.unwrap().unwrap();
+    }
+
+    /// Moves the clock, and lets the worker do what is due.
+    async fn pass(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+        self.worker.send(LookDue).await.unwrap();
+    }
+
+    fn looks(&self) -> u64 {
+        self.view.load().looks
+    }
+
+    fn calls(&self) -> CallStanding {
+        self.view.load().calls
+    }
+
+    /// Waits until a look that was begun at the present has brought everything.
+    async fn looked(&self) {
+        let now = self.clock.now();
+        let brought = || {
+            let is_new = self.view.load().disk_at == Some(now);
+            async move { is_new.then_some(()) }
+        };
+        eventually_some("the look has ended", brought).await;
+    }
+}
+
+#[actix::test]
+async fn a_host_whose_calls_fail_is_left_alone_and_trusted_again_step_by_step() {
+    let mut yard = Yard::open().await;
+    yard.host.set_df_failing(true);
+    for _ in 0..3 {
+        // Its list comes each time: it is the disk that fails.
+        yard.worker.send(Refresh).await.unwrap().unwrap();
+    }
+    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+    let trouble = yard.view.load().trouble.clone().unwrap();
+    assert_eq!((trouble.call, trouble.back_off.failures), (Call::Disk, 1));
+
+    // Only probes go there from now on.
+    let (looks, calls) = (yard.looks(), yard.host.calls().len());
+    yard.pass(5).await;
+    yard.probe().await;
+    let refused = yard.worker.send(Refresh).await.unwrap();
+    assert!(matches!(&refused, Err(AskFailure::NotAsked(why)) if why.contains("left alone")));
+    assert_eq!(yard.looks(), looks);
+    assert_eq!(yard.host.calls()[calls..], ["HEAD /hb"]);
+
+    // The trial fails: it is left alone for longer.
+    yard.pass(5).await;
+    assert_eq!(yard.told.next().await.calls, CallStanding::Probation);
+    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+    let trouble = yard.view.load().trouble.clone().unwrap();
+    assert_eq!(trouble.back_off.failures, 2);
+    assert!(trouble.back_off.until.since(yard.clock.now()) >= Duration::from_secs(18));
+
+    // Two good ones, one after the other, close it.
+    yard.host.set_df_failing(false);
+    yard.pass(20).await;
+    assert_eq!(yard.told.next().await.calls, CallStanding::Probation);
+    yard.looked().await;
+    assert_eq!(yard.calls(), CallStanding::Probation);
+    yard.pass(5).await;
+    assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
+    assert!(yard.view.load().trouble.is_none());
+}
+
+#[actix::test]
+async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
+    let mut yard = Yard::open().await;
+    yard.host.set_df_failing(true);
+    for _ in 0..3 {
+        yard.worker.send(Refresh).await.unwrap().unwrap();
+    }
+    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+    yard.host.set_df_failing(false);
+    yard.clock.advance(Duration::from_secs(1));
+    yard.worker.send(ResetBreaker).await.unwrap();
+    assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
+    yard.looked().await;
+    assert_eq!(yard.calls(), CallStanding::Closed);
+}

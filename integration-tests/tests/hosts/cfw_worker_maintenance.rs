@@ -1,0 +1,91 @@
+//! A host in maintenance is asked nothing at all, and looked at like a new one afterwards.
+
+use actix::prelude::*;
+use reelyard_actors::cfw_worker::{
+    AskFailure, CfwWorker, CfwWorkerSettings, ChangeSettings, DeleteCopy, HostViewHandle, LookDue,
+    Probe, Refresh, SetMaintenance, http_client,
+};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::Epoch;
+use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::names::{FileName, NameTable};
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::waiting::{PATIENCE, eventually};
+
+/// A CfwWorker with a clock that stands still.
+fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, HostViewHandle) {
+    let settings = CfwWorkerSettings::default();
+    let http = http_client(&settings).unwrap();
+    let (names, clock) = (NameTable::new(), Clock::manual(Millis(1_795_240_000_000)));
+    let worker = CfwWorker::new(host, HostRole::Destination, settings, http, names, clock)
+        .in_maintenance(in_maintenance);
+    let view = worker.view();
+    (worker.start(), view)
+}
+
+/// Everything that can be asked of a host is refused.
+async fn is_left_alone(worker: &Addr<CfwWorker>) {
+    let alone = AskFailure::NotAsked("it is in maintenance".to_owned());
+    let probe = worker.send(Probe { timeout: PATIENCE }).await.unwrap();
+    assert_eq!(probe, Err(alone.clone()));
+    assert_eq!(worker.send(Refresh).await.unwrap().unwrap_err(), alone);
+    let delete = DeleteCopy { name: FileName::new("a").unwrap(), epoch: Epoch(1) };
+    assert_eq!(worker.send(delete).await.unwrap(), Err(alone));
+    worker.send(LookDue).await.unwrap();
+}
+
+#[actix::test]
+async fn maintenance_ends_every_call_and_its_end_begins_with_a_look() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a"), "a").unwrap();
+    let host = StandInCfw::start(dir.path()).unwrap();
+    let (worker, view) = worker(host.addr(), false);
+    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    eventually("it was looked at", || view.load().inventory.is_some()).await;
+    worker.send(SetMaintenance { on: true }).await.unwrap();
+    let calls = host.calls().len();
+    is_left_alone(&worker).await;
+    let http = http_client(&CfwWorkerSettings::default()).unwrap();
+    let settings = CfwWorkerSettings::default();
+    worker.send(ChangeSettings { settings, http }).await.unwrap();
+    is_left_alone(&worker).await;
+    assert_eq!(host.calls().len(), calls);
+    let shown = view.load();
+    assert_eq!((shown.in_maintenance, shown.answers), (true, None));
+    assert_eq!(shown.inventory.unwrap().files, 1, "what was known stays known");
+
+    std::fs::write(dir.path().join("b"), "b").unwrap();
+    worker.send(SetMaintenance { on: false }).await.unwrap();
+    assert_eq!(host.calls().len(), calls, "it must answer a probe first");
+    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    let files = || view.load().inventory.map(|inventory| inventory.files);
+    eventually("it was looked at again", || files() == Some(2)).await;
+}
+
+#[actix::test]
+async fn a_look_that_is_under_way_asks_nothing_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = StandInCfw::start(dir.path()).unwrap();
+    let (worker, view) = worker(host.addr(), false);
+    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    eventually("it was looked at", || view.load().inventory.is_some()).await;
+    host.set_frozen(true);
+    let refresh = actix::spawn(worker.send(Refresh));
+    host.was_called("GET /info", 2).await;
+    worker.send(SetMaintenance { on: true }).await.unwrap();
+    let calls = host.calls();
+    host.set_frozen(false);
+    let refreshed = refresh.await.unwrap().unwrap();
+    assert!(matches!(refreshed, Err(AskFailure::NotAsked(_))), "{refreshed:?}");
+    assert_eq!(host.calls(), calls);
+}
+
+#[actix::test]
+async fn whoever_starts_in_maintenance_calls_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = StandInCfw::start(dir.path()).unwrap();
+    let (worker, view) = worker(host.addr(), true);
+    is_left_alone(&worker).await;
+    assert!(host.calls().is_empty());
+    assert_eq!(view.load().answers, None);
+}

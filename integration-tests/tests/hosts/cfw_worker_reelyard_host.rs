@@ -1,0 +1,260 @@
+//! A CfwWorker before a Reelyard worker: who gets the token, what an epoch does, torn inventories.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::prelude::*;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use reelyard_actors::cfw_worker::{
+    AskFailure, CfwWorker, CfwWorkerSettings, DeleteCopy, Deleted, Probe, Refresh, http_client,
+};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::Epoch;
+use reelyard_actors::host::{HostAddr, HostKind, HostRole};
+use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::token::SharedToken;
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::waiting::PATIENCE;
+
+const TOKEN: &str = "Bearer of-the-yard-and-long";
+
+/// What a Reelyard worker answers, as `wire/worker.rs` has it, and what it was asked.
+#[derive(Clone)]
+struct Script {
+    /// Whom it says it is; none for the truth.
+    says_it_is: Option<&'static str>,
+    inventory: Arc<Mutex<&'static str>>,
+    /// The cursor it tells, and what it answers to whom asks since that one.
+    cursor: Arc<Mutex<Option<(&'static str, &'static str)>>>,
+    epoch: u64,
+    /// `METHOD path authorization epoch` of each call.
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+impl Script {
+    fn new() -> Self {
+        Script {
+            says_it_is: None,
+            inventory: Arc::new(Mutex::new("9 1 a%20b\n9 1 %FF\nend 2\n")),
+            cursor: Arc::default(),
+            epoch: 7,
+            calls: Arc::default(),
+        }
+    }
+
+    fn answer(&self, own: &str, request: &HttpRequest) -> HttpResponse {
+        let header = |name: &str| {
+            request.headers().get(name).map_or("-", |value| value.to_str().unwrap()).to_owned()
+        };
+        let (method, path, token) = (request.method(), request.path(), header("Authorization"));
+        let epoch = header("Reelyard-Epoch");
+        self.calls.lock().unwrap().push(format!("{method} {path} {token} {epoch}"));
+        match (method.as_str(), path) {
+            ("HEAD", "/hb") => HttpResponse::Ok().finish(),
+            ("GET", "/df") => HttpResponse::Ok().body(
+                r#"{"total_size":"9","used_size":"1","avail_size":"8","used_percent":11,"free_size":"8"}"#,
+            ),
+            _ if token != TOKEN => HttpResponse::Unauthorized().finish(),
+            ("GET", "/info") => {
+                let host = self.says_it_is.unwrap_or(own);
+                HttpResponse::Ok().body(format!(
+                    r#"{{"program":"reelyard","version":"0.1.0","host":"{host}",
+                        "data_listen":"0.0.0.0:99","epoch":0,"source":false,"destination":true}}"#
+                ))
+            }
+            ("GET", "/inventory") => self.stock(request.query_string()),
+            _ if epoch.parse::<u64>().unwrap() < self.epoch => {
+                HttpResponse::PreconditionFailed().finish()
+            }
+            _ => HttpResponse::Ok().finish(),
+        }
+    }
+}
+
+impl Script {
+    fn stock(&self, query: &str) -> HttpResponse {
+        let Some((cursor, changes)) = *self.cursor.lock().unwrap() else {
+            return HttpResponse::Ok().body(*self.inventory.lock().unwrap());
+        };
+        let mut answer = HttpResponse::Ok();
+        answer.insert_header(("Reelyard-Inventory", cursor));
+        match query.strip_prefix("since=") {
+            Some(since) if since == cursor => {
+                answer.insert_header(("Reelyard-Inventory-Since", since)).body(changes)
+            }
+            _ => answer.body(*self.inventory.lock().unwrap()),
+        }
+    }
+}
+
+fn serve(script: Script) -> HostAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    let server = HttpServer::new(move || {
+        let script = script.clone();
+        App::new().default_service(web::to(move |request: HttpRequest| {
+            let answer = script.answer(&addr.to_string(), &request);
+            async move { answer }
+        }))
+    });
+    actix_rt::spawn(server.workers(1).disable_signals().listen(listener).unwrap().run());
+    HostAddr::from(addr)
+}
+
+fn worker_of(host: HostAddr) -> CfwWorker {
+    worker_with(host, NameTable::new(), at_noon())
+}
+
+fn at_noon() -> Clock {
+    Clock::manual(Millis(1_795_240_000_000))
+}
+
+fn worker_with(host: HostAddr, names: NameTable, clock: Clock) -> CfwWorker {
+    let settings = CfwWorkerSettings {
+        token: Some(SharedToken::new("of-the-yard-and-long").unwrap()),
+        ..CfwWorkerSettings::default()
+    };
+    let http = http_client(&settings).unwrap();
+    CfwWorker::new(host, HostRole::Destination, settings, http, names, clock)
+}
+
+async fn probe(worker: &Addr<CfwWorker>) {
+    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+}
+
+fn delete(epoch: u64) -> DeleteCopy {
+    DeleteCopy { name: FileName::new("a b").unwrap(), epoch: Epoch(epoch) }
+}
+
+#[actix::test]
+async fn a_reelyard_worker_is_recognised_listed_and_fenced() {
+    let script = Script::new();
+    let host = serve(script.clone());
+    let worker = worker_of(host);
+    let view = worker.view();
+    let worker = worker.start();
+    probe(&worker).await;
+    let inventory = worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!((inventory.files.len(), inventory.unreadable_names), (2, 0));
+    let data_addr = "127.0.0.1:99".parse().unwrap();
+    assert_eq!(view.load().kind, HostKind::Reelyard { data_addr, fetches_from_old: false });
+    assert_eq!(view.load().version.as_deref(), Some("0.1.0"));
+
+    assert_eq!(worker.send(delete(6)).await.unwrap(), Ok(Deleted::Deposed));
+    assert_eq!(view.load().inventory.unwrap().files, 2);
+    assert_eq!(worker.send(delete(7)).await.unwrap(), Ok(Deleted::Removed));
+    assert_eq!(view.load().inventory.unwrap().files, 1);
+    let calls = script.calls.lock().unwrap().clone();
+    assert!(calls.contains(&format!("DELETE /files/a%20b {TOKEN} 7")), "{calls:?}");
+}
+
+#[actix::test]
+async fn a_torn_inventory_means_nothing() {
+    let script = Script::new();
+    let worker = worker_of(serve(script.clone()));
+    let view = worker.view();
+    let worker = worker.start();
+    probe(&worker).await;
+    worker.send(Refresh).await.unwrap().unwrap();
+    for torn in ["", "9 1 a%20b\n", "9 1 a%20b\nend 2\n"] {
+        *script.inventory.lock().unwrap() = torn;
+        let refreshed = worker.send(Refresh).await.unwrap();
+        assert!(matches!(refreshed, Err(AskFailure::Garbled(_))), "{torn:?}");
+        assert_eq!(view.load().inventory.unwrap().files, 2);
+    }
+}
+
+#[actix::test]
+async fn a_worker_that_tells_changes_is_asked_for_those_only() {
+    let script = Script::new();
+    *script.cursor.lock().unwrap() = Some(("a1.4", "+ 9 1 new\n- a%20b\nend 2\n"));
+    let names = NameTable::new();
+    let worker = worker_with(serve(script.clone()), names.clone(), at_noon());
+    let view = worker.view();
+    let worker = worker.start();
+    probe(&worker).await;
+    worker.send(Refresh).await.unwrap().unwrap();
+    let inventory = worker.send(Refresh).await.unwrap().unwrap();
+    let mut held: Vec<String> =
+        inventory.files.iter().map(|file| names.name(FileId(file)).to_string()).collect();
+    held.sort();
+    assert_eq!(held, ["%FF", "new"]);
+    let shown = view.load().inventory.unwrap();
+    assert!(shown.follows_changes);
+
+    // A worker started anew has another watch: it tells everything, and from then on changes.
+    *script.inventory.lock().unwrap() = "9 1 x\nend 1\n";
+    *script.cursor.lock().unwrap() = Some(("b2.0", "end 0\n"));
+    let before = view.load().whole_lists;
+    assert_eq!(worker.send(Refresh).await.unwrap().unwrap().files.len(), 1);
+    assert_eq!(view.load().whole_lists, before + 1);
+    assert_eq!(worker.send(Refresh).await.unwrap().unwrap().files.len(), 1);
+    assert_eq!(view.load().whole_lists, before + 1);
+
+    // Changes that make no sense leave what is known, and everything is asked for.
+    *script.cursor.lock().unwrap() = Some(("b2.0", "+ 9 1 torn\n"));
+    let refreshed = worker.send(Refresh).await.unwrap();
+    assert!(matches!(refreshed, Err(AskFailure::Garbled(_))), "{refreshed:?}");
+    assert_eq!(view.load().inventory.unwrap().files, 1);
+    *script.cursor.lock().unwrap() = None;
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(view.load().whole_lists, before + 2);
+    assert!(!view.load().inventory.unwrap().follows_changes);
+}
+
+#[actix::test]
+async fn everything_is_asked_for_now_and_then_and_when_a_host_is_back() {
+    let script = Script::new();
+    *script.cursor.lock().unwrap() = Some(("a1.4", "end 0\n"));
+    let clock = at_noon();
+    let worker = worker_with(serve(script.clone()), NameTable::new(), clock.clone());
+    let view = worker.view();
+    let worker = worker.start();
+    probe(&worker).await;
+    worker.send(Refresh).await.unwrap().unwrap();
+    worker.send(Refresh).await.unwrap().unwrap();
+    let whole = view.load().whole_lists;
+    clock.advance(Duration::from_secs(1799));
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(view.load().whole_lists, whole);
+    clock.advance(Duration::from_secs(1));
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(view.load().whole_lists, whole + 1);
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(view.load().whole_lists, whole + 1);
+
+    // An answer that is there already is taken even when there is no time for it.
+    while worker.send(Probe { timeout: Duration::ZERO }).await.unwrap().is_ok() {}
+    probe(&worker).await;
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert!(view.load().whole_lists > whole + 1);
+}
+
+#[actix::test]
+async fn a_worker_under_another_name_is_not_taken_for_this_host() {
+    let script = Script { says_it_is: Some("127.0.0.1:9"), ..Script::new() };
+    let worker = worker_of(serve(script));
+    let view = worker.view();
+    let worker = worker.start();
+    probe(&worker).await;
+    let refreshed = worker.send(Refresh).await.unwrap();
+    assert!(matches!(refreshed, Err(AskFailure::Garbled(why)) if why.contains("127.0.0.1:9")));
+    assert_eq!(view.load().kind, HostKind::Unknown);
+    assert!(matches!(worker.send(delete(9)).await.unwrap(), Err(AskFailure::NotAsked(_))));
+}
+
+#[actix::test]
+async fn an_old_cfw_never_sees_the_token() {
+    let dir = tempfile::TempDir::new().unwrap();
+    std::fs::write(dir.path().join("a b"), b"x").unwrap();
+    let host = StandInCfw::start(dir.path()).unwrap();
+    let worker = worker_of(host.addr()).start();
+    probe(&worker).await;
+    worker.send(Refresh).await.unwrap().unwrap();
+    assert_eq!(worker.send(delete(1)).await.unwrap(), Ok(Deleted::Removed));
+    assert!(!dir.path().join("a b").exists());
+    assert_eq!(host.calls_with_authorization(), 0);
+    assert!(
+        !format!("{:?}", SharedToken::new("of-the-yard-and-long").unwrap()).contains("of-the-yard")
+    );
+}

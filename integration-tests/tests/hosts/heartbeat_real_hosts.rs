@@ -1,0 +1,61 @@
+//! The HeartbeatSupervisor and CfwWorkers before real sockets.
+
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard_actors::cfw_worker::{CfwWorker, CfwWorkerSettings, http_client};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::heartbeat::{
+    AddHost, CheckNow, Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, Subscribe,
+};
+use reelyard_actors::host::{HostAddr, HostRole};
+use reelyard_actors::names::NameTable;
+use reelyard_integration_tests::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::stand_in_subscriber::subscriber;
+
+fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
+    let settings = CfwWorkerSettings::default();
+    let http = http_client(&settings).unwrap();
+    let clock = Clock::manual(Millis(1_795_240_000_000));
+    CfwWorker::new(host, HostRole::Destination, settings, http, NameTable::new(), clock).start()
+}
+
+#[actix::test]
+async fn frozen_hosts_delay_nobody_and_come_back() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let hosts: Vec<_> = (0..4).map(|_| StandInCfw::start(dir.path()).unwrap()).collect();
+    for host in &hosts[..3] {
+        host.set_frozen(true);
+    }
+    let settings =
+        HeartbeatSettings { timeout: Duration::from_secs(2), ..HeartbeatSettings::default() };
+    let clock = Clock::manual(Millis(1_795_240_000_000));
+    let supervisor = HeartbeatSupervisor::new(settings, clock);
+    let view = supervisor.view();
+    let supervisor = supervisor.start();
+    let (addr, mut told) = subscriber::<HealthChanged>();
+    supervisor.send(Subscribe { to: addr.recipient() }).await.unwrap();
+    for host in &hosts {
+        let probe = worker_of(host.addr()).recipient();
+        supervisor.send(AddHost { host: host.addr(), probe, in_maintenance: false }).await.unwrap();
+    }
+
+    // The one that answers is known to be up while the others are still being waited for.
+    let first = told.next().await;
+    assert_eq!((first.host, first.to), (hosts[3].addr(), Health::Up));
+    let checked = view.load().hosts.iter().filter(|host| host.checked.is_some()).count();
+    assert_eq!(checked, 1);
+
+    // All three miss their probes at the same time, not one after the other.
+    for _ in 0..3 {
+        assert_eq!(told.next().await.to, Health::Suspect);
+    }
+    for host in &hosts[..3] {
+        host.set_frozen(false);
+    }
+    supervisor.send(CheckNow { host: None }).await.unwrap();
+    for _ in 0..3 {
+        let back = told.next().await;
+        assert_eq!((back.from, back.to), (Health::Suspect, Health::Up));
+    }
+}

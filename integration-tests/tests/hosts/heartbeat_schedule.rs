@@ -1,0 +1,260 @@
+//! The HeartbeatSupervisor with a manual clock and probes that the test answers.
+
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard_actors::cfw_worker::{AskFailure, Probe};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
+use reelyard_actors::heartbeat::{
+    AddHost, ChangeSettings, CheckNow, Health, HealthChanged, HeartbeatSettings,
+    HeartbeatSupervisor, HeartbeatView, HeartbeatViewHandle, ProbeDue, RemoveHost, SetMaintenance,
+    Subscribe,
+};
+use reelyard_actors::host::HostAddr;
+use reelyard_integration_tests::stand_in_subscriber::{Told, subscriber};
+use reelyard_integration_tests::waiting::PATIENCE;
+use tokio::sync::{mpsc, oneshot};
+
+type Outcome = Result<Duration, AskFailure>;
+
+/// Stands in for a CfwWorker: the test answers each probe itself.
+struct Prober(mpsc::UnboundedSender<oneshot::Sender<Outcome>>);
+
+impl Actor for Prober {
+    type Context = Context<Self>;
+}
+
+impl Handler<Probe> for Prober {
+    type Result = ResponseFuture<Outcome>;
+
+    fn handle(&mut self, _: Probe, _: &mut Context<Self>) -> Self::Result {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(answer).unwrap();
+        // A probe that the test drops is one that never ends.
+        Box::pin(async move {
+            match answered.await {
+                Ok(outcome) => outcome,
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// The test's end of one host's probes.
+struct Probes(mpsc::UnboundedReceiver<oneshot::Sender<Outcome>>);
+
+impl Probes {
+    async fn next(&mut self) -> oneshot::Sender<Outcome> {
+        tokio::time::timeout(PATIENCE, self.0.recv()).await.unwrap().unwrap()
+    }
+
+    async fn answer(&mut self) {
+        self.next().await.send(Ok(Duration::from_millis(3))).unwrap();
+    }
+
+    async fn miss(&mut self) {
+        let missed = AskFailure::TimedOut(Duration::from_secs(2));
+        self.next().await.send(Err(missed)).unwrap();
+    }
+}
+
+struct Yard {
+    supervisor: Addr<HeartbeatSupervisor>,
+    view: HeartbeatViewHandle,
+    told: Told<HealthChanged>,
+    clock: Clock,
+}
+
+impl Yard {
+    async fn new() -> Yard {
+        let settings = HeartbeatSettings {
+            rhythm: Rhythm { interval: Duration::from_secs(5), jitter: 0.0 },
+            thresholds: Thresholds::default(),
+            ..HeartbeatSettings::default()
+        };
+        let clock = Clock::manual(Millis(1_795_240_000_000));
+        let supervisor = HeartbeatSupervisor::new(settings, clock.clone());
+        let view = supervisor.view();
+        let supervisor = supervisor.start();
+        let (addr, told) = subscriber();
+        supervisor.send(Subscribe { to: addr.recipient() }).await.unwrap();
+        Yard { supervisor, view, told, clock }
+    }
+
+    async fn add(&self, host: &str) -> (HostAddr, Probes) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let probe = Prober(sender).start().recipient();
+        let host: HostAddr = host.parse().unwrap();
+        self.supervisor.send(AddHost { host, probe, in_maintenance: false }).await.unwrap();
+        (host, Probes(receiver))
+    }
+
+    /// Moves the clock to the next probes; answers how many began.
+    async fn next_round(&self) -> usize {
+        self.clock.advance(Duration::from_secs(5));
+        self.supervisor.send(ProbeDue).await.unwrap()
+    }
+
+    /// Waits until that many probes of `host` have ended.
+    async fn has_beats(&self, host: HostAddr, beats: usize) {
+        let ended = async {
+            let is_it = |view: &HeartbeatView| {
+                view.hosts.iter().any(|shown| shown.host == host && shown.beats.len() == beats)
+            };
+            while !is_it(&self.view.load()) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, ended).await.unwrap();
+    }
+
+    async fn next_change(&mut self) -> (HostAddr, Health, Health) {
+        let HealthChanged { host, from, to, .. } = self.told.next().await;
+        (host, from, to)
+    }
+}
+
+#[actix::test]
+async fn health_follows_the_probes_and_is_told_once_per_change() {
+    let mut yard = Yard::new().await;
+    let (host, mut probes) = yard.add("127.0.0.1:1").await;
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+    for beats in 2..=4 {
+        assert_eq!(yard.next_round().await, 1);
+        probes.miss().await;
+        yard.has_beats(host, beats).await;
+    }
+    assert_eq!(yard.next_change().await, (host, Health::Up, Health::Suspect));
+    assert_eq!(yard.next_change().await, (host, Health::Suspect, Health::Down));
+    let view = yard.view.load_full();
+    assert_eq!((view.probes, view.misses), (4, 3));
+    assert_eq!(view.hosts[0].last_miss.as_deref(), Some("no answer within 2s"));
+    assert_eq!(view.hosts[0].beats.len(), 4);
+
+    yard.next_round().await;
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Down, Health::Up));
+}
+
+#[actix::test]
+async fn a_host_that_does_not_answer_delays_no_other_and_is_not_probed_twice() {
+    let mut yard = Yard::new().await;
+    let (_, mut silent) = yard.add("127.0.0.1:1").await;
+    let (quick, mut probes) = yard.add("127.0.0.2:1").await;
+    let held = silent.next().await;
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (quick, Health::Unknown, Health::Up));
+    for beats in 2..=10 {
+        assert_eq!(yard.next_round().await, 1, "only the quick one is probed again");
+        probes.answer().await;
+        yard.has_beats(quick, beats).await;
+    }
+    assert_eq!(yard.supervisor.send(CheckNow { host: None }).await.unwrap(), 1);
+    probes.answer().await;
+    assert_eq!(yard.view.load().hosts[0].health, Health::Unknown);
+    held.send(Ok(Duration::from_secs(1))).unwrap();
+    assert_eq!(yard.next_change().await.2, Health::Up);
+}
+
+#[actix::test]
+async fn nothing_is_probed_before_its_time_but_check_now_does() {
+    let yard = Yard::new().await;
+    let (host, mut probes) = yard.add("127.0.0.1:1").await;
+    probes.answer().await;
+    yard.has_beats(host, 1).await;
+    yard.clock.advance(Duration::from_millis(4999));
+    assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 0);
+    let other: HostAddr = "127.0.0.9:1".parse().unwrap();
+    assert_eq!(yard.supervisor.send(CheckNow { host: Some(other) }).await.unwrap(), 0);
+    assert_eq!(yard.supervisor.send(CheckNow { host: Some(host) }).await.unwrap(), 1);
+    probes.answer().await;
+}
+
+#[actix::test]
+async fn hosts_come_and_go_and_late_probes_of_removed_ones_count_for_nothing() {
+    let mut yard = Yard::new().await;
+    let (host, mut before) = yard.add("127.0.0.1:1").await;
+    let late = before.next().await;
+    yard.supervisor.send(RemoveHost { host }).await.unwrap();
+    assert!(yard.view.load().hosts.is_empty());
+    let (_, mut again) = yard.add("127.0.0.1:1").await;
+    late.send(Err(AskFailure::Status(500))).unwrap();
+    again.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+    let view = yard.view.load_full();
+    assert_eq!((view.hosts.len(), view.misses), (1, 0));
+}
+
+#[actix::test]
+async fn who_subscribes_later_is_told_what_is_known() {
+    let mut yard = Yard::new().await;
+    let (host, mut probes) = yard.add("127.0.0.1:1").await;
+    let (_, mut unknown) = yard.add("127.0.0.2:1").await;
+    let _held = unknown.next().await;
+    probes.answer().await;
+    yard.next_change().await;
+    let (addr, mut told) = subscriber::<HealthChanged>();
+    yard.supervisor.send(Subscribe { to: addr.recipient() }).await.unwrap();
+    let known = told.next().await;
+    assert_eq!((known.host, known.from, known.to), (host, Health::Unknown, Health::Up));
+    assert!(told.already().is_none());
+}
+
+#[actix::test]
+async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
+    let mut yard = Yard::new().await;
+    let (host, mut probes) = yard.add("10.0.0.21:8888").await;
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+    assert_eq!(yard.next_round().await, 1);
+    let late = probes.next().await;
+    let set = |on| yard.supervisor.send(SetMaintenance { host, on });
+    set(true).await.unwrap();
+    set(true).await.unwrap();
+    let HealthChanged { from, to, .. } = yard.told.next().await;
+    assert_eq!((from, to), (Health::Up, Health::Unknown));
+    // What was asked before counts for nothing.
+    late.send(Err(AskFailure::TimedOut(Duration::from_secs(2)))).unwrap();
+    for _ in 0..5 {
+        assert_eq!(yard.next_round().await, 0);
+    }
+    assert_eq!(yard.supervisor.send(CheckNow { host: Some(host) }).await.unwrap(), 0);
+    let shown = yard.view.load().hosts[0].clone();
+    assert_eq!((shown.health, shown.in_maintenance), (Health::Unknown, true));
+    // The end of it is a probe at once.
+    yard.supervisor.send(SetMaintenance { host, on: false }).await.unwrap();
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+    assert!(!yard.view.load().hosts[0].in_maintenance);
+}
+
+#[actix::test]
+async fn a_host_that_is_added_in_maintenance_waits_for_its_end() {
+    let mut yard = Yard::new().await;
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let probe = Prober(sender).start().recipient();
+    let host: HostAddr = "10.0.0.21:8888".parse().unwrap();
+    yard.supervisor.send(AddHost { host, probe, in_maintenance: true }).await.unwrap();
+    assert_eq!(yard.next_round().await, 0);
+    yard.supervisor.send(SetMaintenance { host, on: false }).await.unwrap();
+    Probes(receiver).answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+}
+
+#[actix::test]
+async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
+    let mut yard = Yard::new().await;
+    let (host, mut probes) = yard.add("10.0.0.21:8888").await;
+    probes.answer().await;
+    assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
+    let rhythm = Rhythm { interval: Duration::from_secs(1), jitter: 0.0 };
+    let thresholds = Thresholds { down_after: 1, ..Thresholds::default() };
+    let settings = HeartbeatSettings { rhythm, thresholds, ..HeartbeatSettings::default() };
+    yard.supervisor.send(ChangeSettings(settings)).await.unwrap();
+    yard.clock.advance(Duration::from_secs(1));
+    assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 1);
+    probes.miss().await;
+    assert_eq!(yard.next_change().await, (host, Health::Up, Health::Down));
+}

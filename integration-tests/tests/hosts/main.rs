@@ -1,0 +1,14 @@
+//! Hosts as the node sees them: heartbeats, their workers here, old and new wires.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod cfw_worker_breaker;
+mod cfw_worker_changes;
+mod cfw_worker_lists;
+mod cfw_worker_maintenance;
+mod cfw_worker_old_host;
+mod cfw_worker_reelyard_host;
+mod cfw_worker_traffic;
+mod compat_wire;
+mod heartbeat_real_hosts;
+mod heartbeat_schedule;
+mod supervision_mailbox;

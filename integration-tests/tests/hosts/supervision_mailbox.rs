@@ -1,0 +1,183 @@
+//! What can be seen of a supervised actor's mailbox, and that looking at it changes nothing.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard_actors::supervision::{AskError, RestartPolicy, Supervised, Supervision};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually;
+
+/// Does what it is told, one after the other.
+struct Clerk {
+    done: Sender<u32>,
+}
+
+impl Actor for Clerk {
+    type Context = Context<Self>;
+}
+
+/// Is noted as done.
+#[derive(Message)]
+#[rtype(result = "u32")]
+struct Note(u32);
+
+impl Handler<Note> for Clerk {
+    type Result = MessageResult<Note>;
+
+    fn handle(&mut self, Note(number): Note, _: &mut Context<Self>) -> Self::Result {
+        self.done.send(number).unwrap();
+        MessageResult(number)
+    }
+}
+
+/// Keeps the actor's thread until the other end is dropped.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Hold(Receiver<()>);
+
+impl Handler<Hold> for Clerk {
+    type Result = ();
+
+    fn handle(&mut self, Hold(until): Hold, _: &mut Context<Self>) {
+        let _ = until.recv();
+    }
+}
+
+/// Sends itself a note by its own address, then waits before anything else.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct NoteLater(u32);
+
+impl Handler<NoteLater> for Clerk {
+    type Result = ();
+
+    fn handle(&mut self, NoteLater(number): NoteLater, ctx: &mut Context<Self>) {
+        ctx.address().do_send(Note(number));
+        let done = self.done.clone();
+        ctx.wait(actix::fut::wrap_future(async move {
+            tokio::task::yield_now().await;
+            done.send(0).unwrap();
+        }));
+    }
+}
+
+/// Panics.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Fail;
+
+impl Handler<Fail> for Clerk {
+    type Result = ();
+
+    fn handle(&mut self, Fail: Fail, _: &mut Context<Self>) {
+        panic!("told to");
+    }
+}
+
+fn supervision() -> Supervision {
+    let policy = RestartPolicy { first_delay: Duration::ZERO, ..RestartPolicy::default() };
+    Supervision { policy, ..Supervision::of("clerk") }
+}
+
+/// A clerk on a thread of its own, and what it has done.
+fn clerk(arbiter: &Arbiter) -> (Supervised<Clerk>, Receiver<u32>) {
+    let (done, seen) = mpsc::channel();
+    let clerk = Supervised::start_on(&arbiter.handle(), supervision(), move || Clerk {
+        done: done.clone(),
+    });
+    (clerk, seen)
+}
+
+#[test]
+fn what_waits_is_counted_also_while_the_actor_is_at_work() {
+    on_a_system(async {
+        let arbiter = Arbiter::new();
+        let (clerk, seen) = clerk(&arbiter);
+        let (release, held) = mpsc::channel();
+        clerk.addr().do_send(Hold(held));
+        eventually("the clerk is at work", || clerk.status().waiting == 0).await;
+        let answers: Vec<_> = (1..=3).map(|number| clerk.ask(Note(number))).collect();
+        clerk.addr().do_send(Note(4));
+        assert_eq!(clerk.status().waiting, 4);
+        clerk.addr().do_send(Note(5));
+        assert_eq!((clerk.status().waiting, clerk.status().handled), (5, 0));
+        drop(release);
+        for (number, answer) in (1..).zip(answers) {
+            assert_eq!(answer.await, Ok(number));
+        }
+        eventually("everything is handled", || clerk.status().handled == 6).await;
+        assert_eq!(clerk.status().waiting, 0);
+        assert_eq!(seen.try_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5], "in the order sent");
+    });
+}
+
+#[test]
+fn counting_loses_no_message_and_changes_no_order() {
+    const MESSAGES: u32 = 50_000;
+    on_a_system(async {
+        let arbiter = Arbiter::new();
+        let (clerk, seen) = clerk(&arbiter);
+        let counting = clerk.clone();
+        let stop = Arc::new(Mutex::new(false));
+        let until = Arc::clone(&stop);
+        let looker = std::thread::spawn(move || {
+            while !*until.lock().unwrap() {
+                counting.status();
+            }
+        });
+        for number in 0..MESSAGES {
+            clerk.addr().do_send(Note(number));
+            if number % 64 == 0 {
+                // The actor runs dry again and again: that is when a wake could be lost.
+                assert_eq!(clerk.ask(Note(number)).await, Ok(number));
+            }
+        }
+        let all = u64::from(MESSAGES + MESSAGES.div_ceil(64));
+        eventually("everything is handled", || clerk.status().handled == all).await;
+        *stop.lock().unwrap() = true;
+        looker.join().unwrap();
+        let seen: Vec<u32> = seen.try_iter().collect();
+        assert!(seen.is_sorted(), "in the order sent");
+        assert_eq!(seen.len() as u64, all);
+    });
+}
+
+#[test]
+fn an_actor_that_waits_handles_what_it_sent_itself_afterwards() {
+    on_a_system(async {
+        let arbiter = Arbiter::new();
+        let (clerk, seen) = clerk(&arbiter);
+        clerk.addr().do_send(NoteLater(2));
+        clerk.addr().do_send(Note(1));
+        eventually("everything is handled", || clerk.status().handled == 3).await;
+        let seen: Vec<u32> = seen.try_iter().collect();
+        assert!(seen == [0, 1, 2] || seen == [0, 2, 1], "{seen:?}: first what it waited for");
+    });
+}
+
+#[test]
+fn what_waits_for_an_actor_that_fails_is_answered_and_the_counts_go_on() {
+    on_a_system(async {
+        let arbiter = Arbiter::new();
+        let (clerk, _seen) = clerk(&arbiter);
+        assert_eq!(clerk.ask(Note(1)).await, Ok(1));
+        let (release, held) = mpsc::channel();
+        clerk.addr().do_send(Hold(held));
+        clerk.addr().do_send(Fail);
+        let behind = clerk.ask(Note(2));
+        // Taken out to be counted, it is lost with the others.
+        assert!(clerk.status().waiting >= 2);
+        drop(release);
+        assert_eq!(behind.await, Err(AskError::Unknown));
+        eventually("it runs again", || clerk.status().starts == 2).await;
+        assert_eq!(clerk.ask(Note(3)).await, Ok(3));
+        // Answered before it is counted.
+        eventually("three are counted", || clerk.status().handled == 3).await;
+        let status = clerk.status();
+        assert_eq!((status.waiting, status.failures), (0, 1));
+        clerk.stop().await;
+        assert_eq!(clerk.ask(Note(4)).await, Err(AskError::Unknown), "nobody is left");
+    });
+}

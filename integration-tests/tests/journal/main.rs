@@ -1,0 +1,9 @@
+//! The journal: alone, on three nodes, on full disks and through lost power.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod alone;
+mod full_disk;
+mod owner_restarts;
+mod power_loss;
+mod survives_kill;
+mod three_nodes;

@@ -1,0 +1,246 @@
+//! Three journals in one process over a network in memory: the leader changes under load.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use actix::{Actor, Addr};
+use reelyard_actors::event::{Epoch, PieceId};
+use reelyard_actors::journal::{CommitError, Journal, JournalSettings};
+use reelyard_integration_tests::journal_probe::{
+    CommitEvents, Look, ProbeActor, ProbeEvent, View, request_of, small_snapshots, transfer,
+};
+use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually_some;
+use tempfile::TempDir;
+
+const NODES: [u64; 3] = [1, 2, 3];
+
+struct Member {
+    journal: Journal,
+    probe: Addr<ProbeActor>,
+    dir: TempDir,
+}
+
+struct Cluster {
+    hub: MemoryHub,
+    members: BTreeMap<u64, Member>,
+}
+
+impl Cluster {
+    async fn found() -> Cluster {
+        let hub = MemoryHub::default();
+        let mut members = BTreeMap::new();
+        for node in NODES {
+            let dir = tempfile::tempdir().unwrap();
+            members.insert(node, start(&hub, node, dir).await);
+        }
+        Cluster { hub, members }
+    }
+
+    /// The node that leads in the newest epoch, once there is one that `wanted` agrees to.
+    async fn leader(&self, wanted: impl Fn(u64, Epoch) -> bool) -> (u64, Epoch) {
+        eventually_some("somebody leads", || async {
+            let leading = self.members.iter().filter_map(|(&node, member)| {
+                let epoch = member.journal.leadership().borrow().epoch()?;
+                Some((node, epoch))
+            });
+            leading.filter(|&(node, epoch)| wanted(node, epoch)).max_by_key(|&(_, epoch)| epoch)
+        })
+        .await
+    }
+
+    /// Commits transfer `id` wherever somebody leads, until it is acknowledged.
+    async fn commit(&self, id: u64, ballast: usize) {
+        eventually_some("a commit is acknowledged", || async {
+            let mut events = transfer(id, 1);
+            events.push(ProbeEvent::Ballast(vec![0; ballast]));
+            for member in self.members.values() {
+                let message = CommitEvents { request: request_of(id), events: events.clone() };
+                match member.probe.send(message).await.unwrap() {
+                    Ok(outcomes) => return (outcomes.len() == 3).then_some(()),
+                    Err(
+                        CommitError::TooLarge { .. }
+                        | CommitError::Stopped
+                        | CommitError::DiskFull { .. },
+                    ) => unreachable!(),
+                    Err(_) => {}
+                }
+            }
+            None
+        })
+        .await;
+    }
+
+    async fn look(&self, node: u64) -> View {
+        self.members[&node].probe.send(Look).await.unwrap()
+    }
+
+    /// Waits until every node has applied everything, and shows what each holds.
+    async fn agreed(&self) -> Vec<View> {
+        eventually_some("every node has applied everything", || async {
+            let all = self.members.values().map(|member| member.journal.status());
+            let last: Vec<_> = all.map(|status| (status.last_log, status.applied)).collect();
+            let newest = last.iter().map(|&(log, _)| log).max()?;
+            last.iter().all(|&pair| pair == (newest, newest)).then_some(())
+        })
+        .await;
+        futures::future::join_all(NODES.map(|node| self.look(node))).await
+    }
+
+    async fn stop(&self) {
+        for member in self.members.values() {
+            member.journal.stop().await;
+        }
+    }
+}
+
+async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> Member {
+    let settings = JournalSettings {
+        founders: NODES.map(|node| (node, String::new())).into(),
+        commit_timeout: Duration::from_secs(2),
+        heartbeat: Duration::from_millis(60),
+        election: (Duration::from_millis(200), Duration::from_millis(400)),
+        ..small_snapshots(dir.path(), node)
+    };
+    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Probe]).await.unwrap();
+    hub.attach(node, journal.clone());
+    let probe = ProbeActor::new(journal.clone()).start();
+    Member { journal, probe, dir }
+}
+
+fn assert_same(views: &[View]) {
+    for view in views {
+        view.books.assert_whole();
+        assert_eq!(view.books, views[0].books, "two nodes hold different state");
+        assert!(view.led.is_sorted(), "epochs went back: {:?}", view.led);
+    }
+}
+
+#[test]
+fn every_acknowledged_commit_is_on_all_nodes_once_and_in_the_same_order() {
+    on_a_system(async {
+        let cluster = Cluster::found().await;
+        let next = Cell::new(0);
+        let done = Cell::new(false);
+        let acknowledged = RefCell::new(Vec::new());
+        let writer = || async {
+            while !done.get() {
+                let id = next.replace(next.get() + 1);
+                cluster.commit(id, 0).await;
+                acknowledged.borrow_mut().push(id);
+            }
+        };
+        let leaders = RefCell::new(BTreeMap::new());
+        let changes = async {
+            let (mut leader, mut epoch) = cluster.leader(|_, _| true).await;
+            for _ in 0..4 {
+                leaders.borrow_mut().insert(epoch, leader);
+                let so_far = acknowledged.borrow().len();
+                eventually_some("commits go on", || async {
+                    (acknowledged.borrow().len() >= so_far + 50).then_some(())
+                })
+                .await;
+                cluster.hub.isolate(leader);
+                let (old, before) = (leader, epoch);
+                (leader, epoch) = cluster.leader(|node, epoch| node != old && epoch > before).await;
+                eventually_some("the isolated node notices that it leads no more", || async {
+                    let leads = cluster.members[&old].journal.leadership().borrow().epoch();
+                    leads.is_none().then_some(())
+                })
+                .await;
+                assert_eq!(cluster.look(old).await.epoch, None);
+                cluster.hub.heal();
+            }
+            done.set(true);
+        };
+        futures::join!(changes, writer(), writer(), writer(), writer());
+
+        let views = cluster.agreed().await;
+        assert_same(&views);
+        let there = &views[0].books.taken;
+        assert!(acknowledged.borrow().iter().all(|id| there.contains(id)), "a commit was lost");
+        assert_eq!(there.len(), next.get() as usize);
+        for (epoch, leader) in leaders.borrow().iter() {
+            for (node, view) in NODES.iter().zip(&views) {
+                assert!(node == leader || !view.led.contains(epoch), "two leaders in {epoch}");
+            }
+        }
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_leader_without_a_quorum_never_hangs_and_its_commit_can_be_repeated() {
+    on_a_system(async {
+        let cluster = Cluster::found().await;
+        let (old, _) = cluster.leader(|_, _| true).await;
+        cluster.commit(0, 0).await;
+        cluster.hub.isolate(old);
+        let message = CommitEvents { request: request_of(1), events: transfer(1, 1) };
+        let answer = cluster.members[&old].probe.send(message).await.unwrap();
+        assert_eq!(answer, Err(CommitError::Unknown { request: request_of(1) }));
+
+        cluster.leader(|node, _| node != old).await;
+        let message = CommitEvents { request: request_of(1), events: transfer(1, 1) };
+        let answer = cluster.members[&old].probe.send(message).await.unwrap();
+        assert_eq!(answer, Err(CommitError::NotLeader { leader: None }));
+        cluster.hub.heal();
+        cluster.commit(1, 0).await;
+        let views = cluster.agreed().await;
+        assert_same(&views);
+        assert_eq!(views[0].books.taken, vec![0, 1]);
+        assert!(views.iter().all(|view| view.in_flight == 0));
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_node_that_was_away_for_long_is_given_a_snapshot() {
+    on_a_system(async {
+        let cluster = Cluster::found().await;
+        let (leader, _) = cluster.leader(|_, _| true).await;
+        cluster.commit(0, 0).await;
+        let away = NODES.into_iter().find(|&node| node != leader).unwrap();
+        cluster.agreed().await;
+        cluster.hub.isolate(away);
+        let left_at = cluster.members[&away].journal.status().last_log.unwrap();
+        let mut id = 1;
+        while cluster.members[&leader].journal.status().snapshot.unwrap_or(0) < left_at + 100 {
+            cluster.commit(id, 500).await;
+            id += 1;
+        }
+        let installs = cluster.look(away).await.installs;
+        cluster.hub.heal();
+        let views = cluster.agreed().await;
+        assert_same(&views);
+        assert_eq!(views[0].books.taken, (0..id).collect::<Vec<_>>());
+        assert!(cluster.look(away).await.installs > installs, "it was not given a snapshot");
+        assert!(cluster.members[&away].journal.status().snapshot > Some(left_at));
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_whole_cluster_that_restarts_goes_on_in_a_newer_epoch() {
+    on_a_system(async {
+        let mut cluster = Cluster::found().await;
+        for id in 0..20 {
+            cluster.commit(id, 100).await;
+        }
+        let before = cluster.agreed().await;
+        cluster.stop().await;
+        for node in NODES {
+            let Member { dir, .. } = cluster.members.remove(&node).unwrap();
+            cluster.members.insert(node, start(&cluster.hub, node, dir).await);
+        }
+        cluster.commit(20, 0).await;
+        let after = cluster.agreed().await;
+        assert_same(&after);
+        assert_eq!(after[0].books.taken, (0..=20).collect::<Vec<_>>());
+        let newest = |views: &[View]| views.iter().flat_map(|view| view.led.clone()).max();
+        assert!(newest(&after) >= newest(&before));
+        cluster.stop().await;
+    });
+}

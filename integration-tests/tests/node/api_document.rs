@@ -1,0 +1,399 @@
+//! The OpenAPI document of a real node: every call is in it, and every answer is what it says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::api_document::ApiDocument;
+use reelyard_integration_tests::binary;
+use reelyard_integration_tests::event_reader::EventReader;
+use reelyard_integration_tests::yard::{Ground, Role, free_addr, holds, wait_for};
+use serde_json::{Value, json};
+
+const TOKEN: &str = "open-sesame-open-now";
+
+/// Streams without end.
+const EVENTS: [&str; 2] = ["/api/v1/events", "/api/v1/shares/events"];
+
+/// A yard that has copied some files, failed with others, and cannot copy the rest.
+struct Yard {
+    ground: Ground,
+    roles: Vec<Role>,
+    document: ApiDocument,
+}
+
+/// An answer.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+
+    fn json(&self) -> Option<Value> {
+        serde_json::from_str(&self.body).ok()
+    }
+}
+
+impl Yard {
+    fn start() -> Result<Self> {
+        let ground = Ground::new(2, 2)?;
+        let mut ranked = Vec::new();
+        let mut masters = BTreeMap::new();
+        for number in 0..4 {
+            let name = format!("n{number}.mpg");
+            masters.insert(name.clone(), ground.master(name.as_bytes(), 5000 + number)?);
+            ranked.push(name.into_bytes());
+        }
+        ground.master(b"\xff a&b%41.mpg", 5000)?;
+        ranked.push(b"\xff a&b%41.mpg".to_vec());
+        ranked.push(b"no-master.mpg".to_vec());
+        let ranked: Vec<&[u8]> = ranked.iter().map(Vec::as_slice).collect();
+        ground.grade(&ranked)?;
+        // A row that cannot be read, and a host that never answers.
+        std::fs::write(ground.path("input/.hitcount.history"), "historyheader:1\n\x01,,\n")?;
+        std::fs::write(ground.path("input/film"), "to be moved")?;
+        let token = [("token", TOKEN)];
+        let roots = format!("{{ input = \"{}\" }}", ground.path("input").display());
+        let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
+        let nobody = free_addr(Ipv4Addr::LOCALHOST)?;
+        let hooks =
+            format!("{{ billing = {{ url = \"http://{nobody}/\", secret = \"{TOKEN}\" }} }}");
+        let shares = [
+            ("share.roots", roots.as_str()),
+            ("share.listen", links.as_str()),
+            ("share.hooks", hooks.as_str()),
+        ];
+        let roles = vec![
+            ground.start_node(&[&token[..], &shares].concat())?,
+            ground.start_source(0, &token)?,
+            ground.start_destination(0, &token)?,
+        ];
+        let printed = binary::run(&["openapi"]);
+        ensure!(printed.code == Some(0), "{}", printed.err);
+        let yard = Yard { document: ApiDocument::read(&printed.out)?, ground, roles };
+        for (name, bytes) in &masters {
+            let path = yard.ground.copies(0).join(name);
+            yard.wait("the copies", || holds(&path, bytes).then_some(()))?;
+        }
+        yard.wait("the copies are told", || {
+            let tasks = yard.get("/api/v1/tasks?state=done").json()?;
+            (tasks["items"].as_array()?.len() == 5).then_some(())
+        })?;
+        Ok(yard)
+    }
+
+    fn wait<T>(&self, what: &str, holds: impl FnMut() -> Option<T>) -> Result<T> {
+        wait_for(what, &self.roles.iter().collect::<Vec<_>>(), holds)
+    }
+
+    fn curl(&self, method: &str, path: &str, more: &[&str]) -> Answer {
+        let mut command = Command::new("curl");
+        command.args(["-s", "-i", "-m", "20", "-X", method]).args(more);
+        command.args(["-H", &format!("Authorization: Bearer {TOKEN}")]);
+        let output = command.arg(format!("http://{}{path}", self.ground.node)).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let (head, body) = (head.to_owned(), body.to_owned());
+        Answer { status: status.unwrap_or_default(), head, body }
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.curl("GET", path, &[])
+    }
+
+    /// Checks one answer of the call that stands at `template` in the document.
+    fn check(&self, template: &str, method: &str, answer: &Answer) -> Result<()> {
+        let kind = answer.header("content-type").unwrap_or_default();
+        let body = answer.json();
+        self.document
+            .check(template, method, answer.status, kind, body.as_ref())
+            .with_context(|| format!("{}\n{}", answer.head, answer.body))
+    }
+
+    /// A path with something for each parameter with which the call can be done.
+    fn filled(&self, template: &str, method: &str) -> String {
+        let tasks = self.get("/api/v1/tasks?state=done&limit=1").json().unwrap();
+        let host = match (template, method) {
+            // Only hosts that the configuration does not name are added and removed.
+            ("/api/v1/hosts/{host}", "PUT" | "DELETE") => "192.0.2.7:8888".to_owned(),
+            _ => self.ground.destination(0).to_string(),
+        };
+        if template == "/api/v1/shares/{id}" {
+            let share = self.curl("POST", "/api/v1/shares", &body_of("/api/v1/shares", "POST"));
+            return template.replace("{id}", share.json().unwrap()["id"].as_str().unwrap());
+        }
+        if template.contains("{pool}") || template.starts_with("/api/v1/leases/") {
+            return self.filled_of_boxes(template);
+        }
+        template
+            .replace("{host}", &host)
+            .replace("{name}", "%FF%20a%26b%2541.mpg")
+            .replace("{id}", tasks["items"][0]["id"].as_str().unwrap())
+    }
+}
+
+impl Yard {
+    /// The same of a call about boxes: each has a pool of its own, so that its first lease has token 1.
+    fn filled_of_boxes(&self, template: &str) -> String {
+        static POOLS: AtomicU32 = AtomicU32::new(0);
+        let pool = format!("pool-{}", POOLS.fetch_add(1, Ordering::Relaxed));
+        let json = ["-H", "content-type: application/json", "-d"];
+        let of_pool = format!("/api/v1/pools/{pool}");
+        let put = self.curl("PUT", &of_pool, &[&json[..], &[r#"{"size":2}"#]].concat());
+        assert_eq!(put.status, 201, "{}", put.body);
+        if template.ends_with("/unquarantine") {
+            let out = format!("{of_pool}/boxes/1/quarantine");
+            self.curl("POST", &out, &[&json[..], &[r#"{"reason":"a test"}"#]].concat());
+        }
+        let leases = format!("{of_pool}/leases");
+        let lease = self.curl("POST", &leases, &[&json[..], &[r#"{"holder":"a"}"#]].concat());
+        let lease = lease.json().unwrap()["lease_id"].as_str().unwrap().to_owned();
+        template.replace("{pool}", &pool).replace("{number}", "1").replace("{id}", &lease)
+    }
+}
+
+/// The body that a call takes, if it takes one.
+fn body_of(template: &str, method: &str) -> Vec<&'static str> {
+    let body = match (template, method) {
+        ("/api/v1/workers/{host}/reports", _) => r#"{"reports":[]}"#,
+        ("/api/v1/tasks", "POST") => r#"{"name":"n0.mpg","destination":"192.0.2.1:1"}"#,
+        ("/api/v1/hosts/{host}", "PUT") => r#"{"role":"destination"}"#,
+        ("/api/v1/hosts/{host}/mode", _) => r#"{"mode":"active"}"#,
+        ("/api/v1/shares", "POST") => r#"{"path":"input","ttl":"1h"}"#,
+        ("/api/v1/shares/{id}", "PATCH") => r#"{"note":"a note","ttl":"2h","if":"greater"}"#,
+        ("/api/v1/shares/revoke", _) => r#"{"ids":["AAAAAAAAAAAAAAAAAAAAAA"]}"#,
+        ("/api/v1/files/move", "POST") => r#"{"from":"input/film","to":"input/moved"}"#,
+        ("/api/v1/pools/{pool}", "PUT") => r#"{"size":3,"labels":{"site":"a"}}"#,
+        ("/api/v1/pools/{pool}/leases", "POST") => r#"{"holder":"a","ttl":"10s","count":1}"#,
+        ("/api/v1/pools/{pool}/boxes/{number}/quarantine", _) => r#"{"reason":"a test"}"#,
+        ("/api/v1/leases/{id}/renew", _) => r#"{"token":1,"ttl":"20s"}"#,
+        ("/api/v1/leases/{id}/release" | "/api/v1/leases/{id}/verify", _) => r#"{"token":1}"#,
+        ("/api/v1/leases/{id}/revoke", _) => r#"{"reason":"a test"}"#,
+        ("/api/v1/shares/reclaim", "PUT") => r#"{"paused":false}"#,
+        _ => return Vec::new(),
+    };
+    vec!["-H", "content-type: application/json", "-d", body]
+}
+
+#[test]
+fn the_node_serves_what_the_command_prints() -> Result<()> {
+    let yard = Yard::start()?;
+    let served = yard.get("/api/v1/openapi.json");
+    assert_eq!(served.header("content-type"), Some("application/json"));
+    assert_eq!(served.body, binary::run(&["openapi"]).out);
+    assert!(yard.document.check_examples()? > 30, "of every problem at each call");
+    Ok(())
+}
+
+#[test]
+fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
+    let yard = Yard::start()?;
+    let calls = yard.document.calls()?;
+    assert!(calls.len() >= 12, "{calls:?}");
+    let mut methods: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for call in &calls {
+        methods.entry(&call.path).or_default().insert(&call.method);
+    }
+    // Last what changes something.
+    let mut in_order = calls.clone();
+    let order = ["GET", "PUT", "PATCH", "POST", "DELETE"];
+    in_order.sort_by_key(|call| order.iter().position(|method| *method == call.method));
+    for call in &in_order {
+        let path = yard.filled(&call.path, &call.method);
+        if EVENTS.contains(&call.path.as_str()) {
+            // A stream without end: what comes in it is looked at instead.
+            let token = format!("Authorization: Bearer {TOKEN}");
+            let more = ["-H", &token, "-H", "Last-Event-ID: none"];
+            let reset = EventReader::open_at(yard.ground.node, &call.path, &more)?.next()?;
+            let kind = "text/event-stream";
+            yard.document.check(&call.path, "GET", 200, kind, Some(&reset.data))?;
+            continue;
+        }
+        let answer = yard.curl(&call.method, &path, &body_of(&call.path, &call.method));
+        // Everything is copied, and no other host is there to copy it to.
+        let copies = call.method == "POST" && call.path.starts_with("/api/v1/tasks");
+        let done = if copies { answer.status == 409 } else { (200..300).contains(&answer.status) };
+        assert!(done, "{} {path}: {}", call.method, answer.body);
+        assert!(call.statuses.contains(&answer.status), "{call:?}: {}", answer.status);
+        yard.check(&call.path, &call.method, &answer)?;
+    }
+    for (template, methods) in methods {
+        let path = yard.filled(template, "GET");
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            if method == "GET" && EVENTS.contains(&template) {
+                continue;
+            }
+            let answer = yard.curl(method, &path, &[]);
+            assert_eq!(answer.status == 405, !methods.contains(method), "{method} {path}");
+            if answer.status == 405 {
+                let allow: BTreeSet<&str> = answer.header("allow").unwrap().split(", ").collect();
+                let told = &allow - &BTreeSet::from(["HEAD"]);
+                assert_eq!(told, methods, "{path} allows what the document has");
+                yard.document.check_named("Problem", &answer.json().unwrap())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn refusals_are_those_of_the_document() -> Result<()> {
+    let yard = Yard::start()?;
+    for call in yard.document.calls()? {
+        let path = yard.filled(&call.path, &call.method);
+        let unknown = format!("{path}?no-such-parameter=1");
+        let answer = yard.curl(&call.method, &unknown, &body_of(&call.path, &call.method));
+        assert_eq!(answer.status, 400, "{unknown}: {}", answer.body);
+        yard.check(&call.path, &call.method, &answer)?;
+        let url = format!("http://{}{path}", yard.ground.node);
+        let output = Command::new("curl").args(["-s", "-X", &call.method, &url]).output()?;
+        let problem: Value = serde_json::from_slice(&output.stdout)?;
+        assert_eq!(problem["status"], 401, "{path}: {problem}");
+        let body = Some(&problem);
+        yard.document.check(&call.path, &call.method, 401, "application/problem+json", body)?;
+    }
+    for (method, template, path, more) in [
+        ("GET", "/api/v1/tasks/{id}", "/api/v1/tasks/17", vec![]),
+        ("DELETE", "/api/v1/tasks/{id}", "/api/v1/tasks/17", vec![]),
+        ("POST", "/api/v1/hosts/{host}/reset", "/api/v1/hosts/192.0.2.1:1/reset", vec![]),
+        ("GET", "/api/v1/workers/{host}/tasks", "/api/v1/workers/192.0.2.1:1/tasks", vec![]),
+        (
+            "POST",
+            "/api/v1/workers/{host}/reports",
+            "/api/v1/workers/192.0.2.1:1/reports",
+            body_of("/api/v1/workers/{host}/reports", "POST"),
+        ),
+        ("GET", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", vec![]),
+        ("DELETE", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", vec![]),
+        (
+            "DELETE",
+            "/api/v1/hosts/{host}",
+            &format!("/api/v1/hosts/{}", yard.ground.destination(0)),
+            vec![],
+        ),
+        (
+            "PUT",
+            "/api/v1/hosts/{host}/mode",
+            "/api/v1/hosts/192.0.2.1:1/mode",
+            body_of("/api/v1/hosts/{host}/mode", "PUT"),
+        ),
+        (
+            "POST",
+            "/api/v1/workers/{host}/reports",
+            "/api/v1/workers/192.0.2.1:1/reports",
+            vec!["-H", "content-type: application/json", "-d", "{"],
+        ),
+        ("POST", "/api/v1/workers/{host}/reports", "/api/v1/workers/192.0.2.1:1/reports", vec![]),
+    ] {
+        let answer = yard.curl(method, path, &more);
+        assert!((400..500).contains(&answer.status), "{method} {path}: {}", answer.body);
+        yard.check(template, method, &answer)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn answers_of_a_yard_that_has_seen_something_are_what_the_document_says() -> Result<()> {
+    let mut yard = Yard::start()?;
+    // A copy under way, and one that fails.
+    yard.ground.master(b"slow.mpg", 8 << 20)?;
+    let limit = "bandwidth.destinations";
+    yard.roles[0].start_again_with(&[(limit, "{ default = \"1Mbit/s\" }")])?;
+    yard.ground.grade(&[b"slow.mpg", b"n0.mpg", b"no-master.mpg"])?;
+    yard.wait("a copy is under way", || {
+        let tasks = yard.get("/api/v1/tasks?state=working").json()?;
+        (!tasks["items"].as_array()?.is_empty()).then_some(())
+    })?;
+    let check = |yard: &Yard, template: &str, path: &str| -> Result<Value> {
+        let answer = yard.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        yard.check(template, "GET", &answer)?;
+        Ok(answer.json().unwrap())
+    };
+    let orders = format!("/api/v1/workers/{}/tasks", yard.ground.destination(0));
+    let told = check(&yard, "/api/v1/workers/{host}/tasks", &orders)?;
+    assert_eq!(told["tasks"].as_array().unwrap().len(), 1, "{told}");
+    let told = check(&yard, "/api/v1/files/{name}/explain", "/api/v1/files/slow.mpg/explain")?;
+    assert!(told["task"].is_string(), "{told}");
+    let plan = check(&yard, "/api/v1/plan", "/api/v1/plan")?;
+    assert_eq!(plan["planned"].as_array().unwrap().len(), 1, "{plan}");
+
+    yard.roles[1].kill();
+    let failed = yard.wait("the copy fails", || {
+        let tasks = check(&yard, "/api/v1/tasks", "/api/v1/tasks?blame=source").ok()?;
+        tasks["items"].as_array()?.first().cloned()
+    })?;
+    assert_eq!((&failed["state"], &failed["blame"]), (&json!("failed"), &json!("source")));
+    let since = failed["changed"].as_i64().unwrap();
+    for (query, found) in [
+        (format!("since={since}&blame=source"), true),
+        (format!("until={since}&blame=source"), false),
+        ("blame=destination".to_owned(), false),
+    ] {
+        let tasks = check(&yard, "/api/v1/tasks", &format!("/api/v1/tasks?{query}"))?;
+        let mut ids = tasks["items"].as_array().unwrap().iter().map(|task| &task["id"]);
+        assert_eq!(ids.any(|id| *id == failed["id"]), found, "{query}: {tasks}");
+    }
+    check(&yard, "/api/v1/status", "/api/v1/status")?;
+    check(&yard, "/api/v1/plan", "/api/v1/plan")?;
+    check(&yard, "/api/v1/files/{name}/explain", "/api/v1/files/slow.mpg/explain")?;
+    let explained = check(&yard, "/api/v1/files/{name}/explain", "/api/v1/files/none/explain")?;
+    assert_eq!(explained["verdict"], "ungraded", "{explained}");
+    for path in ["files", "hosts", "tasks"] {
+        check(&yard, &format!("/api/v1/{path}"), &format!("/api/v1/{path}?limit=2"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn files_and_hosts_are_found_by_what_they_are() -> Result<()> {
+    let yard = Yard::start()?;
+    let names = |query: &str| -> Vec<String> {
+        let files = yard.get(&format!("/api/v1/files?{query}")).json().unwrap();
+        let names = files["items"].as_array().unwrap().iter();
+        names.map(|file| file["name"].as_str().unwrap().to_owned()).collect()
+    };
+    yard.wait("everything is placed", || (names("state=placed").len() == 5).then_some(()))?;
+    assert_eq!(names("state=no_master"), ["no-master.mpg"]);
+    assert_eq!(names("state=waiting"), [""; 0]);
+    assert_eq!(names("hot=true"), [""; 0]);
+    assert_eq!(names("hot=false").len(), 6);
+    let on = |host| names(&format!("host={host}&prefix=n"));
+    assert_eq!(on(yard.ground.destination(0)).len(), 4);
+    assert_eq!(on(yard.ground.destination(1)), [""; 0]);
+    let hosts = |query: &str| -> Vec<String> {
+        let hosts = yard.get(&format!("/api/v1/hosts?{query}")).json().unwrap();
+        let hosts = hosts["items"].as_array().unwrap().iter();
+        hosts.map(|host| host["host"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(hosts("role=source").len(), 2);
+    assert_eq!(hosts("role=both"), [""; 0]);
+    yard.wait("who never answers is down", || (hosts("health=down").len() == 2).then_some(()))?;
+    let up = hosts("role=destination&health=up");
+    assert_eq!(up, [yard.ground.destination(0).to_string()]);
+
+    let url = format!("http://{}", yard.ground.node);
+    let cli = |arguments: &[&str]| -> Value {
+        let ended =
+            binary::run(&[arguments, &["--json", "--url", &url, "--token", TOKEN]].concat());
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.err);
+        serde_json::from_str(&ended.out).unwrap()
+    };
+    let count = |arguments: &[&str]| cli(arguments)["items"].as_array().unwrap().len();
+    assert_eq!(count(&["files", "--state", "no_master"]), 1);
+    assert_eq!(count(&["files", "--host", &yard.ground.destination(0).to_string()]), 5);
+    assert_eq!(count(&["files", "--hot"]), 0);
+    assert_eq!(count(&["hosts", "--role", "source", "--health", "up"]), 1);
+    assert_eq!(count(&["tasks", "list", "--within", "1h"]), 5);
+    assert_eq!(count(&["tasks", "list", "--blame", "pair"]), 0);
+    Ok(())
+}

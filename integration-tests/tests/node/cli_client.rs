@@ -1,0 +1,269 @@
+//! The client commands against a node's API: what they ask for, print, and how they end.
+//!
+//! The node here answers with the real types of the API, served over a real socket.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::{Mutex, mpsc};
+use std::thread;
+
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::names::{FileName, ShownName};
+use reelyard_actors::wire::api::{
+    BadRowView, Cursor, FileState, FileView, InputState, InputView, Page, Problem,
+};
+use reelyard_integration_tests::binary::{self, Ended, run};
+use serde_json::{Value, json};
+
+const TOKEN: &str = "open-sesame-open-now";
+
+/// How many files the node lists, over pages of two.
+const FILES: usize = 5;
+
+/// Starts the node. It ends with the process of the test.
+fn node() -> SocketAddr {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        actix_web::rt::System::new().block_on(async move {
+            let app = || {
+                App::new().service(
+                    web::scope("/api/v1")
+                        .route("/files", web::get().to(files))
+                        .route("/status", web::get().to(status))
+                        .route("/tasks/{id}", web::delete().to(cancel))
+                        .route("/hosts", web::get().to(hosts))
+                        .route("/shares", web::post().to(share))
+                        .route("/plan", web::get().to(plan)),
+                )
+            };
+            let server = HttpServer::new(app).workers(1).bind("127.0.0.1:0").unwrap();
+            tell.send(server.addrs()[0]).unwrap();
+            server.disable_signals().run().await.unwrap();
+        });
+    });
+    told.recv().unwrap()
+}
+
+fn problem(status: u16, title: &str, detail: &str) -> HttpResponse {
+    let status_code = actix_web::http::StatusCode::from_u16(status).unwrap();
+    HttpResponse::build(status_code).content_type("application/problem+json").json(Problem {
+        kind: format!("urn:reelyard:problem:{title}"),
+        title: title.to_owned(),
+        status,
+        detail: detail.to_owned(),
+    })
+}
+
+async fn files(query: web::Query<Value>) -> HttpResponse {
+    let text = |key: &str| query.get(key).and_then(Value::as_str).map(str::to_owned);
+    let from: usize = text("cursor").map_or(0, |cursor| cursor.parse().unwrap());
+    let limit: usize = text("limit").unwrap().parse().unwrap();
+    let until = (from + limit.min(2)).min(FILES);
+    let file = |index: usize| FileView {
+        name: name(index, text("prefix").as_deref()),
+        rank: u32::try_from(index + 1).ok(),
+        hits: 0,
+        size: Some(1_500_000),
+        placed_on: vec!["127.0.0.21:8888".parse().unwrap()],
+        state: FileState::Placed,
+        task: None,
+        back_off: None,
+    };
+    let next = (until < FILES).then(|| Cursor(until.to_string()));
+    HttpResponse::Ok().json(Page { items: (from..until).map(file).collect(), next })
+}
+
+/// Names as hostile as they come; the prefix asked for is shown in each.
+fn name(index: usize, prefix: Option<&str>) -> ShownName {
+    let prefix = prefix.unwrap_or_default();
+    let name = if index == 0 {
+        [prefix.as_bytes(), b"\xff\xfe.mpg"].concat()
+    } else {
+        format!("{prefix}\u{1b}[31m{index}.mpg").into_bytes()
+    };
+    FileName::new(name).unwrap().shown()
+}
+
+async fn status() -> HttpResponse {
+    let grade_info = InputView {
+        setting: "catalog.grade_info_file".to_owned(),
+        path: "/data/.grade.info".to_owned(),
+        state: InputState::Unreadable,
+        detail: Some("permission denied".to_owned()),
+        read: Some(Millis(1_527_951_600_000)),
+        noticed_by: None,
+        rows: 10,
+        bad_rows: 1,
+        first_bad_rows: vec![BadRowView {
+            line: 7,
+            text: "a\tb".to_owned(),
+            why: "the grade is no number".to_owned(),
+        }],
+    };
+    HttpResponse::Ok().json(json!({
+        "version": "0.1.0", "node_id": 1, "started": 0, "ready": false,
+        "not_ready": ["grade.info cannot be read"], "inputs": [grade_info],
+        "journal": {"role": "leader", "leader": 1, "epoch": 1, "last_index": 1, "applied_index": 1},
+        "actors": {},
+    }))
+}
+
+async fn cancel(id: web::Path<String>, request: HttpRequest) -> HttpResponse {
+    let given = request.headers().get("authorization").map(|value| value.to_str().unwrap());
+    match id.as_str() {
+        _ if given != Some(&format!("Bearer {TOKEN}")) => {
+            problem(401, "unauthorized", "a token is needed")
+        }
+        "7" => HttpResponse::NoContent().finish(),
+        id => problem(404, "not-found", &format!("there is no task {id}")),
+    }
+}
+
+/// Nobody knows what came of a request that is new.
+async fn share(wanted: web::Json<Value>) -> HttpResponse {
+    static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let request = wanted["request_id"].as_str().unwrap_or_default().to_owned();
+    let mut seen = SEEN.lock().unwrap();
+    if request.is_empty() || wanted["path"] == "lost" || !seen.contains(&request) {
+        seen.push(request);
+        return problem(504, "outcome-unknown", "outcome unknown");
+    }
+    HttpResponse::Created().json(json!({
+        "id": "AAAAAAAAAAAAAAAAAAAAAA", "url": "http://x/s/AAAAAAAAAAAAAAAAAAAAAA", "path": "films/a",
+        "kind": "file", "state": "live", "created_at": "2026-12-31T18:00:00Z",
+        "has_password": false, "uses": 0, "generation": 0,
+    }))
+}
+
+async fn hosts() -> HttpResponse {
+    problem(503, "busy", "the supervisor has more requests waiting than it takes")
+}
+
+async fn plan() -> HttpResponse {
+    HttpResponse::Ok().body("<html>another program</html>")
+}
+
+fn ask(node: SocketAddr, arguments: &[&str]) -> Ended {
+    run(&[arguments, &["--url", &format!("http://{node}")]].concat())
+}
+
+#[test]
+fn files_are_listed_over_pages_with_the_faults_of_the_inputs() {
+    let ended = ask(node(), &["files"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let lines: Vec<&str> = ended.out.lines().collect();
+    assert!(lines[0].trim_start().starts_with("RANK"), "{}", ended.out);
+    assert!(lines[1].contains("%FF%FE.mpg (bytes)"), "{}", ended.out);
+    assert!(
+        lines[5].contains("\\u{1b}[31m4.mpg") && !ended.out.contains('\u{1b}'),
+        "{}",
+        ended.out
+    );
+    assert!(
+        lines[6]
+            .contains("cannot be read: permission denied; what was read at 2018-06-02T15:00:00")
+    );
+    assert_eq!(lines[8], "  line 7: the grade is no number: a\\tb");
+}
+
+#[test]
+fn a_list_is_as_long_as_asked_for_and_goes_on_where_it_was_cut() {
+    let node = node();
+    let json = |arguments: &[&str]| {
+        let ended = ask(node, &[&["files", "--json"], arguments].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        serde_json::from_str::<Value>(&ended.out).unwrap()
+    };
+    let ranks = |list: &Value| -> Vec<u64> {
+        list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|file| file["rank"].as_u64().unwrap())
+            .collect()
+    };
+    let first = json(&["--limit", "3"]);
+    assert_eq!((ranks(&first), &first["next"]), (vec![1, 2, 3], &json!("3")));
+    let rest = json(&["--cursor", "3"]);
+    assert_eq!((ranks(&rest), &rest["next"]), (vec![4, 5], &Value::Null));
+    assert_eq!(ranks(&json(&["--all"])).len(), FILES);
+    assert_eq!(first["inputs"][0]["state"], "unreadable");
+    let prefixed = json(&["--prefix", "a&b=c%"]);
+    assert_eq!(prefixed["items"][1]["name"], "a&b=c%\u{1b}[31m1.mpg");
+}
+
+#[test]
+fn what_the_node_refuses_is_told_in_words_with_4() {
+    let node = node();
+    let ended = ask(node, &["tasks", "cancel", "7"]);
+    assert_eq!(ended.code, Some(4));
+    assert!(ended.err.contains("the node refused: a token is needed"), "{}", ended.err);
+    let ended = ask(node, &["tasks", "cancel", "7", "8", "--token", TOKEN]);
+    assert_eq!(
+        (ended.code, ended.out.as_str()),
+        (Some(4), "task 7 is cancelled, or dropped if it had ended\n")
+    );
+    assert!(ended.err.contains("there is no task 8"), "{}", ended.err);
+}
+
+#[test]
+fn a_share_of_which_nobody_knows_whether_it_was_made_is_asked_for_once_more() {
+    let node = node();
+    for named in [&[][..], &["--request-id", "order 9"]] {
+        let made = ask(node, &[&["share", "create", "films/a"], named].concat());
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        assert!(made.out.starts_with("http://x/s/AAAAAAAAAAAAAAAAAAAAAA\n"), "{}", made.out);
+    }
+    let lost = ask(node, &["share", "create", "lost"]);
+    assert_eq!(lost.code, Some(1), "{}", lost.err);
+}
+
+#[test]
+fn a_password_that_is_typed_at_a_terminal_is_not_shown() {
+    // The terminal is Python's.
+    let program = "\
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+seen = b''
+while b'Password: ' not in seen:
+    seen += os.read(terminal, 1000)
+os.write(terminal, b'open sesame\\n')
+try:
+    while more := os.read(terminal, 1000):
+        seen += more
+except OSError:
+    pass
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(seen)";
+    let url = format!("http://{}", node());
+    let output = Command::new("python3")
+        .args(["-c", program])
+        .arg(binary::path())
+        .args(["share", "create", "films/a", "--password", "--url", &url])
+        .output()
+        .unwrap();
+    let seen = String::from_utf8_lossy(&output.stdout);
+    assert!(seen.contains("http://x/s/") && !seen.contains("sesame"), "{seen}");
+}
+
+#[test]
+fn what_the_node_fails_at_is_told_with_1() {
+    let node = node();
+    let busy = ask(node, &["hosts"]);
+    assert_eq!(busy.code, Some(1));
+    assert!(busy.err.contains("more requests waiting than it takes"), "{}", busy.err);
+    assert_eq!(ask(node, &["plan"]).code, Some(1));
+}
+
+#[test]
+fn a_node_that_is_not_there_is_told_with_3() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for command in ["plan", "tasks", "hosts", "files"] {
+        let ended = ask(closed, &[command]);
+        assert_eq!(ended.code, Some(3), "{command}: {}", ended.err);
+        assert!(ended.err.contains("cannot be reached"), "{}", ended.err);
+    }
+}

@@ -1,0 +1,209 @@
+//! Old configurations, with every key the old programs knew, become good ones of ours.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use reelyard_integration_tests::binary::{Ended, run};
+use tempfile::TempDir;
+
+/// Every key of the last cfm.
+const CFM: &str = r#"
+log_dir: log
+log_level: report
+listen_addr: 127.0.0.1:7888
+enable_coredump: true
+source_dirs:
+  - /data2
+  - /data3
+grade_info_file: /castis/.grade.info
+hitcount_history_file: /castis/.hitcount.history
+watch_dir: /castis/log/lb
+watch_ip_string: 125.159.40.3
+watch_term_min: 10
+watch_hit_base: 5
+ignore:
+  prefixes: [M64, MN1]
+servers:
+  sources:
+    - 127.0.0.11:28888
+    - 127.0.0.12:28888
+  destinations:
+    - 127.0.0.21:28888
+    - 127.0.0.22:28888
+    - 127.0.0.21:28888
+    - das3:28888
+  heartbeat_timeout_sec: 4
+  heartbeat_interval_sec: 20
+remover:
+  storage_usage_limit_percent: 85
+  remover_sleep_sec: 30
+tasker:
+  task_timeout_sec: 1800
+  task_copy_speed_bps: "80000000"
+  tasker_sleep_sec: 60
+watcher:
+  fire_initial_event: true
+  event_timeout_sec: 3600
+  poll_interval_sec: 60
+runner:
+  between_events_run_interval_sec: 60
+  periodic_run_interval_sec: 0
+  setup_runs:
+    eventRuns: [makeFmm, makeRisingHit, runRemover, runTasker]
+    eventTimeoutRuns: [makeFmm]
+    betweenEventsRuns: []
+    periodicRuns: []
+"#;
+
+struct Imported {
+    _dir: TempDir,
+    ended: Ended,
+    ours: PathBuf,
+}
+
+fn import(name: &str, text: &str) -> Imported {
+    let dir = tempfile::tempdir().unwrap();
+    let old = dir.path().join(name);
+    fs::write(&old, text).unwrap();
+    let ended = run(&["config", "import", old.to_str().unwrap()]);
+    let ours = dir.path().join("ours.toml");
+    fs::write(&ours, &ended.out).unwrap();
+    Imported { _dir: dir, ended, ours }
+}
+
+fn assert_shown(shown: &Ended, settings: &[&str]) {
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    for setting in settings {
+        let is_it = |line: &str| line.split('#').next().unwrap_or_default().trim_end() == *setting;
+        assert!(shown.out.lines().any(is_it), "{setting} is not in:\n{}", shown.out);
+    }
+}
+
+#[test]
+fn a_complete_cfm_yml_loads_as_a_node() {
+    let imported = import("cfm.yml", CFM);
+    assert_eq!(imported.ended.code, Some(0), "{}", imported.ended.err);
+    let shown = run(&["config", "show", "node", "--config", imported.ours.to_str().unwrap()]);
+    assert_shown(
+        &shown,
+        &[
+            r#"listen = "127.0.0.1:7888""#,
+            r#"source_dirs = ["/data2", "/data3"]"#,
+            r#"catalog.grade_info_file = "/castis/.grade.info""#,
+            r#"catalog.hitcount_history_file = "/castis/.hitcount.history""#,
+            r#"event_log.dir = "/castis/log/lb""#,
+            r#"event_log.watch_address = "125.159.40.3""#,
+            r#"event_log.window = "10m""#,
+            "event_log.hit_base = 5",
+            r#"ignore.prefixes = ["M64", "MN1"]"#,
+            r#"hosts.sources = ["127.0.0.11:28888", "127.0.0.12:28888"]"#,
+            r#"hosts.destinations = ["127.0.0.21:28888", "127.0.0.22:28888"]"#,
+            r#"heartbeat.timeout = "4s""#,
+            r#"heartbeat.interval = "20s""#,
+            "storage.limit_percent = 85",
+            r#"task.timeout = "30m""#,
+            r#"task.copy_speed = "80Mbit/s""#,
+            r#"log.level = "info""#,
+        ],
+    );
+}
+
+#[test]
+fn every_key_of_cfm_yml_that_is_not_kept_is_told_with_its_line() {
+    let told = import("cfm.yml", CFM).ended.err;
+    let meaningless: BTreeSet<&str> = told
+        .lines()
+        .filter(|line| line.contains(": no meaning any more: "))
+        .filter_map(|line| line.split(": ").nth(1))
+        .collect();
+    let expected = BTreeSet::from([
+        "log_dir",
+        "enable_coredump",
+        "remover.remover_sleep_sec",
+        "tasker.tasker_sleep_sec",
+        "watcher.fire_initial_event",
+        "watcher.event_timeout_sec",
+        "watcher.poll_interval_sec",
+        "runner.between_events_run_interval_sec",
+        "runner.periodic_run_interval_sec",
+        "runner.setup_runs.eventruns",
+        "runner.setup_runs.eventtimeoutruns",
+        "runner.setup_runs.betweeneventsruns",
+        "runner.setup_runs.periodicruns",
+    ]);
+    assert_eq!(meaningless, expected);
+    for line in [
+        "cfm.yml:2: log_dir: no meaning any more",
+        "cfm.yml:3: log_level: translated",
+        "cfm.yml:24: servers.destinations: left out: \"127.0.0.21:28888\" is there twice",
+        "cfm.yml:25: servers.destinations: left out: \"das3:28888\" is not a host address",
+    ] {
+        assert!(told.contains(line), "{line} is not in:\n{told}");
+    }
+}
+
+#[test]
+fn a_complete_cfw_yml_loads_as_a_worker() {
+    let base = tempfile::tempdir().unwrap();
+    let base_dir = base.path().to_str().unwrap();
+    let text = format!(
+        "listen_addr: 127.0.0.21:28888\ncfm_addr: cfm.example.net:7888\nbase_dir: {base_dir}\n\
+         downloader_bin: /bin/sh\ndownloader_sleep_sec: 7\n\
+         storage_usage_limit_percent: 101\ndownloader_download_success_match_string: Succ.*ly\n\
+         log_dir: log\nlog_level: critical\nenable_coredump: false\nif_name: eth0\n"
+    );
+    let imported = import("cfw.yml", &text);
+    assert_eq!(imported.ended.code, Some(0), "{}", imported.ended.err);
+    let shown = run(&["config", "show", "worker", "--config", imported.ours.to_str().unwrap()]);
+    assert_shown(
+        &shown,
+        &[
+            r#"listen = "127.0.0.21:28888""#,
+            r#"node = "cfm.example.net:7888""#,
+            &format!("base_dir = \"{base_dir}\""),
+            r#"poll_interval = "7s""#,
+            "storage.limit_percent = 100",
+            r#"external_downloader.program = "/bin/sh""#,
+            r#"external_downloader.success_pattern = "Succ.*ly""#,
+            r#"log.level = "error""#,
+        ],
+    );
+    let told = imported.ended.err;
+    for key in ["log_dir", "if_name"] {
+        assert!(told.contains(&format!(": {key}: no meaning any more: ")), "{key}:\n{told}");
+    }
+}
+
+#[test]
+fn a_downloader_that_cannot_be_kept_is_told() {
+    let text = "downloader_bin: ./SampleNetIODownloader\n\
+                downloader_download_success_match_string: '(Success'\n";
+    let Imported { ended, .. } = import("cfw.yml", text);
+    assert_eq!(ended.code, Some(1));
+    assert!(!ended.out.contains("external_downloader"), "{}", ended.out);
+    for bad in ["cfw.yml:1: downloader_bin: bad value: an absolute", "cfw.yml:2: downloader_downl"]
+    {
+        assert!(ended.err.contains(bad), "{bad}:\n{}", ended.err);
+    }
+}
+
+#[test]
+fn a_value_that_cannot_be_kept_ends_with_1_and_the_rest_is_printed() {
+    let text = "listen_addr: 127.0.0.1:7888\ntasker:\n  task_timeout_sec: soon\n";
+    let Imported { ended, .. } = import("cfm.yml", text);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.out.contains("listen = \"127.0.0.1:7888\""), "{}", ended.out);
+    assert!(ended.err.contains("cfm.yml:3: tasker.task_timeout_sec: bad value"), "{}", ended.err);
+}
+
+#[test]
+fn a_file_that_is_no_old_configuration_is_refused() {
+    let broken = import("cfm.yml", "listen_addr: [\n").ended;
+    assert_eq!((broken.code, broken.out.as_str()), (Some(2), ""));
+    assert!(broken.err.contains("is not YAML"), "{}", broken.err);
+    let unnamed = import("old.yml", "listen_addr: 127.0.0.1:7888\n").ended;
+    assert_eq!(unnamed.code, Some(2));
+    assert!(unnamed.err.contains("--program cfm"), "{}", unnamed.err);
+    assert_eq!(run(&["config", "import", "/nowhere/cfm.yml"]).code, Some(1));
+}

@@ -1,0 +1,17 @@
+//! A node from outside: its API, its command line, its settings, its demo.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod api_document;
+mod api_node;
+mod cli_client;
+mod cli_help;
+mod cli_roles;
+mod cli_store;
+mod config_import;
+mod config_layers;
+mod config_reload;
+mod demo;
+mod events;
+mod full_disk;
+mod metrics;
+mod readme;

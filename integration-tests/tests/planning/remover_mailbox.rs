@@ -1,0 +1,284 @@
+//! The Remover by its messages: a real journal, a real TaskManager beside it, a manual clock, and
+//! probes in the place of the Catalog and the CfwWorkers.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard_actors::catalog::masters::Masters;
+use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
+use reelyard_actors::catalog::rising::RisingHits;
+use reelyard_actors::catalog::{MastersChanged, RankingChanged, RisingChanged};
+use reelyard_actors::cfw_worker::{AskFailure, DeleteCopy, Deleted};
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::heartbeat::{Health, HealthChanged};
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::names::FileName;
+use reelyard_actors::remover::{
+    Collaborators, Ending, PinFile, Reason, RemovalMode, RemovalRecord, RemoveNow, Remover,
+    RemoverBoard, RemoverSettings, RemoverView, RoomVerdict, Spared,
+};
+use reelyard_actors::supervision::Route;
+use reelyard_actors::task_manager::TaskSettings;
+use reelyard_integration_tests::waiting::eventually_some;
+
+use crate::task_manager_yard::{GIB, Plot, SIZE, Shared, Yard, destination};
+
+/// Deletions as their hosts were asked for them, and how they are answered.
+#[derive(Default)]
+struct Deletions {
+    asked: Vec<(HostAddr, FileName)>,
+    /// They are carried out, and the answer is lost.
+    untold: bool,
+}
+
+struct ProbeDeleter {
+    host: HostAddr,
+    world: Shared,
+    names: reelyard_actors::names::NameTable,
+    deletions: Arc<Mutex<Deletions>>,
+}
+
+impl Actor for ProbeDeleter {
+    type Context = Context<Self>;
+}
+
+impl Handler<DeleteCopy> for ProbeDeleter {
+    type Result = Result<Deleted, AskFailure>;
+
+    fn handle(&mut self, asked: DeleteCopy, _: &mut Context<Self>) -> Self::Result {
+        let file = self.names.intern(&asked.name);
+        let mut world = self.world.lock().unwrap();
+        let host = world.hosts.get_mut(&self.host).unwrap();
+        let was_there = host.files.remove(&file.0);
+        host.used -= if was_there { SIZE } else { 0 };
+        let mut deletions = self.deletions.lock().unwrap();
+        deletions.asked.push((self.host, asked.name));
+        match (deletions.untold, was_there) {
+            (true, _) => Err(AskFailure::TimedOut(Duration::from_secs(5))),
+            (false, true) => Ok(Deleted::Removed),
+            (false, false) => Ok(Deleted::Absent),
+        }
+    }
+}
+
+struct RemoverYard {
+    yard: Yard,
+    remover: Addr<Remover>,
+    board: RemoverBoard,
+    deletions: Arc<Mutex<Deletions>>,
+}
+
+/// What settings a test wants, and how full its destinations are to be.
+fn settings() -> (TaskSettings, RemoverSettings) {
+    (TaskSettings::default(), RemoverSettings::default())
+}
+
+async fn opened(
+    dir: &Path,
+    destinations: u8,
+    (tasks, removals): (TaskSettings, RemoverSettings),
+) -> RemoverYard {
+    let board = RemoverBoard::default();
+    let plot = Plot { settings: tasks, removals: board.clone(), ..Plot::of(1, destinations) };
+    let pieces = [PieceId::Tasks, PieceId::Removals];
+    let journal = JournalSettings::alone(dir, 1);
+    let journal = Journal::open(journal, Arc::new(NoPeers), &pieces).await.unwrap();
+    let yard = plot.open_on(journal.clone(), 1_000_000);
+    let deletions = Arc::<Mutex<Deletions>>::default();
+    let mut delete = HashMap::new();
+    for host in &plot.destinations {
+        let (world, names) = (yard.world.clone(), yard.names.clone());
+        let deleter = ProbeDeleter { host: *host, world, names, deletions: deletions.clone() };
+        delete.insert(*host, Route::fixed(deleter.start().recipient()));
+    }
+    let collaborators = Collaborators {
+        look_up: yard.probes.look_up.clone(),
+        refresh: yard.probes.refresh.clone(),
+        delete: delete.into(),
+        tasks: yard.board.clone(),
+    };
+    let (names, clock) = (yard.names.clone(), yard.clock.clone());
+    let remover = Remover::new(removals, names, clock, journal, collaborators, board.clone());
+    let remover = remover.start();
+    yard.told.lock().unwrap().push(remover.clone().recipient());
+    let opened = RemoverYard { yard, remover, board, deletions };
+    opened.yard.until("this node leads", |view| view.epoch).await;
+    opened.until("the Remover leads", |view| view.epoch).await;
+    for host in &plot.destinations {
+        let (from, to, at) = (Health::Unknown, Health::Up, opened.yard.clock.now());
+        let up = HealthChanged { host: *host, from, to, at };
+        opened.remover.send(up).await.unwrap();
+    }
+    plot.up(&opened.yard).await;
+    opened
+}
+
+impl RemoverYard {
+    async fn until<T>(&self, what: &str, show: impl Fn(&RemoverView) -> Option<T>) -> T {
+        eventually_some(what, || {
+            let shown = show(&self.board.view());
+            async move { shown }
+        })
+        .await
+    }
+
+    /// Grades these files for both actors, best first, each with a master of [`SIZE`].
+    async fn grade(&self, files: &[&str]) {
+        self.yard.grade(files).await;
+        let ids: Vec<_> = files.iter().map(|file| self.yard.file(file)).collect();
+        let ranked = |file: &_| RankedFile { file: *file, size: Some(SIZE), listed_on: Vec::new() };
+        let ranking = Ranking::from_files(ids.iter().map(ranked));
+        self.remover.send(RankingChanged(Arc::new(ranking))).await.unwrap();
+        let files = ids.iter().map(|id| id.0).collect();
+        let masters = Masters { files, ..Masters::default() };
+        self.remover.send(MastersChanged(Arc::new(masters))).await.unwrap();
+    }
+
+    async fn heat(&self, hot: &[(&str, u32)]) {
+        self.yard.heat(hot).await;
+        let hot = hot.iter().map(|(file, hits)| (self.yard.file(file), *hits));
+        let rising = RisingHits::new(hot, &self.yard.names);
+        self.remover.send(RisingChanged(Arc::new(rising))).await.unwrap();
+    }
+
+    /// A host holds these files from now on, and both actors see it.
+    async fn holds(&self, host: HostAddr, files: &[&str]) {
+        let ids: Vec<u32> = files.iter().map(|file| self.yard.file(file).0).collect();
+        self.yard.alter(host, |probed| {
+            probed.files = ids.into_iter().collect();
+            probed.used = SIZE * probed.files.len() as u64;
+        });
+        self.yard.clock.advance(Duration::from_millis(10));
+        self.see(host).await;
+    }
+
+    /// Both actors see a host as it is.
+    async fn see(&self, host: HostAddr) {
+        let worker = self.yard.probes.refresh.to(host).unwrap();
+        // A host that is silent tells nobody.
+        let _ = worker.send(reelyard_actors::cfw_worker::Refresh).await.unwrap();
+        self.yard.settle().await;
+    }
+
+    /// A round, and what it came to.
+    async fn round(&self) -> Arc<RemoverView> {
+        let before = self.board.view().last.as_ref().map(|round| round.at);
+        self.yard.clock.advance(Duration::from_millis(10));
+        self.remover.send(RemoveNow).await.unwrap().unwrap();
+        self.until("a round", |view| {
+            view.last.as_ref().filter(|round| Some(round.at) > before).map(drop)
+        })
+        .await;
+        self.board.view()
+    }
+
+    async fn ended(&self, count: usize) -> Vec<RemovalRecord> {
+        self.until("removals ended", |view| {
+            let ended = view.history.newest_first().map(|(_, record)| record.clone());
+            let ended: Vec<_> = ended.collect();
+            (ended.len() == count && view.open.is_empty()).then_some(ended)
+        })
+        .await
+    }
+
+    fn asked(&self) -> Vec<(HostAddr, FileName)> {
+        self.deletions.lock().unwrap().asked.clone()
+    }
+}
+
+#[actix::test]
+async fn nothing_goes_before_the_host_of_the_copy_that_stays_has_confirmed_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let yard = opened(dir.path(), 2, settings()).await;
+    yard.grade(&["a", "b"]).await;
+    yard.holds(destination(1), &["a", "b"]).await;
+    yard.holds(destination(2), &["a"]).await;
+    // The roomier host keeps its copy, and does not answer now.
+    yard.yard.alter(destination(2), |host| host.silent = true);
+    let view = yard.round().await;
+    let decided = view.last.as_ref().unwrap().decided[0].clone();
+    assert_eq!((decided.host, decided.keeper), (destination(1), Some(destination(2))));
+    assert_eq!(decided.spared, Some(Spared::NotConfirmed));
+    assert_eq!(yard.asked(), []);
+
+    yard.yard.alter(destination(2), |host| host.silent = false);
+    yard.round().await;
+    let ended = yard.ended(1).await;
+    assert_eq!(yard.asked(), [(destination(1), Yard::name("a"))]);
+    assert_eq!((ended[0].keeper, &ended[0].ending), (Some(destination(2)), &Ending::Removed));
+    yard.see(destination(1)).await;
+    yard.round().await;
+    assert_eq!(yard.asked().len(), 1, "nothing more is to go");
+}
+
+#[actix::test]
+async fn a_deletion_without_an_answer_stays_open_until_its_host_was_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let yard = opened(dir.path(), 2, settings()).await;
+    yard.grade(&["a", "b"]).await;
+    yard.holds(destination(1), &["a", "b"]).await;
+    yard.holds(destination(2), &["a"]).await;
+    yard.deletions.lock().unwrap().untold = true;
+    yard.round().await;
+    yard.until("the host is asked", |_| (!yard.asked().is_empty()).then_some(())).await;
+    let view = yard.round().await;
+    assert_eq!((view.open.len(), view.history.len()), (1, 0), "nobody knows what became of it");
+    assert_eq!(view.last.as_ref().unwrap().decided, [], "it counts as gone");
+    yard.yard.clock.advance(Duration::from_secs(1));
+    yard.see(destination(1)).await;
+    let ended = yard.ended(1).await;
+    assert_eq!(ended[0].ending, Ending::Absent, "as its host's next list says");
+    assert_eq!(yard.asked().len(), 1);
+}
+
+#[actix::test]
+async fn what_is_pinned_stays_and_a_dry_run_removes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let removals = RemoverSettings { mode: RemovalMode::DryRun, ..RemoverSettings::default() };
+    let yard = opened(dir.path(), 2, (TaskSettings::default(), removals)).await;
+    yard.grade(&["a"]).await;
+    yard.holds(destination(1), &["a"]).await;
+    yard.holds(destination(2), &["a"]).await;
+    let view = yard.round().await;
+    assert_eq!(view.last.as_ref().unwrap().decided.len(), 1);
+    assert!(view.open.is_empty() && yard.asked().is_empty());
+    let (asked_by, request) = ("op".to_owned(), RequestId::random());
+    let pin = PinFile { name: Yard::name("a"), pinned: true, asked_by, request };
+    assert!(yard.remover.send(pin.clone()).await.unwrap().unwrap());
+    assert!(yard.remover.send(pin).await.unwrap().unwrap(), "asked twice, it is the same answer");
+    let view = yard.round().await;
+    let last = view.last.as_ref().unwrap();
+    assert!(last.decided.is_empty());
+    assert_eq!(last.spared.get(&Spared::Pinned), Some(&1));
+}
+
+#[actix::test]
+async fn the_removal_and_the_copy_for_a_much_hotter_file_are_one_plan() {
+    let dir = tempfile::tempdir().unwrap();
+    let yard = opened(dir.path(), 1, settings()).await;
+    let files: Vec<String> = (0..20).map(|file| format!("f{file:02}")).collect();
+    let mut graded: Vec<&str> = files.iter().map(String::as_str).collect();
+    graded.extend(["warm", "hot"]);
+    // Eighteen of twenty fill the disk up to its limit: the two worst wait for room.
+    yard.yard.alter(destination(1), |host| host.capacity = 20 * GIB);
+    yard.holds(destination(1), &graded[..18]).await;
+    yard.grade(&graded).await;
+    yard.heat(&[("hot", 9), ("warm", 5)]).await;
+    yard.yard.pass(Duration::from_secs(1)).await;
+    yard.yard.until("both lack room", |view| (view.plan.wants_room.len() == 2).then_some(())).await;
+    yard.round().await;
+    let task = yard.yard.open_task("hot").await;
+    assert_eq!((task.destination, task.hits), (destination(1), 9));
+    let ended = yard.ended(1).await;
+    assert_eq!(yard.asked(), [(destination(1), Yard::name("f17"))], "the worst, and no more");
+    assert!(matches!(&ended[0].reason, Reason::MakesRoom { better_hits: 9, .. }));
+    let view = yard.round().await;
+    let sought = &view.last.as_ref().unwrap().rooms;
+    assert_eq!(sought[0].verdict, RoomVerdict::TooFewHits { from: 6 });
+    yard.yard.finish(&task).await;
+    assert_eq!(yard.asked().len(), 1);
+}

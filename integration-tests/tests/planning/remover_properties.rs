@@ -1,0 +1,493 @@
+//! Whatever the hosts hold and whatever goes wrong with them: what the Remover may never do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use reelyard_actors::catalog::masters::Masters;
+use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
+use reelyard_actors::catalog::rising::RisingHits;
+use reelyard_actors::cfw_worker::{AskFailure, Deleted, DiskFigures, HostObserved, Inventory};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::heartbeat::{Health, HealthChanged};
+use reelyard_actors::host::{HostAddr, HostKind};
+use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
+use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::remover::{
+    Confirmation, Desk, Intent, Proposal, Reason, RemovalBook, RemovalEvent, RemovalOutcome,
+    RemoverSettings, RoomWanted, Standing, Standpoint,
+};
+use reelyard_actors::task_manager::plan::WantsRoom;
+
+const FILES: u32 = 14;
+const HOSTS: u8 = 5;
+/// Every file's size, so that a disk's figures follow from what it holds.
+const SIZE: u64 = 10;
+const CAPACITY: u64 = 100;
+/// Hits from which on room is made.
+const MUCH_HOTTER: u32 = 4;
+/// The share of a disk that may go for one file, in percent and in bytes.
+const SHARE: u32 = 20;
+
+/// One file, drawn once.
+#[derive(Clone, Debug)]
+struct FileTraits {
+    graded: bool,
+    has_master: bool,
+    ignored: bool,
+    pinned: bool,
+    hot: bool,
+}
+
+/// One host, drawn once.
+#[derive(Clone, Debug)]
+struct Drawn {
+    standing: Standing,
+    old: bool,
+    files: BTreeSet<u32>,
+    /// Bytes of others on its disk.
+    foreign: u64,
+}
+
+/// What happens between rounds.
+#[derive(Clone, Debug)]
+enum Happening {
+    Down(u8),
+    Up(u8),
+    /// A copy appears that nobody planned.
+    Copied(u8, u32),
+    /// A copy vanishes, and its host does not tell.
+    Lost(u8, u32),
+    Listed(u8),
+    /// A hot file that fits nowhere: which, its size, and its hits; none any more without hits.
+    Wanted(u32, u64, u32),
+    /// A round; the next deletions go as these say.
+    Round(Vec<Deletion>),
+    Wait(u64),
+}
+
+/// How a deletion goes.
+#[derive(Clone, Copy, Debug)]
+enum Deletion {
+    Done,
+    /// It is carried out, and the answer lost.
+    DoneUntold,
+    /// It never arrives.
+    Lost,
+    /// It arrives after the next listing.
+    Late,
+    /// It was not sent.
+    NotAsked,
+}
+
+fn host(index: u8) -> HostAddr {
+    format!("10.0.0.{}:80", index + 1).parse().unwrap()
+}
+
+fn traits() -> impl Strategy<Value = FileTraits> {
+    let mostly = prop::bool::weighted(0.85);
+    let rarely = || prop::bool::weighted(0.12);
+    (mostly, prop::bool::weighted(0.85), rarely(), rarely(), rarely()).prop_map(
+        |(graded, has_master, ignored, pinned, hot)| FileTraits {
+            graded,
+            has_master,
+            ignored,
+            pinned,
+            hot,
+        },
+    )
+}
+
+fn drawn() -> impl Strategy<Value = Drawn> {
+    let standing = prop_oneof![
+        6 => Just(Standing::Serves),
+        2 => Just(Standing::Leaves),
+        1 => Just(Standing::Apart),
+    ];
+    let files = prop::collection::btree_set(0..FILES, 0..9);
+    (standing, any::<bool>(), files, 0..40_u64).prop_map(|(standing, old, files, foreign)| Drawn {
+        standing,
+        old,
+        files,
+        foreign,
+    })
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let deletion = prop_oneof![
+        6 => Just(Deletion::Done),
+        1 => Just(Deletion::DoneUntold),
+        1 => Just(Deletion::Lost),
+        1 => Just(Deletion::Late),
+        1 => Just(Deletion::NotAsked),
+    ];
+    prop_oneof![
+        1 => (0..HOSTS).prop_map(Happening::Down),
+        2 => (0..HOSTS).prop_map(Happening::Up),
+        2 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| Happening::Copied(host, file)),
+        1 => (0..HOSTS, 0..FILES).prop_map(|(host, file)| Happening::Lost(host, file)),
+        3 => (0..HOSTS).prop_map(Happening::Listed),
+        2 => (0..FILES, 5..60_u64, 0..9_u32)
+            .prop_map(|(file, size, hits)| Happening::Wanted(file, size, hits)),
+        6 => prop::collection::vec(deletion, 1..6).prop_map(Happening::Round),
+        1 => (1..30_u64).prop_map(Happening::Wait),
+    ]
+}
+
+/// The yard as it truly is, and the Remover's view of it.
+struct World {
+    names: NameTable,
+    ids: Vec<FileId>,
+    traits: Vec<FileTraits>,
+    hosts: BTreeMap<HostAddr, (Drawn, bool)>,
+    desk: Desk,
+    book: RemovalBook,
+    now: Millis,
+    /// Deletions on their way.
+    late: Vec<(HostAddr, u32)>,
+    /// Files that the disk of a host was relieved of: the only ones that may have no copy left.
+    relieved: BTreeSet<u32>,
+}
+
+impl World {
+    fn new(traits: Vec<FileTraits>, hosts: Vec<Drawn>) -> Self {
+        let names = NameTable::new();
+        let ids: Vec<FileId> = (0..FILES)
+            .map(|file| {
+                let ads = if traits[file as usize].ignored { "AD-" } else { "" };
+                names.intern(&FileName::new(format!("{ads}f{file:02}.mpg")).unwrap())
+            })
+            .collect();
+        let settings = RemoverSettings {
+            ignore_prefixes: vec![b"AD-".to_vec()],
+            storage_limit_percent: 80,
+            low_water_percent: 60,
+            doubt: Duration::from_secs(600),
+            old_host_quiet: Duration::ZERO,
+            make_room_hits: MUCH_HOTTER,
+            make_room_percent: SHARE,
+            ..RemoverSettings::default()
+        };
+        let mut desk = Desk::new(settings);
+        let graded = ids.iter().zip(&traits).filter(|(_, traits)| traits.graded);
+        let ranked = graded.map(|(file, _)| RankedFile {
+            file: *file,
+            size: Some(SIZE),
+            listed_on: Vec::new(),
+        });
+        desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        let masters = ids.iter().zip(&traits).filter(|(_, traits)| traits.has_master);
+        let files = masters.map(|(file, _)| file.0).collect();
+        desk.set_masters(Arc::new(Masters { files, unlisted: Vec::new() }));
+        let hot = ids.iter().zip(&traits).filter(|(_, traits)| traits.hot);
+        desk.set_rising(&RisingHits::new(hot.map(|(file, _)| (*file, 9)), &names));
+        let yard: Vec<_> =
+            (0..HOSTS).zip(&hosts).map(|(index, drawn)| (host(index), drawn.standing)).collect();
+        desk.set_yard(yard, Default::default());
+        let mut book = RemovalBook::new(names.clone());
+        for (file, traits) in ids.iter().zip(&traits) {
+            if traits.pinned {
+                let event =
+                    RemovalEvent::Pinned { name: names.name(*file), asked_by: "me".to_owned() };
+                book.apply(Millis(0), &event).unwrap();
+            }
+        }
+        let hosts = (0..HOSTS).zip(hosts).map(|(index, drawn)| (host(index), (drawn, false)));
+        let mut world = World {
+            names,
+            ids,
+            traits,
+            hosts: hosts.collect(),
+            desk,
+            book,
+            now: Millis(1_000_000),
+            late: Vec::new(),
+            relieved: BTreeSet::new(),
+        };
+        world.desk.lead(world.now);
+        for index in 0..HOSTS {
+            world.set_up(index, true);
+        }
+        world
+    }
+
+    fn set_up(&mut self, index: u8, up: bool) {
+        let addr = host(index);
+        self.hosts.get_mut(&addr).unwrap().1 = up;
+        let (from, to) = (Health::Unknown, if up { Health::Up } else { Health::Down });
+        self.desk.health_changed(&HealthChanged { host: addr, from, to, at: self.now });
+        if up {
+            self.list(addr);
+        }
+    }
+
+    fn used(drawn: &Drawn) -> u64 {
+        (drawn.files.len() as u64 * SIZE + drawn.foreign).min(CAPACITY)
+    }
+
+    /// The host says what it holds, if it answers.
+    fn list(&mut self, addr: HostAddr) {
+        self.now = self.now.after(Duration::from_millis(10));
+        let (drawn, up) = &self.hosts[&addr];
+        if !up || drawn.standing == Standing::Apart {
+            return;
+        }
+        let files = drawn.files.iter().map(|file| self.ids[*file as usize].0).collect();
+        let used = World::used(drawn);
+        let disk = DiskFigures { used, avail: CAPACITY - used, ..DiskFigures::default() };
+        let data_addr = addr.socket();
+        let ours = HostKind::Reelyard { data_addr, fetches_from_old: false };
+        let at = self.now;
+        self.desk.observe(&HostObserved {
+            host: addr,
+            kind: if drawn.old { HostKind::Cfw } else { ours },
+            inventory: Some(Arc::new(Inventory { files, unreadable_names: 0, at })),
+            disk: Some((disk, at)),
+            traffic: None,
+            at,
+        });
+        for late in std::mem::take(&mut self.late) {
+            if late.0 == addr {
+                self.hosts.get_mut(&addr).unwrap().0.files.remove(&late.1);
+            } else {
+                self.late.push(late);
+            }
+        }
+    }
+
+    fn propose(&mut self) -> Proposal {
+        let in_flight = InFlight::default();
+        let World { desk, book, now, .. } = self;
+        desk.propose(Standpoint { book, in_flight: &in_flight, now: *now })
+    }
+
+    fn apply(&mut self, event: RemovalEvent) {
+        self.now = self.now.after(Duration::from_millis(1));
+        let result = self.book.apply(self.now, &event);
+        assert_eq!(result, Ok(RemovalOutcome::Applied), "{event:?}");
+        let request = RequestId(0);
+        let applied = AppliedEvent { request, at: self.now, event, result };
+        self.desk.follow(&applied, &self.book, true);
+    }
+
+    /// What became clear is put on record.
+    fn clear(&mut self) {
+        let in_flight = InFlight::default();
+        let standpoint = Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
+        for event in self.desk.cleared(standpoint) {
+            self.apply(event);
+        }
+    }
+
+    fn holders(&self, file: u32) -> Vec<HostAddr> {
+        let holds = |(_, (drawn, _)): &(&HostAddr, &(Drawn, bool))| drawn.files.contains(&file);
+        self.hosts.iter().filter(holds).map(|(addr, _)| *addr).collect()
+    }
+
+    fn index(&self, name: &FileName) -> u32 {
+        let file = self.names.find(name.as_bytes()).unwrap();
+        u32::try_from(self.ids.iter().position(|id| *id == file).unwrap()).unwrap()
+    }
+
+    /// A whole round. Answers how many copies were to go.
+    fn round(&mut self, deletions: &[Deletion]) -> usize {
+        self.clear();
+        let proposal = self.propose();
+        let again = self.propose();
+        assert_eq!(proposal.removals, again.removals, "nothing changed in between");
+        let asked_at = self.now;
+        for addr in proposal.to_confirm() {
+            self.list(addr);
+        }
+        let masters = proposal.masters().into_iter().collect();
+        let seen = Confirmation { asked_at, masters, absent: Default::default() };
+        let in_flight = InFlight::default();
+        let standpoint = Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
+        let (events, _) = self.desk.confirm(proposal.removals, &seen, standpoint);
+        self.check_rooms(&events);
+        let mut ways = deletions.iter().cycle();
+        for event in &events {
+            self.apply(event.clone());
+        }
+        for event in &events {
+            let RemovalEvent::Intended(intent) = event else { unreachable!() };
+            self.check(intent);
+            self.delete(intent, *ways.next().unwrap());
+        }
+        events.len()
+    }
+
+    /// The planner has no room for a file, or wants none any more.
+    fn want(&mut self, file: u32, size: u64, hits: u32) {
+        let wish = WantsRoom {
+            file: self.ids[file as usize],
+            size,
+            hits,
+            grade: 1,
+            old_hosts_carry: true,
+        };
+        let room = |drawn: &Drawn| 80_u64.saturating_sub(World::used(drawn));
+        let rooms = self.hosts.iter().map(|(addr, (drawn, _))| (*addr, room(drawn))).collect();
+        let files = if hits > 0 { vec![wish] } else { Vec::new() };
+        self.desk.set_room_wanted(RoomWanted { files, rooms });
+    }
+
+    /// What goes for one file goes from one host, is no more than the share, and is for one that is
+    /// much hotter.
+    fn check_rooms(&self, events: &[RemovalEvent]) {
+        let mut goes: BTreeMap<&FileName, BTreeMap<HostAddr, u64>> = BTreeMap::new();
+        for event in events {
+            let RemovalEvent::Intended(intent) = event else { unreachable!() };
+            if let Reason::MakesRoom { better, better_hits, .. } = &intent.reason {
+                assert!(*better_hits >= MUCH_HOTTER && intent.keeper.is_none());
+                *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
+            }
+        }
+        for (better, hosts) in goes {
+            assert!(hosts.len() == 1 && hosts.values().all(|bytes| *bytes <= 20), "{better}");
+        }
+    }
+
+    fn check(&mut self, intent: &Intent) {
+        let file = self.index(&intent.name);
+        let traits = &self.traits[file as usize];
+        assert!(traits.has_master && !traits.ignored && !traits.pinned, "{intent:?}");
+        assert!(self.hosts[&intent.host].0.standing != Standing::Apart);
+        match intent.keeper {
+            Some(keeper) => {
+                let (drawn, up) = &self.hosts[&keeper];
+                assert!(*up && drawn.standing == Standing::Serves, "{intent:?}");
+                assert!(
+                    drawn.files.contains(&file),
+                    "the copy that stays is not there: {intent:?}"
+                );
+                let late = self.late.contains(&(keeper, file));
+                assert!(!late, "the copy that stays is about to go: {intent:?}");
+            }
+            None => {
+                assert!(!traits.hot, "{intent:?}");
+                self.relieved.insert(file);
+            }
+        }
+    }
+
+    fn delete(&mut self, intent: &Intent, way: Deletion) {
+        let (addr, file) = (intent.host, self.index(&intent.name));
+        let copy = (addr, self.ids[file as usize]);
+        self.desk.asking(copy);
+        let (drawn, up) = self.hosts.get_mut(&addr).unwrap();
+        let lost = Err(AskFailure::TimedOut(Duration::from_secs(5)));
+        let answer = match way {
+            Deletion::NotAsked => Err(AskFailure::Busy),
+            _ if !*up => lost,
+            Deletion::Done if drawn.files.remove(&file) => Ok(Deleted::Removed),
+            Deletion::Done => Ok(Deleted::Absent),
+            Deletion::DoneUntold => {
+                drawn.files.remove(&file);
+                lost
+            }
+            Deletion::Lost => lost,
+            Deletion::Late => {
+                self.late.push((addr, file));
+                lost
+            }
+        };
+        if let Some(event) = self.desk.answered(copy, &intent.name, &answer, self.now) {
+            self.apply(event);
+        }
+    }
+
+    fn happens(&mut self, happening: Happening) {
+        match happening {
+            Happening::Down(index) => self.set_up(index, false),
+            Happening::Up(index) => self.set_up(index, true),
+            Happening::Copied(index, file) => {
+                self.hosts.get_mut(&host(index)).unwrap().0.files.insert(file);
+            }
+            Happening::Lost(index, file) => {
+                self.hosts.get_mut(&host(index)).unwrap().0.files.remove(&file);
+            }
+            Happening::Listed(index) => self.list(host(index)),
+            Happening::Wanted(file, size, hits) => self.want(file, size, hits),
+            Happening::Round(deletions) => {
+                // A copy whose deletion is still on its way is as good as gone.
+                let is_sure = |world: &World, file| {
+                    let mut holders = world.holders(file).into_iter();
+                    holders.any(|addr| !world.late.contains(&(addr, file)))
+                };
+                let before: Vec<bool> = (0..FILES).map(|file| is_sure(self, file)).collect();
+                self.round(&deletions);
+                for file in 0..FILES {
+                    let had = before[file as usize] && self.traits[file as usize].has_master;
+                    let has = !self.holders(file).is_empty();
+                    assert!(!had || has || self.relieved.contains(&file), "file {file} is gone");
+                }
+            }
+            Happening::Wait(seconds) => self.now = self.now.after(Duration::from_secs(seconds)),
+        }
+    }
+
+    /// Rounds without trouble until nothing is to go; answers how many that took.
+    fn settle(&mut self) -> usize {
+        for rounds in 0..50 {
+            self.now = self.now.after(Duration::from_secs(3600));
+            for index in 0..HOSTS {
+                self.list(host(index));
+            }
+            let goes = self.round(&[Deletion::Done]);
+            let in_flight = InFlight::default();
+            let standpoint = Standpoint { book: &self.book, in_flight: &in_flight, now: self.now };
+            let asks = !self.desk.to_refresh(standpoint).is_empty();
+            let doubts = self.book.doubts().values().any(|until| *until > self.now);
+            if goes == 0 && self.book.open().is_empty() && !doubts && !asks {
+                return rounds;
+            }
+        }
+        panic!("it never comes to rest");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_and_everything_comes_to_rest(
+        traits in prop::collection::vec(traits(), FILES as usize),
+        hosts in prop::collection::vec(drawn(), HOSTS as usize),
+        happenings in prop::collection::vec(happening(), 0..40),
+    ) {
+        let mut world = World::new(traits, hosts);
+        for happening in happenings {
+            world.happens(happening);
+        }
+        world.want(0, 0, 0);
+        for index in 0..HOSTS {
+            world.set_up(index, true);
+        }
+        world.settle();
+        for file in 0..FILES {
+            let traits = world.traits[file as usize].clone();
+            let holders = world.holders(file);
+            let with = |standing| {
+                let is = |addr: &&HostAddr| world.hosts[*addr].0.standing == standing;
+                holders.iter().filter(is).count()
+            };
+            if traits.has_master && !traits.ignored && !traits.pinned {
+                prop_assert!(with(Standing::Serves) <= 1, "too many copies of {file}");
+                let served = with(Standing::Serves) == 1;
+                prop_assert!(!served || with(Standing::Leaves) == 0, "{file} did not leave");
+            }
+        }
+        for (addr, (drawn, _)) in &world.hosts {
+            let movable = drawn.files.iter().any(|file| {
+                let traits = &world.traits[*file as usize];
+                traits.has_master && !traits.ignored && !traits.pinned && !traits.hot
+            });
+            let over = World::used(drawn) > 80;
+            let relieved = drawn.standing == Standing::Serves;
+            prop_assert!(!(over && movable && relieved), "{addr} stays over its limit");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What the TaskManager tells of changes: each once, whatever becomes of the actor.
+
+use reelyard_actors::change_feed::{Begin, ChangeFeed, ChangeId, Listener};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::RequestId;
+use reelyard_actors::task_manager::{ResetHost, TaskState};
+use reelyard_actors::wire::api::{Change, HostEvent};
+use reelyard_actors::wire::worker::{Blame, Said};
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::task_manager_yard::{Plot, destination};
+
+const START: i64 = 1_000_000;
+
+/// What was told of copies, and of files that hosts hold, up to the change of that number.
+async fn told_to(listener: &mut Listener, clock: &Clock, last: u64) -> Vec<String> {
+    let mut told = Vec::new();
+    while listener.heard_to().number < last {
+        for heard in listener.next(clock, 1).await {
+            match &heard.event.change {
+                Change::Task(change) => {
+                    let (step, state) = (change.step, change.task.state);
+                    told.push(format!("{step:?} {state:?} {}", change.task.name.name));
+                }
+                Change::Placement(change) => told.push(format!("+{}", change.came[0].name)),
+                _ => {}
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn each_step_of_a_copy_is_told_once_and_in_order() {
+    on_a_system(async {
+        let dir = tempfile::tempdir().unwrap();
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let mut listener = yard.changes.listen(Begin::Now).unwrap();
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.report(&task, Said::Working).await;
+        yard.finish(&task).await;
+        yard.ended(&task, TaskState::Done).await;
+        yard.settle().await;
+        let told = told_to(&mut listener, &yard.clock, yard.changes.published()).await;
+        let expected = ["Created Ready a.mpg", "Began Working a.mpg", "Ended Done a.mpg", "+a.mpg"];
+        assert_eq!(told[..4], expected, "{told:?}");
+    });
+}
+
+#[test]
+fn what_is_applied_again_is_not_told_again() {
+    on_a_system(async {
+        let dir = tempfile::tempdir().unwrap();
+        let plot = Plot::of(1, 1);
+        let yard = plot.open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.fail(&task, Blame::File).await;
+        yard.ended(&task, TaskState::Failed).await;
+        // Another incarnation applies everything anew from the log.
+        let again = plot.open_on_telling(yard.journal.clone(), START, yard.changes.clone());
+        again.until("the new one has the task", |view| view.ended.get(&task.id).cloned()).await;
+        again.until("and leads", |view| view.epoch).await;
+        plot.up(&again).await;
+        again.settle().await;
+        let begin = Begin::After(ChangeId { start: START, number: 0 });
+        let mut listener = yard.changes.listen(begin).unwrap();
+        let told = told_to(&mut listener, &yard.clock, yard.changes.published()).await;
+        let of_copy: Vec<&String> = told.iter().filter(|one| one.ends_with(" a.mpg")).collect();
+        assert_eq!(of_copy, ["Created Ready a.mpg", "Ended Failed a.mpg"], "{told:?}");
+
+        // In another process, what was before is no news.
+        let later = ChangeFeed::new(&Clock::manual(Millis(START + 1)));
+        let other = plot.open_on_telling(again.journal.clone(), START + 1, later.clone());
+        other.until("it has the task too", |view| view.ended.get(&task.id).cloned()).await;
+        other.until("and leads", |view| view.epoch).await;
+        assert_eq!(later.published(), 0);
+    });
+}
+
+#[test]
+fn a_host_that_is_reset_is_told_with_who_asked() {
+    on_a_system(async {
+        let dir = tempfile::tempdir().unwrap();
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let mut listener = yard.changes.listen(Begin::Now).unwrap();
+        for back_offs in [0, 1] {
+            if back_offs == 1 {
+                yard.grade(&["a.mpg"]).await;
+                let task = yard.open_task("a.mpg").await;
+                yard.fail(&task, Blame::Destination).await;
+                yard.ended(&task, TaskState::Failed).await;
+            }
+            let (asked_by, request) = ("somebody".to_owned(), RequestId::random());
+            let reset = ResetHost { host: destination(1), asked_by: asked_by.clone(), request };
+            assert_eq!(yard.manager.send(reset).await.unwrap(), Ok(back_offs as usize));
+            let expected = HostEvent::Reset { host: destination(1), asked_by, back_offs };
+            let mut told = Vec::new();
+            while told.last() != Some(&Change::Host(expected.clone())) {
+                let heard = listener.next(&yard.clock, 1).await;
+                told.extend(heard.iter().map(|one| one.event.change.clone()));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_back_off_is_told_with_whom_it_is_about_and_again_when_it_is_forgotten() {
+    on_a_system(async {
+        let dir = tempfile::tempdir().unwrap();
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let mut listener = yard.changes.listen(Begin::Now).unwrap();
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.fail(&task, Blame::Source).await;
+        yard.ended(&task, TaskState::Failed).await;
+        let (host, asked_by, request) = (task.source, "op".to_owned(), RequestId::random());
+        yard.manager.send(ResetHost { host, asked_by, request }).await.unwrap().unwrap();
+        yard.settle().await;
+        let (mut told, last) = (Vec::new(), yard.changes.published());
+        while listener.heard_to().number < last {
+            for heard in listener.next(&yard.clock, 1).await {
+                if let Change::BackOff(change) = &heard.event.change {
+                    assert_eq!((change.source, change.destination), (Some(host), None));
+                    told.push(change.back_off.as_ref().map(|held| held.failures));
+                }
+            }
+        }
+        assert_eq!(told, [Some(1), None]);
+    });
+}

@@ -1,0 +1,426 @@
+//! The TaskManager and what goes wrong: failures, silence, hosts that go, claims that are not so.
+
+use std::time::Duration;
+
+use reelyard_actors::back_off::CoolDown;
+use reelyard_actors::bandwidth::Bandwidth;
+use reelyard_actors::cfw_worker::{CallStanding, HostConduct};
+use reelyard_actors::event::RequestId;
+use reelyard_actors::heartbeat::Health;
+use reelyard_actors::host::BitsPerSecond;
+use reelyard_actors::task_manager::plan::Unusable;
+use reelyard_actors::task_manager::{
+    Blamed, CancelTask, OldState, ResetHost, TakeReports, Task, TaskManagerView, TaskSettings,
+    TaskState,
+};
+use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::task_manager_yard::{Plot, SIZE, Yard, destination, source};
+
+const START: i64 = 1_800_000_000_000;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn plot(sources: u8, destinations: u8) -> Plot {
+    let settings = TaskSettings {
+        timeout: 30 * MINUTE,
+        pickup_timeout: 5 * MINUTE,
+        back_off: CoolDown { base: MINUTE, cap: 60 * MINUTE },
+        bandwidth: Bandwidth::of_each_copy(BitsPerSecond(1_000_000_000)),
+        ..TaskSettings::default()
+    };
+    Plot { settings, ..Plot::of(sources, destinations) }
+}
+
+fn old_plot(sources: u8, destinations: u8) -> Plot {
+    Plot { old: true, ..plot(sources, destinations) }
+}
+
+fn holds(view: &TaskManagerView, blamed: &Blamed) -> bool {
+    view.left_alone().any(|(held, _)| held == blamed)
+}
+
+fn file(task: &Task) -> Blamed {
+    Blamed::File(task.name.clone())
+}
+
+#[test]
+fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["bad.mpg", "a.mpg", "b.mpg", "c.mpg"]).await;
+        for (next, back_off) in [("a.mpg", MINUTE), ("b.mpg", 2 * MINUTE), ("c.mpg", 4 * MINUTE)] {
+            let bad = yard.open_task("bad.mpg").await;
+            yard.fail(&bad, Blame::File).await;
+            let ended = yard.ended(&bad, TaskState::Failed).await;
+            assert_eq!(ended.blame, Some(Blame::File));
+            let good = yard.open_task(next).await;
+            let view = yard.board.view();
+            assert_eq!(view.open.len(), 1);
+            let held = &view.back_offs[&file(&bad)];
+            assert_eq!(held.until.since(yard.clock.now()), back_off);
+            yard.pass(back_off).await;
+            yard.finish(&good).await;
+        }
+        let bad = yard.open_task("bad.mpg").await;
+        yard.finish(&bad).await;
+        yard.until("success clears it", |view| view.back_offs.is_empty().then_some(())).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_bad_file_starves_nobody_whoever_is_blamed_for_it() {
+    for blame in [Blame::Source, Blame::Destination, Blame::Pair] {
+        let dir = tempfile::tempdir().unwrap();
+        on_a_system(async {
+            let yard = plot(1, 1).open_up(dir.path(), START).await;
+            yard.grade(&["bad.mpg", "good.mpg"]).await;
+            let bad = yard.open_task("bad.mpg").await;
+            yard.fail(&bad, blame).await;
+            assert_eq!(yard.ended(&bad, TaskState::Failed).await.blame, Some(blame));
+            yard.pass(MINUTE).await;
+            let again = yard.open_task("bad.mpg").await;
+            yard.fail(&again, blame).await;
+            assert_eq!(yard.ended(&again, TaskState::Failed).await.blame, Some(Blame::File));
+            let good = yard.open_task("good.mpg").await;
+            yard.finish(&good).await;
+            yard.journal.stop().await;
+        });
+    }
+}
+
+#[test]
+fn a_bad_source_backs_off_and_the_other_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(2, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.fail(&task, Blame::Source).await;
+        yard.ended(&task, TaskState::Failed).await;
+        let again = yard.open_task("a.mpg").await;
+        assert_ne!(again.source, task.source);
+        assert!(holds(&yard.board.view(), &Blamed::Source(task.source)));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_bad_pair_leaves_both_to_others() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.fail(&task, Blame::Pair).await;
+        yard.ended(&task, TaskState::Failed).await;
+        let again = yard.open_task("a.mpg").await;
+        assert_ne!(again.destination, task.destination);
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn one_of_ours_is_given_up_after_its_last_sign_of_life_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.report(&task, Said::Working).await;
+        for bytes in 1..4 {
+            yard.pass(29 * MINUTE).await;
+            let taken = yard.report(&task, Said::Progress { bytes }).await;
+            assert!(taken.cancelled.is_empty());
+        }
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(task.id).unwrap().state, TaskState::Working);
+        yard.pass(30 * MINUTE).await;
+        yard.ended(&task, TaskState::Timeout).await;
+        let again = yard.open_task("a.mpg").await;
+        assert_ne!(again.destination, task.destination, "the silent one backs off");
+        let taken = yard.report(&task, Said::Progress { bytes: 5 }).await;
+        assert_eq!(taken.cancelled, [task.id], "it is told to give up");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_task_nobody_begins_ends_and_goes_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.pass(5 * MINUTE).await;
+        let ended = yard.ended(&task, TaskState::Timeout).await;
+        assert_eq!(ended.blame, Some(Blame::Destination));
+        assert_ne!(yard.open_task("a.mpg").await.destination, task.destination);
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_busy_destination_of_ours_is_not_blamed_for_what_waits_its_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(2, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let (first, second) = (yard.open_task("a.mpg").await, yard.open_task("b.mpg").await);
+        yard.report(&first, Said::Working).await;
+        yard.pass(20 * MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(second.id).unwrap().state, TaskState::Ready);
+        yard.finish(&first).await;
+        yard.pass(4 * MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(second.id).unwrap().state, TaskState::Ready);
+        yard.pass(MINUTE).await;
+        let ended = yard.ended(&second, TaskState::Timeout).await;
+        assert_eq!(ended.blame, Some(Blame::Destination), "its turn had come");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn an_old_cfw_gets_twice_the_time_its_size_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let mut plot = old_plot(1, 2);
+        // 1 GiB at 2 Mbit/s takes 71 minutes.
+        plot.settings.bandwidth = Bandwidth::of_each_copy(BitsPerSecond(2_000_000));
+        let needed = BitsPerSecond(2_000_000).time_for(SIZE);
+        let yard = plot.open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.patch(&task, OldState::Working).await.unwrap();
+        yard.pass(2 * needed - MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(task.id).unwrap().state, TaskState::Working);
+        yard.pass(2 * MINUTE).await;
+        yard.ended(&task, TaskState::Timeout).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn an_old_done_counts_once_the_host_lists_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = old_plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
+        let good = yard.open_task("a.mpg").await;
+        yard.patch(&good, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.land(&good);
+        yard.patch(&good, OldState::Done).await.unwrap();
+        yard.ended(&good, TaskState::Done).await;
+
+        // This one says done and has nothing (spec D1).
+        let bad = yard.open_task("b.mpg").await;
+        yard.patch(&bad, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.patch(&bad, OldState::Done).await.unwrap();
+        let ended = yard.ended(&bad, TaskState::Failed).await;
+        assert_eq!(ended.blame, Some(Blame::File));
+        yard.open_task("c.mpg").await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_claim_that_cannot_be_checked_waits_and_is_shown_as_done() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = old_plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.patch(&task, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.alter(destination(1), |host| host.silent = true);
+        let before = yard.world.lock().unwrap().hosts[&destination(1)].refreshes;
+        yard.patch(&task, OldState::Done).await.unwrap();
+        let refreshes = || yard.world.lock().unwrap().hosts[&destination(1)].refreshes;
+        yard.until("it was asked", |_| (refreshes() > before).then_some(())).await;
+        let claimed = yard.board.view().open[&task.id].clone();
+        assert_eq!(claimed.old_state(), Some(OldState::Done));
+        assert!(claimed.state.is_open());
+        yard.land(&task);
+        yard.alter(destination(1), |host| host.silent = false);
+        yard.pass(MINUTE).await;
+        yard.ended(&task, TaskState::Done).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_done_that_was_lost_is_learnt_from_the_inventory() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = old_plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.patch(&task, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.land(&task);
+        yard.look(destination(1)).await;
+        yard.ended(&task, TaskState::Done).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn what_a_host_had_under_way_fails_when_it_is_down_and_goes_on_while_it_is_suspect() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.health(task.destination, Health::Suspect).await;
+        yard.pass(MINUTE).await;
+        yard.settle().await;
+        assert!(yard.board.view().open.contains_key(&task.id));
+        yard.health(task.destination, Health::Down).await;
+        let ended = yard.ended(&task, TaskState::Failed).await;
+        assert_eq!(ended.blame, Some(Blame::Destination));
+        assert_ne!(yard.open_task("a.mpg").await.destination, task.destination);
+        yard.health(source(1), Health::Down).await;
+        yard.until("nothing is open", |view| view.open.is_empty().then_some(())).await;
+        assert!(holds(&yard.board.view(), &Blamed::Source(source(1))));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_cancelled_task_ends_at_once_and_repeating_the_request_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        let request = RequestId::random();
+        let cancel = || CancelTask { id: task.id, asked_by: "operator".to_owned(), request };
+        yard.manager.send(cancel()).await.unwrap().unwrap();
+        let ended = yard.ended(&task, TaskState::Cancelled).await;
+        assert_eq!(ended.reason.as_deref(), Some("cancelled by operator"));
+        yard.manager.send(cancel()).await.unwrap().unwrap();
+        assert!(yard.board.view().ended.contains_key(&task.id), "a repetition drops nothing");
+        yard.open_task("b.mpg").await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_stranger_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2).open_up(dir.path(), START).await;
+        let said = Said::Done { size: 5, hash: ContentHash([1; 32]) };
+        let (task, at) = (TaskId(42), yard.clock.now());
+        let report = Report { task, name: Yard::name("a.mpg"), at, said };
+        let reports = |host| TakeReports { host, reports: vec![report.clone()] };
+        assert!(yard.manager.send(reports(source(1))).await.unwrap().is_err());
+        assert!(yard.manager.send(reports(destination(9))).await.unwrap().is_err());
+        yard.manager.send(reports(destination(2))).await.unwrap().unwrap();
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        yard.open_task("b.mpg").await;
+        assert_eq!(yard.board.view().open.len(), 1, "a.mpg is there already");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_host_on_probation_gets_one_copy_at_a_time_until_successes_made_up_for_its_failures() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(3, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg", "e.mpg", "f.mpg", "g.mpg"]).await;
+        let host = Blamed::Destination(destination(1));
+        let three = |view: &TaskManagerView| (view.open.len() == 3).then(|| view.open.clone());
+        let first = yard.until("each source has a copy to serve", three).await;
+        for task in first.values() {
+            // They fail together, which counts once.
+            yard.fail(task, Blame::Destination).await;
+        }
+        yard.until("it is left alone", |view| holds(view, &host).then_some(())).await;
+        let failures = |view: &TaskManagerView| view.back_offs.get(&host).map(|held| held.failures);
+        assert_eq!((yard.board.view().open.len(), failures(&yard.board.view())), (0, Some(1)));
+        yard.pass(MINUTE).await;
+        let mut one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
+        // Nobody begins it: the destination's failure, whatever the file did before.
+        yard.pass(5 * MINUTE).await;
+        yard.ended(&one, TaskState::Timeout).await;
+        yard.until("it counts on", |view| (failures(view) == Some(2)).then_some(())).await;
+        yard.pass(2 * MINUTE).await;
+        for left in [Some(1), None] {
+            one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
+            yard.settle().await;
+            assert_eq!(yard.board.view().open.len(), 1, "one at a time");
+            // A trial that takes long is not forgotten meanwhile.
+            yard.report(&one, Said::Working).await;
+            yard.pass(20 * MINUTE).await;
+            yard.finish(&one).await;
+            let step = |view: &TaskManagerView| (failures(view) == left).then_some(());
+            yard.until("one step", step).await;
+        }
+        yard.until("all go again", three).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn an_operator_has_a_host_trusted_again() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        for blame in [Blame::Source, Blame::Destination, Blame::Pair] {
+            let task = yard.until("a task", |view| view.open.values().next().cloned()).await;
+            yard.fail(&task, blame).await;
+            let ended = yard.ended(&task, TaskState::Failed).await;
+            let reset = |host| ResetHost {
+                host,
+                asked_by: "operator".to_owned(),
+                request: RequestId::random(),
+            };
+            let of_host = ended.blame != Some(Blame::File);
+            let host = if blame == Blame::Source { source(1) } else { destination(1) };
+            let done = yard.manager.send(reset(host)).await.unwrap();
+            assert_eq!(done, Ok(usize::from(of_host)), "{blame:?}");
+            assert_eq!(yard.manager.send(reset(host)).await.unwrap(), Ok(0));
+        }
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(2, 2).open_up(dir.path(), START).await;
+        let conduct = async |host, calls| {
+            let at = yard.clock.now();
+            let (epoch, managers) = (None, Vec::new());
+            let conduct = HostConduct { host, calls, epoch, managers, at };
+            yard.manager.send(conduct).await.unwrap();
+        };
+        conduct(destination(1), CallStanding::Open).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
+        let two = |view: &TaskManagerView| (view.open.len() == 2).then(|| view.open.clone());
+        let tasks = yard.until("the other one takes both", two).await;
+        assert!(tasks.values().all(|task| task.destination == destination(2)));
+        let view = yard.board.view();
+        let told = view.hosts.iter().find(|host| host.host == destination(1)).unwrap();
+        assert_eq!(told.no_destination, Some(Unusable::CallsFail));
+        conduct(destination(1), CallStanding::Probation).await;
+        conduct(destination(2), CallStanding::Open).await;
+        for task in tasks.values() {
+            yard.finish(task).await;
+        }
+        assert_eq!(yard.open_task("c.mpg").await.destination, destination(1));
+        yard.journal.stop().await;
+    });
+}

@@ -1,0 +1,36 @@
+//! The TaskManager of a node whose journal takes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::event::PieceId;
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::task_manager::{CheckNow, TaskManagerView};
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::task_manager_yard::Plot;
+
+const START: i64 = 1_800_000_000_000;
+
+#[test]
+fn what_cannot_be_committed_is_decided_again_only_after_a_pause() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        // A disk on which nothing has the room that is asked for takes no commit.
+        let settings =
+            JournalSettings { reserve: 1 << 60, ..JournalSettings::alone(dir.path(), 1) };
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
+        let yard = Plot::of(1, 1).open_on(journal, START);
+        let uncommitted = |view: &TaskManagerView| view.counters.uncommitted;
+        yard.until("a commit failed", |view| (uncommitted(view) > 0).then_some(())).await;
+        for _ in 0..200 {
+            yard.manager.send(CheckNow).await.unwrap();
+        }
+        yard.pass(Duration::from_secs(1)).await;
+        let count = yard
+            .until("it is tried again", |view| Some(uncommitted(view)).filter(|n| *n > 1))
+            .await;
+        assert_eq!(count, 2);
+        yard.journal.stop().await;
+    });
+}

@@ -1,0 +1,175 @@
+//! The hosts on record: modes, silence, and hosts added at run time, over restarts and leaders.
+
+use std::time::Duration;
+
+use reelyard_actors::event::RequestId;
+use reelyard_actors::heartbeat::Health;
+use reelyard_actors::host::{HostAddr, HostMode, HostRole};
+use reelyard_actors::task_manager::{
+    AddHost, ChangeSettings, HostRecord, HostRefused, HostSetting, RemoveHost, Roll, SetHostMode,
+    TaskSettings, TaskState,
+};
+use reelyard_actors::wire::worker::Said;
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::task_manager_yard::{Plot, Yard, destination, source};
+
+const START: i64 = 1_800_000_000_000;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn set_mode(host: HostAddr, mode: HostMode) -> SetHostMode {
+    SetHostMode { host, mode, asked_by: "test".to_owned(), request: RequestId::random() }
+}
+
+/// What the roll says of a host first, in an incarnation that shows itself anew.
+async fn first_told(yard: &Yard, host: HostAddr) -> Option<HostRecord> {
+    let mut watch = yard.board.roll().watch();
+    let roll: Option<Roll> = watch.wait_for(Option::is_some).await.unwrap().clone();
+    roll.unwrap().hosts.get(&host).copied()
+}
+
+/// Waits until the roll names a host: that of a new node is empty at first.
+async fn until_told(yard: &Yard, host: HostAddr) {
+    let mut watch = yard.board.roll().watch();
+    let names =
+        |roll: &Option<Roll>| roll.as_ref().is_some_and(|roll| roll.hosts.contains_key(&host));
+    watch.wait_for(names).await.unwrap();
+}
+
+async fn until_recorded(yard: &Yard, what: &str, holds: impl Fn(&HostRecord) -> bool) {
+    yard.until(what, |view| view.hosts.iter().any(|host| holds(&host.record)).then_some(())).await;
+}
+
+#[test]
+fn nobody_is_told_of_hosts_before_all_that_is_on_record_of_them_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let plot = Plot::of(1, 2);
+    let (resting, added) = (destination(1), destination(7));
+    on_a_system({
+        let (plot, dir) = (plot.clone(), dir.path().to_owned());
+        async move {
+            let yard = plot.open(&dir, START).await;
+            until_told(&yard, resting).await;
+            yard.manager.send(set_mode(resting, HostMode::Maintenance)).await.unwrap().unwrap();
+            let (role, asked_by) = (HostRole::Destination, "test".to_owned());
+            let add = AddHost { host: added, role, asked_by, request: RequestId::random() };
+            yard.manager.send(add).await.unwrap().unwrap();
+            yard.journal.stop().await;
+        }
+    });
+    on_a_system(async move {
+        // Opened without waiting for anything: the first that is told is all there is.
+        let settings = reelyard_actors::journal::JournalSettings::alone(dir.path(), 1);
+        let pieces = [reelyard_actors::event::PieceId::Tasks];
+        let transport = std::sync::Arc::new(reelyard_actors::journal::NoPeers);
+        let journal =
+            reelyard_actors::journal::Journal::open(settings, transport, &pieces).await.unwrap();
+        let yard = plot.open_on(journal, START);
+        assert_eq!(first_told(&yard, resting).await.unwrap().mode, HostMode::Maintenance);
+        let kept = HostRecord::new(HostRole::Destination, false);
+        assert_eq!(first_told(&yard, added).await, Some(kept));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_repeated_request_is_answered_as_before() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async move {
+        let yard = Plot::of(1, 1).open(dir.path(), START).await;
+        let host = destination(9);
+        let (role, request) = (HostRole::Destination, RequestId::random());
+        let add = AddHost { host, role, asked_by: "test".to_owned(), request };
+        yard.manager.send(add.clone()).await.unwrap().unwrap();
+        let remove = RemoveHost { host, asked_by: "test".to_owned(), request: RequestId::random() };
+        yard.manager.send(remove.clone()).await.unwrap().unwrap();
+        // Neither adds nor removes anything once more.
+        yard.manager.send(add).await.unwrap().unwrap();
+        yard.manager.send(remove).await.unwrap().unwrap();
+        assert!(!yard.board.view().hosts.iter().any(|shown| shown.host == host));
+        let unknown = yard.manager.send(set_mode(host, HostMode::Draining)).await.unwrap();
+        assert_eq!(unknown, Err(HostRefused::NoSuchHost(host)));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_mode_takes_back_what_it_says_and_the_file_goes_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async move {
+        let yard = Plot::of(2, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let (a, b) = (yard.open_task("a.mpg").await, yard.open_task("b.mpg").await);
+        yard.report(&a, Said::Working).await;
+        yard.settle().await;
+        // It has begun: it is let finish.
+        yard.manager.send(set_mode(a.destination, HostMode::Draining)).await.unwrap().unwrap();
+        yard.finish(&a).await;
+        yard.ended(&a, TaskState::Done).await;
+        yard.manager.send(set_mode(b.destination, HostMode::Maintenance)).await.unwrap().unwrap();
+        let taken_back = yard.ended(&b, TaskState::Cancelled).await;
+        assert_eq!(taken_back.reason, Some(format!("{} is in maintenance", b.destination)));
+        // Nobody is left who takes anything.
+        yard.pass(Duration::from_secs(60)).await;
+        assert!(yard.board.view().open.is_empty());
+        yard.manager.send(set_mode(a.destination, HostMode::Active)).await.unwrap().unwrap();
+        assert_eq!(yard.open_task("b.mpg").await.destination, a.destination);
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_long_silence_is_a_loss_also_over_a_restart_and_ends_with_an_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let plot = Plot::of(1, 2);
+    let silent = destination(2);
+    on_a_system({
+        let (plot, dir) = (plot.clone(), dir.path().to_owned());
+        async move {
+            let yard = plot.open_up(&dir, START).await;
+            yard.health(silent, Health::Down).await;
+            until_recorded(&yard, "the silence", |record| record.silent_since.is_some()).await;
+            yard.journal.stop().await;
+        }
+    });
+    on_a_system(async move {
+        let later = START + i64::try_from((DAY * 4).as_millis()).unwrap();
+        let yard = plot.open(dir.path(), later).await;
+        yard.pass(Duration::from_secs(1)).await;
+        // Four days have passed, and this process has not asked it yet.
+        assert!(yard.board.view().hosts.iter().all(|host| !host.record.lost));
+        yard.health(silent, Health::Down).await;
+        until_recorded(&yard, "the loss", |record| record.lost).await;
+        yard.health(silent, Health::Up).await;
+        yard.until("it is back", |view| {
+            let back = view.hosts.iter().all(|host| {
+                let HostRecord { silent_since, lost, .. } = host.record;
+                silent_since.is_none() && !lost
+            });
+            back.then_some(())
+        })
+        .await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_new_configuration_is_put_on_record_and_what_left_takes_its_tasks_along() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async move {
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        let hosts = vec![
+            HostSetting { addr: source(1), role: HostRole::Source },
+            HostSetting { addr: destination(5), role: HostRole::Destination },
+        ];
+        let settings = TaskSettings::default();
+        yard.manager.send(ChangeSettings { settings, hosts }).await.unwrap();
+        let reason = yard.ended(&task, TaskState::Cancelled).await.reason.clone();
+        assert_eq!(reason, Some(format!("{} left the yard", destination(1))));
+        let hosts: Vec<HostAddr> = yard.board.view().hosts.iter().map(|host| host.host).collect();
+        assert_eq!(hosts, [source(1), destination(5)]);
+        yard.journal.stop().await;
+    });
+}

@@ -1,0 +1,153 @@
+//! The TaskManager and what hosts' links carry: weights, marks, and what is not known.
+
+use std::time::Duration;
+
+use reelyard_actors::cfw_worker::HostObserved;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::task_manager::plan::{ByHandRefused, LinkSays, Says, Unusable, Waiting};
+use reelyard_actors::task_manager::{CopyFile, CopyRefused, ExplainFile, LinkRules, Weights};
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::task_manager_yard::{GIB, Plot, Yard, destination, ours, source, traffic};
+
+const START: i64 = 1_800_000_000_000;
+
+fn plot(sources: u8, destinations: u8, links: LinkRules) -> Plot {
+    let mut plot = Plot::of(sources, destinations);
+    plot.settings.links = links;
+    plot
+}
+
+fn marks(source: Option<u32>, destination: Option<u32>) -> LinkRules {
+    LinkRules {
+        source_mark_percent: source,
+        destination_mark_percent: destination,
+        ..LinkRules::default()
+    }
+}
+
+/// Has a source tell what its link carries.
+async fn source_tells(yard: &Yard, percent: u64) {
+    let (host, at) = (source(1), yard.clock.now());
+    let traffic = Some((traffic(percent), at));
+    let (inventory, disk) = (None, None);
+    let seen = HostObserved { host, kind: ours(host), inventory, disk, traffic, at };
+    yard.manager.send(seen).await.unwrap();
+}
+
+async fn destination_tells(yard: &Yard, last: u8, percent: Option<u64>) {
+    yard.alter(destination(last), |host| host.link_percent = percent);
+    yard.look(destination(last)).await;
+}
+
+#[test]
+fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2, marks(None, Some(80))).open_up(dir.path(), START).await;
+        // The first one has more room: it would get everything.
+        yard.alter(destination(2), |host| host.used = 500 * GIB);
+        destination_tells(&yard, 1, Some(81)).await;
+        destination_tells(&yard, 2, Some(80)).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        assert_eq!(task.destination, destination(2));
+        let told = yard.manager.send(ExplainFile { name: Yard::name("b.mpg") }).await.unwrap();
+        let says: Vec<_> = told.destinations.iter().map(|told| (told.says, told.link)).collect();
+        let link = |used_percent| Some(LinkSays { used_percent, mark_percent: Some(80) });
+        assert_eq!(says[0], (Says::BusyLink, link(81)));
+        assert_eq!(says[1], (Says::NoSource, link(80)), "at the mark is not above it");
+        let view = yard.board.view();
+        assert_eq!(view.hosts[1].no_destination, Some(Unusable::BusyLink), "{:?}", view.hosts);
+        // By hand it is refused in words.
+        let (name, asked_by) = (Yard::name("c.mpg"), "op".to_owned());
+        let (source, request) = (None, RequestId::random());
+        let asked = CopyFile { name, destination: destination(1), source, asked_by, request };
+        let refused = yard.manager.send(asked).await.unwrap();
+        let (host, says) = (destination(1), Says::BusyLink);
+        assert_eq!(refused, Err(CopyRefused::Rules(ByHandRefused::Destination { host, says })));
+        destination_tells(&yard, 1, Some(79)).await;
+        yard.finish(&task).await;
+        assert_eq!(yard.open_task("b.mpg").await.destination, destination(1));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_source_above_its_mark_serves_nothing_new_until_it_is_below_or_nothing_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 2, marks(Some(50), None)).open_up(dir.path(), START).await;
+        source_tells(&yard, 51).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let waits = |view: &reelyard_actors::task_manager::TaskManagerView| {
+            (view.plan.last.as_ref()?.waiting == Some(Waiting::Source)).then_some(())
+        };
+        yard.until("the round waits for a source", waits).await;
+        assert!(yard.board.view().open.is_empty());
+        let told = yard.manager.send(ExplainFile { name: Yard::name("a.mpg") }).await.unwrap();
+        assert_eq!(told.sources[0].says, Says::BusyLink);
+        source_tells(&yard, 50).await;
+        let task = yard.open_task("a.mpg").await;
+        source_tells(&yard, 99).await;
+        yard.finish(&task).await;
+        yard.settle().await;
+        assert!(yard.board.view().open.is_empty());
+        // A figure that nobody renews is no figure after a while.
+        yard.pass(Duration::from_secs(41)).await;
+        for last in [1, 2] {
+            yard.look(destination(last)).await;
+        }
+        yard.open_task("b.mpg").await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn copies_go_where_room_and_link_together_are_best() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let links = LinkRules { weights: Weights { room: 1, traffic: 1 }, ..LinkRules::default() };
+        let yard = plot(1, 3, links).open_up(dir.path(), START).await;
+        // Rooms 900, 800 and 700 GiB, and links 60, 5 and 0 % used.
+        for (last, used, percent) in [(1, 0, 60), (2, 100, 5), (3, 200, 0)] {
+            yard.alter(destination(last), |host| host.used = used * GIB);
+            destination_tells(&yard, last, Some(percent)).await;
+        }
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        assert_eq!(task.destination, destination(2));
+        // One of which nothing is known counts like the average of the others: behind an idle one.
+        destination_tells(&yard, 2, None).await;
+        yard.finish(&task).await;
+        let task = yard.open_task("b.mpg").await;
+        assert_eq!(task.destination, destination(3));
+        destination_tells(&yard, 3, Some(90)).await;
+        yard.finish(&task).await;
+        let task = yard.open_task("c.mpg").await;
+        assert_eq!(task.destination, destination(1), "it has more free than the average");
+        // Where nothing is known of any, the roomiest goes first.
+        yard.alter(destination(1), |host| host.used = 500 * GIB);
+        for last in 1..=3 {
+            destination_tells(&yard, last, None).await;
+        }
+        yard.finish(&task).await;
+        assert_eq!(yard.open_task("d.mpg").await.destination, destination(2));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn without_weights_and_marks_traffic_decides_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(1, 2).open_up(dir.path(), START).await;
+        yard.alter(destination(2), |host| host.used = GIB);
+        destination_tells(&yard, 1, Some(100)).await;
+        destination_tells(&yard, 2, Some(0)).await;
+        source_tells(&yard, 100).await;
+        yard.grade(&["a.mpg"]).await;
+        assert_eq!(yard.open_task("a.mpg").await.destination, destination(1));
+        yard.journal.stop().await;
+    });
+}

@@ -1,0 +1,219 @@
+//! The TaskManager places a catalogue: sources, destinations, order, restart.
+
+use std::time::{Duration, Instant};
+
+use reelyard_actors::heartbeat::Health;
+use reelyard_actors::journal::CommitError;
+use reelyard_actors::task_manager::plan::{Skip, Verdict, Waiting};
+use reelyard_actors::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
+use reelyard_actors::wire::worker::Said;
+use reelyard_integration_tests::running::on_a_system;
+
+use crate::task_manager_yard::{Plot, SIZE, Yard, destination, is_of, source};
+
+const START: i64 = 1_800_000_000_000;
+
+#[test]
+fn a_catalogue_is_placed_best_first_each_file_once() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(2, 3).open_up(dir.path(), START).await;
+        let names: Vec<String> = (0..12).map(|i| format!("f{i:02}.mpg")).collect();
+        let files: Vec<&str> = names.iter().map(String::as_str).collect();
+        yard.grade(&files).await;
+        for (grade, file) in (1..).zip(&files) {
+            let task = yard.open_task(file).await;
+            assert_eq!((task.grade, task.size, task.dir.as_str()), (grade, SIZE, "/data"));
+            assert!(yard.board.view().open.len() <= 2, "one copy per source at a time");
+            yard.finish(&task).await;
+            yard.ended(&task, TaskState::Done).await;
+        }
+        let view = yard
+            .until("nothing is left to do", |view| {
+                let last = view.plan.last.as_ref()?;
+                (view.open.is_empty() && last.waiting == Some(Waiting::Nothing))
+                    .then(|| view.clone())
+            })
+            .await;
+        assert_eq!((view.ended.len(), view.plan.wanted, view.counters.created), (12, 0, 12));
+        let on = |host| view.ended.values().filter(|task| task.destination == host).count();
+        assert_eq!([1, 2, 3].map(|last| on(destination(last))), [4, 4, 4], "spread by room");
+        let (arrived, asked) = {
+            let world = yard.world.lock().unwrap();
+            let asked: u64 = world.hosts.values().map(|host| host.refreshes).sum();
+            (world.arrived.len(), asked)
+        };
+        assert_eq!(arrived, 12, "each CfwWorker was told");
+        assert_eq!(asked, 0, "a CfwWorker looks by itself at a host that comes up");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_freed_source_is_used_again_within_100_ms() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg"]).await;
+        let mut fastest = Duration::MAX;
+        for (file, next) in [("a.mpg", "b.mpg"), ("b.mpg", "c.mpg"), ("c.mpg", "d.mpg")] {
+            let task = yard.open_task(file).await;
+            yard.finish(&task).await;
+            let freed = Instant::now();
+            yard.open_task(next).await;
+            fastest = fastest.min(freed.elapsed());
+        }
+        assert!(fastest < Duration::from_millis(100), "{fastest:?}");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn hot_files_overtake_and_the_hottest_goes_first() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg"]).await;
+        let first = yard.open_task("a.mpg").await;
+        yard.heat(&[("c.mpg", 4), ("d.mpg", 9)]).await;
+        let mut last = first;
+        for (file, hits) in [("d.mpg", 9), ("c.mpg", 4), ("b.mpg", 0)] {
+            yard.finish(&last).await;
+            last = yard.open_task(file).await;
+            assert_eq!(last.hits, hits);
+        }
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn tasks_and_placements_survive_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let plot = Plot::of(1, 2);
+        let yard = plot.open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let done = yard.open_task("a.mpg").await;
+        yard.finish(&done).await;
+        let under_way = yard.open_task("b.mpg").await;
+        yard.journal.stop().await;
+
+        // Nothing is known of the hosts any more, and the one that holds `a.mpg` stays down: it
+        // is not copied a second time for that.
+        let yard = plot.open(dir.path(), START + 60_000).await;
+        assert_eq!(*yard.open_task("b.mpg").await, *under_way);
+        assert_eq!(yard.board.view().ended[&done.id].state, TaskState::Done);
+        let other = if done.destination == destination(1) { 2 } else { 1 };
+        yard.health(done.destination, Health::Down).await;
+        yard.health(source(1), Health::Up).await;
+        yard.health(destination(other), Health::Up).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        yard.manager.send(PlanNow).await.unwrap().unwrap();
+        let name = Yard::name("a.mpg");
+        let told = yard.manager.send(ExplainFile { name }).await.unwrap();
+        assert_eq!(told.verdict, Verdict::Skipped(Skip::Placed));
+        assert_eq!(told.held_on[0].host, done.destination);
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_at_first() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(1, 2).open(dir.path(), START).await;
+        yard.alter(destination(2), |host| host.silent = true);
+        for host in [source(1), destination(1), destination(2)] {
+            yard.health(host, Health::Up).await;
+        }
+        let kind = crate::task_manager_yard::ours(source(1));
+        let seen = reelyard_actors::cfw_worker::HostObserved {
+            host: source(1),
+            kind,
+            inventory: None,
+            disk: None,
+            traffic: None,
+            at: yard.clock.now(),
+        };
+        yard.manager.send(seen).await.unwrap();
+        yard.look(destination(1)).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        yard.until("the round waits for the silent one", |view| {
+            let waiting = view.plan.last.as_ref()?.waiting.as_ref()?;
+            (*waiting == Waiting::FirstLook(vec![destination(2)])).then_some(())
+        })
+        .await;
+        assert!(yard.board.view().open.is_empty());
+        yard.pass(Duration::from_secs(61)).await;
+        assert_eq!(yard.open_task("a.mpg").await.destination, destination(1));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn what_a_host_lists_is_not_copied_again() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(1, 2).open_up(dir.path(), START).await;
+        let file = yard.file("a.mpg");
+        yard.alter(destination(2), |host| {
+            host.files.insert(file.0);
+        });
+        yard.look(destination(2)).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let task = yard.open_task("b.mpg").await;
+        assert!(yard.board.view().open.values().all(|task| !is_of(task, "a.mpg")));
+        yard.finish(&task).await;
+        yard.until("the placement is durable", |view| {
+            let host = view.hosts.iter().find(|host| host.host == destination(2))?;
+            (host.files? >= 1).then_some(())
+        })
+        .await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn whoever_does_not_lead_decides_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        yard.journal.stop().await;
+        yard.until("it no longer leads", |view| view.epoch.is_none().then_some(())).await;
+        yard.grade(&["a.mpg"]).await;
+        let refused = yard.manager.send(PlanNow).await.unwrap();
+        assert_eq!(refused, Err(CommitError::Stopped));
+        let view = yard.board.view();
+        assert!(view.open.is_empty() && view.orders_for(destination(1)).is_none());
+    });
+}
+
+#[test]
+fn a_long_poll_is_woken_by_a_task_and_by_its_end_but_not_by_progress() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = Plot::of(1, 1).open_up(dir.path(), START).await;
+        let mut changes = yard.board.changes();
+        changes.mark_unchanged();
+        assert!(yard.board.view().orders_for(destination(1)).unwrap().tasks.is_empty());
+        yard.grade(&["a.mpg"]).await;
+        changes.changed().await.unwrap();
+        let orders = yard.board.view().orders_for(destination(1)).unwrap();
+        let [order] = &orders.tasks[..] else { panic!("{orders:?}") };
+        assert_eq!(order.source_data, Some("10.0.1.1:8889".parse().unwrap()));
+        let task = yard.open_task("a.mpg").await;
+        yard.report(&task, Said::Working).await;
+        changes.mark_unchanged();
+        yard.report(&task, Said::Progress { bytes: 77 }).await;
+        let sign = |view: &TaskManagerView| view.progress.get(&task.id).map(|sign| sign.bytes);
+        yard.until("progress is shown", |view| (sign(view) == Some(77)).then_some(())).await;
+        assert!(!changes.has_changed().unwrap());
+        yard.finish(&task).await;
+        assert!(changes.has_changed().unwrap());
+        assert!(yard.board.view().orders_for(destination(1)).unwrap().tasks.is_empty());
+        assert!(yard.board.view().orders_for(destination(2)).unwrap().tasks.is_empty());
+        let view = serde_json::to_value(&*yard.board.view()).unwrap();
+        assert_eq!(view["ended"][0]["name"]["name"], "a.mpg");
+        yard.journal.stop().await;
+    });
+}

@@ -1,0 +1,105 @@
+//! Three TaskManagers on three journals over a network in memory: whoever leads decides, all hold
+//! the same.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::event::PieceId;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::journal::{Journal, JournalSettings};
+use reelyard_actors::task_manager::{Task, TaskManagerView};
+use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually_some;
+
+use crate::task_manager_yard::{Plot, Yard};
+
+const START: i64 = 1_800_000_000_000;
+const NODES: [u64; 3] = [1, 2, 3];
+
+async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
+    let settings = JournalSettings {
+        founders: NODES.map(|node| (node, String::new())).into(),
+        commit_timeout: Duration::from_secs(2),
+        heartbeat: Duration::from_millis(60),
+        election: (Duration::from_millis(200), Duration::from_millis(400)),
+        ..JournalSettings::alone(dir, node)
+    };
+    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Tasks]).await.unwrap();
+    hub.attach(node, journal.clone());
+    journal
+}
+
+/// The node whose TaskManager leads in an epoch after `epoch`.
+async fn leader(yards: &[Yard], epoch: u64) -> usize {
+    eventually_some("one TaskManager leads", || async {
+        let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
+        let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
+        (newest > epoch).then_some(node)
+    })
+    .await
+}
+
+type Held = (Vec<Arc<Task>>, Vec<Arc<Task>>, Vec<(HostAddr, Vec<String>)>);
+
+/// What a node holds, in names: numbers of files are each node's own.
+fn held(yard: &Yard, view: &TaskManagerView) -> Held {
+    let named = |id| yard.names.name(reelyard_actors::names::FileId(id)).to_string();
+    let placements = view.placements.iter().map(|(host, files)| {
+        let mut names: Vec<String> = files.iter().map(named).collect();
+        names.sort();
+        (*host, names)
+    });
+    let open = view.open.values().cloned().collect();
+    (open, view.ended.values().cloned().collect(), placements.collect())
+}
+
+#[test]
+fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
+    let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
+    on_a_system(async {
+        let hub = MemoryHub::default();
+        let plot = Plot::of(1, 2);
+        let mut yards = Vec::new();
+        for (node, dir) in NODES.into_iter().zip(&dirs) {
+            yards.push(plot.open_on(journal(&hub, node, dir.path()).await, START));
+        }
+        for yard in &yards {
+            plot.up(yard).await;
+            yard.grade(&["a.mpg", "b.mpg"]).await;
+        }
+        let old = leader(&yards, 0).await;
+        let task = yards[old].open_task("a.mpg").await;
+        for yard in &yards {
+            assert_eq!(*yard.open_task("a.mpg").await, *task);
+        }
+        let epoch = yards[old].board.view().epoch.unwrap().0;
+        hub.isolate(NODES[old]);
+        let new = leader(&yards, epoch).await;
+        assert_ne!(new, old);
+        yards[old].until("the old leader steps back", |v| v.epoch.is_none().then_some(())).await;
+        yards[new].finish(&task).await;
+        let next = yards[new].open_task("b.mpg").await;
+        hub.heal();
+        assert_eq!(*yards[old].open_task("b.mpg").await, *next);
+        eventually_some("all hold the same", || async {
+            let all: Vec<Held> = yards.iter().map(|yard| held(yard, &yard.board.view())).collect();
+            all.iter().all(|held| *held == all[0] && held.0.len() == 1).then_some(())
+        })
+        .await;
+        // A task is on record everywhere before whoever decided it is told.
+        let counted = eventually_some("who decided has counted", || async {
+            let counted = yards.iter().map(|yard| yard.board.view().counters.created);
+            let counted: Vec<u64> = counted.collect();
+            (counted.iter().sum::<u64>() >= 2).then_some(counted)
+        })
+        .await;
+        assert_eq!(counted.iter().sum::<u64>(), 2, "only the leader decides: {counted:?}");
+        let bystander = (0..3).find(|node| ![old, new].contains(node)).unwrap();
+        assert_eq!(counted[bystander], 0);
+        for yard in &yards {
+            yard.journal.stop().await;
+        }
+    });
+}

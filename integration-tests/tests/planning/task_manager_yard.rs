@@ -1,0 +1,432 @@
+//! A yard for message-driven tests of the TaskManager: the real journal in a directory, a manual
+//! clock, and probes that stand in for the Catalog and the CfwWorkers.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard_actors::catalog::masters::Masters;
+use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
+use reelyard_actors::catalog::rising::RisingHits;
+use reelyard_actors::catalog::{
+    LookUpMasters, MasterLook, MastersChanged, RankingChanged, RisingChanged,
+};
+use reelyard_actors::cfw_worker::{
+    AskFailure, CopyArrived, DiskFigures, HostObserved, HostRoutes, Inventory, Refresh,
+};
+use reelyard_actors::change_feed::ChangeFeed;
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::heartbeat::{Health, HealthChanged};
+use reelyard_actors::host::{BitsPerSecond, HostAddr, HostKind, HostRole};
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::manager::ManagerBadge;
+use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::remover::RemoverBoard;
+use reelyard_actors::supervision::Route;
+use reelyard_actors::task_manager::{
+    ChangeRefused, ChangeTask, CheckNow, Collaborators, HostSetting, OldState, TakeReports, Task,
+    TaskBoard, TaskManager, TaskManagerView, TaskSettings, TaskState,
+};
+use reelyard_actors::traffic::{Rates, Traffic};
+use reelyard_actors::wire::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
+use reelyard_integration_tests::waiting::eventually_some;
+
+pub const GIB: u64 = 1 << 30;
+
+/// The size of every master.
+pub const SIZE: u64 = GIB;
+
+/// What the probes know, and a test may change.
+#[derive(Default)]
+pub struct World {
+    pub masters: HashMap<FileId, MasterLook>,
+    pub hosts: BTreeMap<HostAddr, ProbedHost>,
+    /// Every file that was looked up, in order.
+    pub looked_up: Vec<FileId>,
+    /// Copies that the TaskManager told a CfwWorker of.
+    pub arrived: Vec<(HostAddr, FileId)>,
+}
+
+/// A host as its probe answers for it.
+#[derive(Clone, Debug, Default)]
+pub struct ProbedHost {
+    pub kind: HostKind,
+    pub files: BTreeSet<u32>,
+    pub silent: bool,
+    pub used: u64,
+    pub capacity: u64,
+    pub refreshes: u64,
+    /// What its link carries, in percent of its speed and out only; told when it is looked at.
+    pub link_percent: Option<u64>,
+}
+
+pub type Shared = Arc<Mutex<World>>;
+
+struct ProbeCatalog(Shared);
+
+impl Actor for ProbeCatalog {
+    type Context = Context<Self>;
+}
+
+impl Handler<LookUpMasters> for ProbeCatalog {
+    type Result = Vec<(FileId, MasterLook)>;
+
+    fn handle(&mut self, asked: LookUpMasters, _: &mut Context<Self>) -> Self::Result {
+        let mut world = self.0.lock().unwrap();
+        world.looked_up.extend(&asked.files);
+        let look = |file| (file, world.masters.get(&file).cloned().unwrap_or(MasterLook::Absent));
+        asked.files.into_iter().map(look).collect()
+    }
+}
+
+struct ProbeWorker {
+    host: HostAddr,
+    world: Shared,
+    clock: Clock,
+    told: Told,
+}
+
+/// Who is told what a host looks like.
+pub type Told = Arc<Mutex<Vec<Recipient<HostObserved>>>>;
+
+impl Actor for ProbeWorker {
+    type Context = Context<Self>;
+}
+
+impl Handler<Refresh> for ProbeWorker {
+    type Result = Result<Arc<Inventory>, AskFailure>;
+
+    fn handle(&mut self, _: Refresh, _: &mut Context<Self>) -> Self::Result {
+        let mut world = self.world.lock().unwrap();
+        let host = world.hosts.get_mut(&self.host).unwrap();
+        host.refreshes += 1;
+        if host.silent {
+            return Err(AskFailure::TimedOut(Duration::from_secs(5)));
+        }
+        let seen = observation(self.host, host, self.clock.now());
+        for told in self.told.lock().unwrap().iter() {
+            told.do_send(seen.clone());
+        }
+        Ok(seen.inventory.unwrap())
+    }
+}
+
+impl Handler<CopyArrived> for ProbeWorker {
+    type Result = ();
+
+    fn handle(&mut self, copy: CopyArrived, _: &mut Context<Self>) {
+        self.world.lock().unwrap().arrived.push((self.host, copy.file));
+    }
+}
+
+fn observation(host: HostAddr, probed: &ProbedHost, at: Millis) -> HostObserved {
+    let inventory =
+        Inventory { files: probed.files.iter().copied().collect(), unreadable_names: 0, at };
+    let disk = DiskFigures {
+        total: probed.capacity,
+        used: probed.used,
+        avail: probed.capacity - probed.used,
+        ..DiskFigures::default()
+    };
+    HostObserved {
+        host,
+        kind: probed.kind,
+        inventory: Some(Arc::new(inventory)),
+        disk: Some((disk, at)),
+        traffic: probed.link_percent.map(|percent| (traffic(percent), at)),
+        at,
+    }
+}
+
+/// A link of which so much is used for sending, by others than us.
+pub fn traffic(percent: u64) -> Traffic {
+    let (sends, receives) = (BitsPerSecond(percent * 10_000_000), BitsPerSecond(0));
+    let (interface, speed) = ("eth0".to_owned(), Some(BitsPerSecond(1_000_000_000)));
+    let copies = Some(Rates::default());
+    Traffic { interface, speed, all: Rates { sends, receives }, copies, over_ms: 10_000 }
+}
+
+/// A source with this last number.
+pub fn source(last: u8) -> HostAddr {
+    format!("10.0.1.{last}:8888").parse().unwrap()
+}
+
+/// A destination with this last number.
+pub fn destination(last: u8) -> HostAddr {
+    format!("10.0.2.{last}:8888").parse().unwrap()
+}
+
+pub fn ours(host: HostAddr) -> HostKind {
+    let data_addr = std::net::SocketAddr::new(host.ip(), 8889);
+    HostKind::Reelyard { data_addr, fetches_from_old: false }
+}
+
+pub struct Yard {
+    pub names: NameTable,
+    pub clock: Clock,
+    pub journal: Journal,
+    pub manager: Addr<TaskManager>,
+    pub board: TaskBoard,
+    pub world: Shared,
+    pub changes: ChangeFeed,
+    pub told: Told,
+    pub probes: Probes,
+}
+
+/// Who answers in the place of the Catalog and the CfwWorkers.
+pub struct Probes {
+    pub look_up: Route<LookUpMasters>,
+    pub refresh: HostRoutes<Refresh>,
+}
+
+/// What a yard consists of.
+#[derive(Clone)]
+pub struct Plot {
+    pub settings: TaskSettings,
+    pub sources: Vec<HostAddr>,
+    pub destinations: Vec<HostAddr>,
+    /// Whether the destinations are old cfws.
+    pub old: bool,
+    /// What shows who this node is.
+    pub badge: Option<ManagerBadge>,
+    /// What the Remover shows.
+    pub removals: RemoverBoard,
+}
+
+impl Plot {
+    /// So many sources and destinations, all of them ours.
+    pub fn of(sources: u8, destinations: u8) -> Self {
+        Plot {
+            settings: TaskSettings::default(),
+            sources: (1..=sources).map(source).collect(),
+            destinations: (1..=destinations).map(destination).collect(),
+            old: false,
+            badge: None,
+            removals: RemoverBoard::default(),
+        }
+    }
+
+    /// Opens the yard in `dir`, with its clock at `start`; nothing is known of any host.
+    pub async fn open(&self, dir: &Path, start: i64) -> Yard {
+        let settings = JournalSettings::alone(dir, 1);
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Tasks]).await.unwrap();
+        let yard = self.open_on(journal, start);
+        yard.until("this node leads", |view| view.epoch).await;
+        yard
+    }
+
+    /// Opens the yard on a journal, whether its node leads or not.
+    pub fn open_on(&self, journal: Journal, start: i64) -> Yard {
+        let changes = ChangeFeed::new(&Clock::manual(Millis(start)));
+        self.open_on_telling(journal, start, changes)
+    }
+
+    /// Opens the yard on a journal, and tells of changes on this feed.
+    pub fn open_on_telling(&self, journal: Journal, start: i64, changes: ChangeFeed) -> Yard {
+        let clock = Clock::manual(Millis(start));
+        let world = Shared::default();
+        let told = Told::default();
+        let mut refresh = HashMap::new();
+        let mut arrived = HashMap::new();
+        for &host in &self.destinations {
+            let kind = if self.old { HostKind::Cfw } else { ours(host) };
+            let probed = ProbedHost { kind, capacity: 1000 * GIB, ..ProbedHost::default() };
+            world.lock().unwrap().hosts.insert(host, probed);
+            let (world, clock, told) = (world.clone(), clock.clone(), told.clone());
+            let worker = ProbeWorker { host, world, clock, told }.start();
+            refresh.insert(host, Route::fixed(worker.clone().recipient()));
+            arrived.insert(host, Route::fixed(worker.recipient()));
+        }
+        let look_up = Route::fixed(ProbeCatalog(world.clone()).start().recipient());
+        let probes = Probes { look_up: look_up.clone(), refresh: refresh.clone().into() };
+        let hosts: Vec<HostSetting> = self
+            .sources
+            .iter()
+            .map(|&addr| HostSetting { addr, role: HostRole::Source })
+            .chain(
+                self.destinations
+                    .iter()
+                    .map(|&addr| HostSetting { addr, role: HostRole::Destination }),
+            )
+            .collect();
+        let names = NameTable::new();
+        let board = TaskBoard::default();
+        let manager = TaskManager::new(
+            self.settings.clone(),
+            &hosts,
+            names.clone(),
+            clock.clone(),
+            journal.clone(),
+            Collaborators {
+                look_up,
+                refresh: refresh.into(),
+                arrived: arrived.into(),
+                removals: self.removals.clone(),
+            },
+            board.clone(),
+        );
+        let manager = match &self.badge {
+            Some(badge) => manager.speaking_as(badge.clone()),
+            None => manager,
+        };
+        let manager = manager.telling_on(changes.clone()).start();
+        told.lock().unwrap().push(manager.clone().recipient());
+        Yard { names, clock, journal, manager, board, world, changes, told, probes }
+    }
+
+    /// Opens the yard and has every host seen and up.
+    pub async fn open_up(&self, dir: &Path, start: i64) -> Yard {
+        let yard = self.open(dir, start).await;
+        self.up(&yard).await;
+        yard
+    }
+
+    /// Has every host seen and up.
+    pub async fn up(&self, yard: &Yard) {
+        for &host in &self.sources {
+            let kind = if self.old { HostKind::Cfw } else { ours(host) };
+            let at = yard.clock.now();
+            let seen = HostObserved { host, kind, inventory: None, disk: None, traffic: None, at };
+            yard.manager.send(seen).await.unwrap();
+        }
+        for &host in self.sources.iter().chain(&self.destinations) {
+            yard.health(host, Health::Up).await;
+        }
+        for &host in &self.destinations {
+            yard.look(host).await;
+        }
+    }
+}
+
+impl Yard {
+    pub fn name(text: &str) -> FileName {
+        FileName::new(text).unwrap()
+    }
+
+    pub fn file(&self, text: &str) -> FileId {
+        self.names.intern(&Yard::name(text))
+    }
+
+    /// Grades these files, best first, each with a master of [`SIZE`].
+    pub async fn grade(&self, files: &[&str]) {
+        let ids: Vec<FileId> = files.iter().map(|file| self.file(file)).collect();
+        {
+            let mut world = self.world.lock().unwrap();
+            for &id in &ids {
+                let modified = Millis(0);
+                let found = MasterLook::Found { dir: "/data".into(), size: SIZE, modified };
+                world.masters.entry(id).or_insert(found);
+            }
+        }
+        let ranked = |file: &FileId| RankedFile { file: *file, size: None, listed_on: Vec::new() };
+        let ranking = Ranking::from_files(ids.iter().map(ranked));
+        self.manager.send(RankingChanged(Arc::new(ranking))).await.unwrap();
+        let files = ids.iter().map(|id| id.0).collect();
+        let masters = Masters { files, ..Masters::default() };
+        self.manager.send(MastersChanged(Arc::new(masters))).await.unwrap();
+    }
+
+    /// Makes these files hot.
+    pub async fn heat(&self, hot: &[(&str, u32)]) {
+        let hot = hot.iter().map(|(file, hits)| (self.file(file), *hits));
+        let rising = RisingHits::new(hot, &self.names);
+        self.manager.send(RisingChanged(Arc::new(rising))).await.unwrap();
+    }
+
+    pub async fn health(&self, host: HostAddr, to: Health) {
+        let (from, at) = (Health::Unknown, self.clock.now());
+        self.manager.send(HealthChanged { host, from, to, at }).await.unwrap();
+    }
+
+    /// Has a destination seen as it is.
+    pub async fn look(&self, host: HostAddr) {
+        let seen = {
+            let world = self.world.lock().unwrap();
+            observation(host, &world.hosts[&host], self.clock.now())
+        };
+        self.manager.send(seen).await.unwrap();
+    }
+
+    pub fn alter(&self, host: HostAddr, change: impl FnOnce(&mut ProbedHost)) {
+        change(self.world.lock().unwrap().hosts.get_mut(&host).unwrap());
+    }
+
+    /// Moves the clock and lets the TaskManager notice.
+    pub async fn pass(&self, time: Duration) {
+        self.clock.advance(time);
+        self.manager.send(CheckNow).await.unwrap();
+    }
+
+    /// Waits until everything decided so far is applied: one more commit goes behind it.
+    pub async fn settle(&self) {
+        let host = *self.world.lock().unwrap().hosts.keys().next().unwrap();
+        let name = Yard::name(&format!("behind-{}", self.names.len()));
+        let said = Said::Done { size: 0, hash: ContentHash([0; 32]) };
+        let report = Report { task: TaskId(-1), name, at: self.clock.now(), said };
+        let reports = TakeReports { host, reports: vec![report] };
+        self.manager.send(reports).await.unwrap().unwrap();
+    }
+
+    /// Waits until the view shows something.
+    pub async fn until<T>(&self, what: &str, show: impl Fn(&TaskManagerView) -> Option<T>) -> T {
+        eventually_some(what, || {
+            let shown = show(&self.board.view());
+            async move { shown }
+        })
+        .await
+    }
+
+    /// Waits for an open task of a file.
+    pub async fn open_task(&self, file: &str) -> Arc<Task> {
+        let what = format!("an open task of {file}");
+        self.until(&what, |view| view.open.values().find(|task| is_of(task, file)).cloned()).await
+    }
+
+    /// Waits for the end of a task.
+    pub async fn ended(&self, task: &Task, state: TaskState) -> Arc<Task> {
+        let what = format!("task {} of {} is {state:?}", task.id, task.name);
+        self.until(&what, |view| {
+            view.ended.get(&task.id).filter(|task| task.state == state).cloned()
+        })
+        .await
+    }
+
+    /// Reports on a task as its destination.
+    pub async fn report(&self, task: &Task, said: Said) -> ReportsTaken {
+        let report = Report { task: task.id, name: task.name.clone(), at: self.clock.now(), said };
+        let reports = TakeReports { host: task.destination, reports: vec![report] };
+        self.manager.send(reports).await.unwrap().unwrap()
+    }
+
+    /// Has a task done by its destination, one of ours.
+    pub async fn finish(&self, task: &Task) {
+        self.land(task);
+        self.report(task, Said::Done { size: task.size, hash: ContentHash([7; 32]) }).await;
+    }
+
+    /// Puts the copy of a task on its destination, which says nothing.
+    pub fn land(&self, task: &Task) {
+        let file = self.names.intern(&task.name);
+        self.alter(task.destination, |host| {
+            host.files.insert(file.0);
+            host.used += task.size;
+        });
+    }
+
+    pub async fn fail(&self, task: &Task, blame: Blame) {
+        self.report(task, Said::Failed { blame, reason: "as the test wants it".to_owned() }).await;
+    }
+
+    /// What an old cfw does: `PATCH`.
+    pub async fn patch(&self, task: &Task, to: OldState) -> Result<(), ChangeRefused> {
+        let change = ChangeTask { id: task.id, to: Some(to), request: RequestId::random() };
+        self.manager.send(change).await.unwrap()
+    }
+}
+
+pub fn is_of(task: &Task, file: &str) -> bool {
+    task.name.as_bytes() == file.as_bytes()
+}

@@ -1,0 +1,118 @@
+//! The pages of public links as a person sees them, in a real Chromium.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use reelyard::http::share::hash_password;
+use reelyard_actors::share_expiry::Deadline;
+use reelyard_integration_tests::browser::Browser;
+use reelyard_integration_tests::share_links::Links;
+use reelyard_integration_tests::waiting::eventually_some;
+
+/// Waits until an element shows something that fits.
+async fn shows(browser: &Browser, selector: &str, fits: impl Fn(&str) -> bool) -> String {
+    eventually_some(&format!("{selector} shows it"), || async {
+        browser.text(selector).await.unwrap().filter(|text| fits(text))
+    })
+    .await
+}
+
+/// Waits until the browser has saved this.
+async fn saved(browser: &Browser, name: &str, bytes: &[u8]) {
+    let file = browser.downloads().join(name);
+    eventually_some("it is saved", || async {
+        (std::fs::read(&file).ok()? == bytes).then_some(())
+    })
+    .await;
+}
+
+#[actix::test]
+async fn the_time_left_counts_down_and_at_its_end_the_page_says_that_the_link_has_expired() {
+    let links = Links::start(|_| {});
+    links.write("film.mp4", &[7; 3 << 20]);
+    let browser = Browser::start(true).await.unwrap();
+    let lasts = Duration::from_secs(8);
+    let id = links.share("film.mp4", |new| {
+        new.deadline = Deadline::at(links.clock.now().after(lasts));
+    });
+    browser.open(&links.url(id, "")).await.unwrap();
+    assert_eq!(shows(&browser, "h1", |_| true).await, "film.mp4");
+    let first = shows(&browser, ".countdown", |left| left.ends_with(" s")).await;
+    let later = shows(&browser, ".countdown", |left| left != first).await;
+    let seconds = |text: &str| text.trim_end_matches(" s").parse::<u64>().unwrap();
+    assert!(seconds(&later) < seconds(&first) && seconds(&first) <= 8, "{first}, {later}");
+    // The clock of the links is a manual one: it comes to the deadline before the browser does.
+    links.clock.advance(lasts);
+    let text = shows(&browser, "main", |text| text.contains("expired")).await;
+    assert!(text.contains("This link has expired. It ended at "), "{text}");
+    assert!(browser.text(".button").await.unwrap().is_none());
+    let complaints = browser.complaints().await.unwrap();
+    let of_policy = complaints.iter().find(|line| line.contains("Content Security Policy"));
+    assert_eq!(of_policy, None);
+    links.stop().await;
+}
+
+/// A link with a password, from its form to the file.
+async fn open_by_password(runs_scripts: bool) {
+    let links = Links::start(|_| {});
+    let name = "Grüße & \"mehr\".mpg";
+    links.write(name, b"0123456789");
+    let hash = hash_password("open sesame").unwrap();
+    let id = links.share(name, |new| {
+        new.password = Some(hash);
+        new.max_downloads = NonZeroU32::new(1);
+    });
+    let browser = Browser::start(runs_scripts).await.unwrap();
+    browser.open(&links.url(id, "")).await.unwrap();
+    let text = shows(&browser, "main", |_| true).await;
+    assert!(text.contains("asks for a password") && !text.contains("mpg"), "{text}");
+    browser.write("#password", "wrong").await.unwrap();
+    browser.click("button").await.unwrap();
+    shows(&browser, "main", |text| text.contains("That was not it.")).await;
+    browser.write("#password", "open sesame").await.unwrap();
+    browser.click("button").await.unwrap();
+    assert_eq!(shows(&browser, "h1", |text| text.contains("mpg")).await, name);
+    let text = shows(&browser, "main", |text| text.contains("Downloads left")).await;
+    assert!(text.contains("10 B") && text.contains("1 of 1"), "{text}");
+    let left = shows(&browser, ".countdown", |_| true).await;
+    assert!(left == "1 d 0 h" || left == "23 h 59 min", "{left}");
+    browser.click("a.button").await.unwrap();
+    // What a file system of others would not take, the browser leaves out of the name.
+    saved(&browser, "Grüße & _mehr_.mpg", b"0123456789").await;
+    browser.open(&links.url(id, "")).await.unwrap();
+    let text = shows(&browser, "main", |text| text.contains("0 of 1")).await;
+    assert!(text.contains("can be resumed"), "{text}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_password_opens_a_link_and_the_button_saves_the_file() {
+    open_by_password(true).await;
+}
+
+#[actix::test]
+async fn all_of_it_works_without_scripts() {
+    open_by_password(false).await;
+}
+
+#[actix::test]
+async fn without_scripts_the_time_left_stands_there_and_does_not_move() {
+    let links = Links::start(|_| {});
+    links.write("dir/a", b"x");
+    let id = links.share("dir", |new| {
+        new.deadline = Deadline::at(links.clock.now().after(Duration::from_secs(1)));
+    });
+    let browser = Browser::start(false).await.unwrap();
+    let by_script = "<p>off</p><script>document.querySelector('p').textContent = 'on'</script>";
+    browser.open(&format!("data:text/html,{by_script}")).await.unwrap();
+    assert_eq!(shows(&browser, "p", |_| true).await, "off", "this browser runs none");
+    browser.open(&links.url(id, "")).await.unwrap();
+    assert_eq!(shows(&browser, ".countdown", |_| true).await, "1 s");
+    assert_eq!(shows(&browser, "a.button", |_| true).await, "Download as zip");
+    browser.click("summary").await.unwrap();
+    shows(&browser, ".link", |text| text.contains(&id.to_string())).await;
+    links.clock.advance(Duration::from_secs(1));
+    browser.open(&links.url(id, "")).await.unwrap();
+    shows(&browser, "main", |text| text.contains("This link has expired")).await;
+    links.stop().await;
+}

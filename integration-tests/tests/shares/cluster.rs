@@ -1,0 +1,233 @@
+//! Three nodes as far as shares go: on journals over a network in memory, each with a clock of its own.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use futures::future::join_all;
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{Journal, JournalSettings};
+use reelyard_actors::share_expiry::{
+    CreateShare, Effort, Ending, Found, HappeningsFrom, LARGEST_PAGE, RootName, Share, ShareBoard,
+    ShareError, ShareExpiry, ShareFilter, ShareHappening, ShareId, ShareKind, SharePath,
+    ShareSettings, Term, Totals,
+};
+use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use tempfile::TempDir;
+
+pub const START: Millis = Millis(1_800_000_000_000);
+pub const NODES: [u64; 3] = [1, 2, 3];
+
+/// A node as far as shares go.
+pub struct Node {
+    pub journal: Journal,
+    pub expiry: Addr<ShareExpiry>,
+    pub board: ShareBoard,
+    pub clock: Clock,
+}
+
+pub struct Cluster {
+    pub hub: MemoryHub,
+    pub nodes: Vec<Node>,
+    _dirs: Vec<TempDir>,
+}
+
+pub fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+pub fn film(ttl: u64) -> CreateShare {
+    CreateShare {
+        root: RootName::new("films").unwrap(),
+        path: SharePath::new("a.mpg").unwrap(),
+        kind: ShareKind::File,
+        term: Term::Ttl(seconds(ttl)),
+        password: None,
+        max_downloads: None,
+        owner: None,
+        note: None,
+        asked_by: "a test".to_owned(),
+        request: None,
+    }
+}
+
+pub async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
+    let settings = JournalSettings {
+        founders: NODES.map(|node| (node, String::new())).into(),
+        commit_timeout: Duration::from_secs(2),
+        heartbeat: Duration::from_millis(150),
+        election: (Duration::from_secs(1), Duration::from_secs(2)),
+        ..JournalSettings::alone(dir, node)
+    };
+    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Shares]).await.unwrap();
+    hub.attach(node, journal.clone());
+    journal
+}
+
+impl Node {
+    pub fn epoch(&self) -> u64 {
+        self.board.view().epoch.map_or(0, |epoch| epoch.0)
+    }
+
+    /// Whether this node would serve a share now.
+    pub fn serves(&self, id: ShareId) -> bool {
+        match self.board.find(id) {
+            Found::Live(share) => share.is_live(self.clock.now()),
+            _ => false,
+        }
+    }
+
+    pub fn ended(&self, id: ShareId) -> Option<Ending> {
+        match self.board.find(id) {
+            Found::Ended(tombstone) => Some(tombstone.why),
+            _ => None,
+        }
+    }
+
+    /// The actor looks at its clock, and at what there is to do by it.
+    pub async fn takes_a_turn(&self) {
+        let now = self.clock.advance(Duration::from_millis(1));
+        eventually("a turn is taken", || self.board.view().at >= now).await;
+    }
+
+    pub async fn create(&self, asked: CreateShare) -> Result<Arc<Share>, ShareError> {
+        self.expiry.send(asked).await.unwrap()
+    }
+}
+
+impl Cluster {
+    pub async fn new(settings: &ShareSettings) -> Self {
+        let (hub, mut nodes, mut dirs) = (MemoryHub::default(), Vec::new(), Vec::new());
+        for node in NODES {
+            let dir = tempfile::tempdir().unwrap();
+            let journal = journal(&hub, node, dir.path()).await;
+            let (board, clock) = (ShareBoard::default(), Clock::manual(START));
+            let (settings, time) = (settings.clone(), clock.clone());
+            let expiry = ShareExpiry::new(settings, time, journal.clone(), board.clone()).start();
+            nodes.push(Node { journal, expiry, board, clock });
+            dirs.push(dir);
+        }
+        Cluster { hub, nodes, _dirs: dirs }
+    }
+
+    /// The node that leads in an epoch after `epoch`.
+    pub async fn leader(&self, epoch: u64) -> usize {
+        eventually_some("one leads", || async {
+            let epochs = self.nodes.iter().map(Node::epoch).enumerate();
+            let (node, newest) = epochs.max_by_key(|&(_, epoch)| epoch)?;
+            (newest > epoch).then_some(node)
+        })
+        .await
+    }
+
+    /// The node that leads now, if it is known.
+    pub fn leading(&self) -> Option<&Node> {
+        self.nodes.iter().filter(|node| node.epoch() > 0).max_by_key(|node| node.epoch())
+    }
+
+    pub async fn everywhere(&self, what: &str, is_so: impl Fn(&Node) -> bool) {
+        eventually(what, || self.nodes.iter().all(&is_so)).await;
+    }
+
+    /// The same while time passes: what came to nothing is tried again after a while.
+    pub async fn in_time(&self, what: &str, is_so: impl Fn(&Node) -> bool) {
+        let so_far = |node: &Node| {
+            node.clock.advance(Duration::from_millis(5));
+            is_so(node)
+        };
+        eventually(what, || self.nodes.iter().filter(|node| !so_far(node)).count() == 0).await;
+    }
+
+    /// Asks whoever leads, by the same name until there is an answer of the table.
+    pub async fn until_told<M, T>(&self, asked: M) -> Result<T, ShareError>
+    where
+        M: Message<Result = Result<T, ShareError>> + Clone + Send + 'static,
+        T: Send + 'static,
+        ShareExpiry: Handler<M>,
+    {
+        eventually_some("an answer", || async {
+            match self.leading()?.expiry.send(asked.clone()).await.unwrap() {
+                Err(ShareError::Journal(_)) => None,
+                told => Some(told),
+            }
+        })
+        .await
+    }
+
+    /// A new share, made once.
+    pub async fn created(&self, wanted: CreateShare) -> ShareId {
+        let wanted = CreateShare { request: Some(RequestId::random()), ..wanted };
+        self.until_told(wanted).await.unwrap().id()
+    }
+
+    /// Whatever they are asked, all answer the same; and every share that was created is there or
+    /// has ended.
+    pub async fn hold_the_same(&self, ids: &[ShareId]) -> Held {
+        let held = eventually_some("all hold the same", || async {
+            let held = join_all(self.nodes.iter().map(|node| held(node, ids))).await;
+            held.iter().all(|one| *one == held[0]).then(|| held.into_iter().next().unwrap())
+        })
+        .await;
+        for node in &self.nodes {
+            let view = node.board.view();
+            assert_eq!(view.totals.created, view.shares + view.totals.ended(), "{view:?}");
+            assert_eq!(view.shares, held.shares.len() as u64);
+        }
+        let told: Vec<u64> = held.told.iter().map(|told| told.number).collect();
+        assert!(told.iter().copied().eq(0..told.len() as u64), "numbered without gaps");
+        held
+    }
+
+    pub async fn stop(self) {
+        for node in &self.nodes {
+            node.journal.stop().await;
+        }
+    }
+}
+
+/// What a node holds.
+#[derive(Debug, PartialEq)]
+pub struct Held {
+    pub shares: Vec<Arc<Share>>,
+    pub totals: Totals,
+    pub found: Vec<Found>,
+    pub told: Vec<ShareHappening>,
+}
+
+pub async fn held(node: &Node, ids: &[ShareId]) -> Held {
+    let (mut shares, mut from) = (Vec::new(), None);
+    loop {
+        let page = node.board.list(&ShareFilter::default(), from, LARGEST_PAGE, node.clock.now());
+        shares.extend(page.shares);
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    let (mut told, mut from) = (Vec::new(), 0);
+    loop {
+        let asked = HappeningsFrom { from, most: LARGEST_PAGE };
+        let part = node.expiry.send(asked).await.unwrap();
+        if part.happenings.is_empty() {
+            break;
+        }
+        from = part.next;
+        told.extend(part.happenings);
+    }
+    let found = ids.iter().map(|id| node.board.find(*id)).collect();
+    Held { shares, totals: node.board.view().totals, found, told }
+}
+
+pub fn settings() -> ShareSettings {
+    ShareSettings {
+        roots: BTreeSet::from([RootName::new("films").unwrap()]),
+        notice_before: None,
+        effort: Effort::LEAST,
+        keep_happenings: 1_000_000,
+        ..ShareSettings::default()
+    }
+}

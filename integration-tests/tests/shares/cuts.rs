@@ -1,0 +1,153 @@
+//! How running downloads of public links are cut: by a hard revoke, and where the file changes.
+
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::share_expiry::{Ending, ShareEvent, ShareId};
+use reelyard_integration_tests::share_links::{Links, curl};
+use reelyard_integration_tests::waiting::{PATIENCE, eventually};
+use rustls::pki_types::pem::PemObject;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+/// More than the kernel keeps for a connection.
+const LARGE: usize = 24 << 20;
+
+/// The most that a client with a small buffer can still read once its connection was reset: what
+/// had arrived.
+const ARRIVED: usize = 1 << 20;
+
+fn revoke(links: &Links, id: ShareId) {
+    let (ids, why, by) = (vec![id], Ending::Revoked, "test".to_owned());
+    links.apply(&ShareEvent::Ended { ids, why, cut: true, by });
+}
+
+/// A connection whose client has room for little.
+async fn connect(links: &Links) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 << 10).unwrap();
+    socket.connect(links.addr()).await.unwrap()
+}
+
+/// How much still comes, and how it ends.
+async fn drain(mut client: TcpStream) -> (usize, Option<ErrorKind>) {
+    let (mut got, mut buffer) = (0, vec![0; 64 << 10]);
+    loop {
+        match tokio::time::timeout(PATIENCE, client.read(&mut buffer)).await.unwrap() {
+            Ok(0) => return (got, None),
+            Ok(count) => got += count,
+            Err(error) => return (got, Some(error.kind())),
+        }
+    }
+}
+
+#[actix::test]
+async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
+    let links = Links::start(|_| {});
+    links.write("a", &vec![7; LARGE]);
+    links.write("dir/a", &vec![7; LARGE]);
+    for (at, part) in [("a", "file"), ("dir", "zip")] {
+        let id = links.share(at, |_| {});
+        let (cut, mut client) = (links.server.counters().cut, connect(&links).await);
+        let asked = format!("GET /s/{id}/{part} HTTP/1.1\r\n\r\n");
+        client.write_all(asked.as_bytes()).await.unwrap();
+        client.read_exact(&mut [0; 12]).await.unwrap();
+        // Until the kernel takes no more; if this is too short, less is to be taken back.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        revoke(&links, id);
+        eventually("it is cut", || links.server.counters().cut > cut).await;
+        let (got, end) = drain(client).await;
+        assert_eq!(end, Some(ErrorKind::ConnectionReset), "{part}: after {got} bytes");
+        assert!(got < ARRIVED, "{part}: {got}");
+    }
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
+    let links = Links::start(|settings| settings.request_timeout = PATIENCE);
+    links.write("a", &vec![7; 2 * ARRIVED]);
+    let id = links.share("a", |_| {});
+    let mut client = connect(&links).await;
+    client.write_all(format!("GET /s/{id}/file HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    eventually("all of it is handed over", || links.server.counters().bytes > 0).await;
+    revoke(&links, id);
+    eventually("it is taken back", || links.server.counters().connections == 0).await;
+    let (got, end) = drain(client).await;
+    assert_eq!(end, Some(ErrorKind::ConnectionReset), "after {got} bytes");
+    assert!(got < ARRIVED, "{got}");
+
+    let mut client = connect(&links).await;
+    for status in [410, 410] {
+        let asked = format!("HEAD /s/{id}/file HTTP/1.1\r\n\r\n");
+        client.write_all(asked.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let count = client.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..count]);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        // Longer than it takes to look whether a download may go on.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+    }
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_hard_revoke_takes_back_what_is_under_tls() {
+    let links = Links::start(|_| {});
+    let pem = links.speak_tls("links");
+    links.write("a", &vec![7; LARGE]);
+    let id = links.share("a", |_| {});
+    let mut roots = rustls::RootCertStore::empty();
+    let shown = rustls::pki_types::CertificateDer::from_pem_file(&pem.certificate).unwrap();
+    roots.add(shown).unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let config = rustls::ClientConfig::builder().with_root_certificates(roots);
+    let config = Arc::new(config.with_no_client_auth());
+    let name = "127.0.0.1".try_into().unwrap();
+    let mut tls = rustls::ClientConnection::new(config, name).unwrap();
+    let client = connect(&links).await.into_std().unwrap();
+    client.set_nonblocking(false).unwrap();
+    let client = tokio::task::spawn_blocking(move || {
+        let mut client = client;
+        let mut stream = rustls::Stream::new(&mut tls, &mut client);
+        write!(stream, "GET /s/{id}/file HTTP/1.1\r\n\r\n").unwrap();
+        stream.read_exact(&mut [0; 12]).unwrap();
+        client.set_nonblocking(true).unwrap();
+        client
+    });
+    let client = TcpStream::from_std(client.await.unwrap()).unwrap();
+    // As in the clear: if this is too short, less is to be taken back.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    revoke(&links, id);
+    eventually("it is cut", || links.server.counters().cut == 1).await;
+    let (got, end) = drain(client).await;
+    assert_eq!(end, Some(ErrorKind::ConnectionReset), "after {got} bytes");
+    assert!(got < ARRIVED, "{got}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_file_that_is_overwritten_meanwhile_does_not_pass_for_whole() {
+    let links = Links::start(|_| {});
+    for speaks_tls in [false, true] {
+        links.write("a", &vec![7; LARGE]);
+        let id = links.share("a", |_| {});
+        let trusted = speaks_tls.then(|| links.speak_tls("links").certificate);
+        let (url, before) = (links.url(id, "/file"), links.server.counters());
+        let download = tokio::spawn(async move {
+            let slow = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &url];
+            let trusted = trusted.iter().flat_map(|path| ["--cacert", path.to_str().unwrap()]);
+            curl(&[&trusted.collect::<Vec<_>>()[..], &slow].concat()).await.exit
+        });
+        let begun = || links.server.counters().downloads > before.downloads;
+        eventually("the download runs", begun).await;
+        let mut file = std::fs::File::options().write(true).open(links.below("a")).unwrap();
+        file.seek(SeekFrom::Start(LARGE as u64 / 2)).unwrap();
+        file.write_all(b"something else").unwrap();
+        let exit = download.await.unwrap();
+        assert!(matches!(exit, 18 | 56), "curl noticed that it is not whole: {exit}");
+        assert_eq!(links.server.counters().broken_off, before.broken_off + 1);
+    }
+    links.stop().await;
+}

@@ -1,0 +1,309 @@
+//! Moves of what is shared and removals, by messages: over a real disk and a real journal, also when
+//! the node is stopped between any two steps.
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::StreamExt;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::share_expiry::{
+    BeginMove, Ending, FileIdentity, MoveEnd, MoveRefused, Moved, NewMove, SettleMove, ShareError,
+    ShareId, ShareRefusal,
+};
+use reelyard_actors::share_files::{Disk, MoveError, MoveFile, Slot, SystemDisk};
+use reelyard_integration_tests::waiting::eventually;
+use rustix::io::Errno;
+
+use crate::files_yard::*;
+
+#[actix::test]
+async fn a_move_takes_the_file_and_every_share_along_and_is_made_once() {
+    let ground = Ground::new();
+    let yard = opened(&ground).await;
+    let (dir, file) = (yard.create("films/d").await, yard.create("films/d/deep/b").await);
+    let beside = yard.create("films/other").await;
+    let wanted = wanted("films/d", "more/kept/e");
+    let both = futures::future::join(yard.make(wanted.clone()), yard.make(wanted.clone())).await;
+    assert_eq!(both, (Ok(Moved { followed: 2, ended: 0 }), Ok(Moved { followed: 2, ended: 0 })));
+    assert_eq!(std::fs::read(ground.path("more/kept/e/deep/b")).unwrap(), b"films/d/deep/b");
+    assert!(!ground.path("films/d").exists());
+    let said = [dir, file, beside].map(|id| yard.said(id).unwrap());
+    assert_eq!(said, ["more/kept/e", "more/kept/e/deep/b", "films/other"]);
+    assert_eq!(yard.make(wanted.clone()).await, Ok(Moved { followed: 2, ended: 0 }), "repeated");
+    yard.closed().await;
+    let yard = opened(&ground).await;
+    assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 2, ended: 0 }), "after a restart");
+    assert_eq!(yard.said(file).unwrap(), "more/kept/e/deep/b");
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn what_is_refused_is_refused_again_and_leaves_no_trace() {
+    let ground = Ground::new();
+    let yard = opened(&ground).await;
+    let id = yard.create("films/d/a").await;
+    for (from, to, why) in [
+        ("films/none", "films/x", MoveRefused::NoSource),
+        ("films/d/a", "films/none/a", MoveRefused::NoDirectory),
+        ("films/d/a", "films/other", MoveRefused::TargetExists),
+        ("films/d", "films/d/deep/x", MoveRefused::IntoItself),
+        ("films/d/a", "films/d", MoveRefused::TargetExists),
+        ("books/d", "films/x", MoveRefused::NoRoot),
+    ] {
+        assert_eq!(refused(yard.make(wanted(from, to)).await), why, "{from} {to}");
+    }
+    // Only the disk finds out, once it is on record.
+    std::fs::create_dir(ground.path("films/empty")).unwrap();
+    let onto = MoveFile { overwrite: true, ..wanted("films/empty", "films/d") };
+    assert_eq!(refused(yard.make(onto.clone()).await), MoveRefused::TargetNotEmpty);
+    assert_eq!(refused(yard.make(onto).await), MoveRefused::TargetNotEmpty, "repeated");
+    assert_eq!(yard.said(id).unwrap(), "films/d/a");
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn what_is_overwritten_takes_its_shares_along() {
+    let ground = Ground::new();
+    let yard = opened(&ground).await;
+    let (moved, there) = (yard.create("films/d/a").await, yard.create("films/other").await);
+    let onto = MoveFile { overwrite: true, ..wanted("films/d/a", "films/other") };
+    assert_eq!(yard.make(onto).await, Ok(Moved { followed: 1, ended: 1 }));
+    assert_eq!(yard.ended(there).await, Ending::Removed);
+    assert_eq!(yard.said(moved).unwrap(), "films/other");
+    assert_eq!(std::fs::read(ground.path("films/other")).unwrap(), b"films/d/a");
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn more_shares_than_one_entry_takes_follow_in_several() {
+    let ground = Ground::new();
+    let yard = opened(&ground).await;
+    let made = futures::stream::iter(0..2500).map(|_| yard.create("films/d/a"));
+    let ids: Vec<ShareId> = made.buffer_unordered(200).collect().await;
+    let wanted = wanted("films/d", "films/e");
+    assert_eq!(yard.make(wanted.clone()).await, Ok(Moved { followed: 2500, ended: 0 }));
+    assert!(ids.iter().all(|id| yard.said(*id).unwrap() == "films/e/a"));
+    assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 2500, ended: 0 }), "repeated");
+    yard.closed().await;
+}
+
+/// What a node leaves behind that was stopped right after it had put a move on record.
+async fn begun(ground: &Ground, from: &str, to: &str) -> (ShareId, ShareId, NewMove) {
+    let yard = table_alone(ground).await;
+    let (id, above) = (yard.create(&format!("{from}/a")).await, yard.create(from).await);
+    let file = std::fs::File::open(ground.path(from)).unwrap();
+    let new = NewMove {
+        from: place(from),
+        to: place(to),
+        file: FileIdentity::of(&file).unwrap(),
+        by: "a test".to_owned(),
+        request: RequestId::random(),
+    };
+    yard.expiry.send(BeginMove(new.clone())).await.unwrap().unwrap();
+    let told = yard.try_to_create(&format!("{from}/a")).await;
+    assert!(matches!(told, Err(ShareError::Refused(ShareRefusal::BeingMoved))));
+    yard.closed().await;
+    (id, above, new)
+}
+
+fn again(new: &NewMove) -> MoveFile {
+    let NewMove { from, to, by, request, .. } = new.clone();
+    MoveFile { from, to, overwrite: false, asked_by: by, request }
+}
+
+#[actix::test]
+async fn a_node_that_was_stopped_before_the_rename_finds_the_file_where_it_was() {
+    let ground = Ground::new();
+    let (id, above, new) = begun(&ground, "films/d", "more/e").await;
+    let yard = opened(&ground).await;
+    eventually("the move is settled", || yard.shares.unsettled().borrow().is_empty()).await;
+    assert_eq!(refused(yard.make(again(&new)).await), MoveRefused::Interrupted);
+    assert_eq!(yard.said(id).unwrap(), "films/d/a");
+    assert_eq!(yard.said(above).unwrap(), "films/d");
+    let anew = MoveFile { request: RequestId::random(), ..again(&new) };
+    assert_eq!(yard.make(anew).await, Ok(Moved { followed: 2, ended: 0 }));
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn a_node_that_was_stopped_after_the_rename_finds_the_file_where_it_is() {
+    let ground = Ground::new();
+    let (id, above, new) = begun(&ground, "films/d", "more/e").await;
+    std::fs::rename(ground.path("films/d"), ground.path("more/e")).unwrap();
+    // Something else may have taken the old path since.
+    std::fs::create_dir(ground.path("films/d")).unwrap();
+    let yard = opened(&ground).await;
+    assert_eq!(yard.make(again(&new)).await, Ok(Moved { followed: 2, ended: 0 }));
+    assert_eq!([id, above].map(|id| yard.said(id).unwrap()), ["more/e/a", "more/e"]);
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
+    let ground = Ground::new();
+    let yard = table_alone(&ground).await;
+    let made = futures::stream::iter(0..2500).map(|_| yard.create("films/d/a"));
+    let ids: Vec<ShareId> = made.buffer_unordered(200).collect().await;
+    yard.closed().await;
+    let (_, _, new) = begun(&ground, "films/d", "films/e").await;
+    std::fs::rename(ground.path("films/d"), ground.path("films/e")).unwrap();
+    let yard = table_alone(&ground).await;
+    let (number, end) = (0, MoveEnd::Moved);
+    // Nobody waits for the end of it.
+    let settling = yard.expiry.send(SettleMove { number, end });
+    let began = || ids.iter().any(|id| yard.said(*id).unwrap() == "films/e/a");
+    eventually("the first have followed", began).await;
+    drop(settling);
+    yard.closed().await;
+    let yard = opened(&ground).await;
+    assert_eq!(yard.make(again(&new)).await, Ok(Moved { followed: 2502, ended: 0 }));
+    assert!(ids.iter().all(|id| yard.said(*id).unwrap() == "films/e/a"));
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn what_is_at_neither_path_after_a_stop_ends() {
+    let ground = Ground::new();
+    let (id, above, _) = begun(&ground, "films/d", "more/e").await;
+    std::fs::rename(ground.path("films/d"), ground.path("aside")).unwrap();
+    let yard = opened(&ground).await;
+    assert_eq!([yard.ended(id).await, yard.ended(above).await], [Ending::Removed; 2]);
+    yard.closed().await;
+}
+
+/// A disk that confirms nothing until it is mended.
+#[derive(Debug, Default)]
+struct Failing {
+    mended: AtomicBool,
+}
+
+impl Disk for Failing {
+    fn rename(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
+        SystemDisk.rename(from, to)
+    }
+
+    fn rename_to_free(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
+        SystemDisk.rename_to_free(from, to)
+    }
+
+    fn link(&self, from: Slot<'_>, to: Slot<'_>) -> rustix::io::Result<()> {
+        SystemDisk.link(from, to)
+    }
+
+    fn unlink(&self, at: Slot<'_>) -> rustix::io::Result<()> {
+        SystemDisk.unlink(at)
+    }
+
+    fn sync(&self, dir: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        if self.mended.load(Ordering::SeqCst) { SystemDisk.sync(dir) } else { Err(Errno::IO) }
+    }
+}
+
+#[actix::test]
+async fn a_move_that_the_disk_does_not_confirm_is_told_as_done_only_once_it_does() {
+    let ground = Ground::new();
+    let disk = Arc::<Failing>::default();
+    let yard = opened_on(&ground, disk.clone()).await;
+    let id = yard.create("films/d/a").await;
+    let wanted = wanted("films/d", "more/e");
+    let told = yard.make(wanted.clone()).await;
+    let Err(MoveError::Unsettled { why, request }) = told else { panic!("{told:?}") };
+    assert!(why.contains("does not confirm") && request == wanted.request, "{why}");
+    eventually("it is seen", || {
+        let view = yard.board.view();
+        let seen = view.unsettled.get(&0).filter(|seen| seen.since == START);
+        seen.is_some_and(|seen| seen.why.is_some() && seen.moving.new.to == wanted.to)
+    })
+    .await;
+    assert_eq!(yard.said(id).unwrap(), "films/d/a", "nobody says that it was moved");
+    disk.mended.store(true, Ordering::SeqCst);
+    assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 1, ended: 0 }), "repeated");
+    assert_eq!(yard.said(id).unwrap(), "more/e/a");
+    eventually("nothing is unsettled", || yard.board.view().unsettled.is_empty()).await;
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn a_move_is_seen_as_long_as_its_root_is_away() {
+    let ground = Ground::new();
+    let (id, _, new) = begun(&ground, "films/d", "films/e").await;
+    std::fs::rename(ground.path("films"), ground.path("aside")).unwrap();
+    std::fs::create_dir(ground.path("films")).unwrap();
+    let yard = opened(&ground).await;
+    eventually("why it is not settled is seen", || {
+        let view = yard.board.view();
+        let why = view.unsettled.get(&0).and_then(|seen| seen.why.clone());
+        why.is_some_and(|why| why.contains("films: it is empty"))
+    })
+    .await;
+    assert!(yard.said(id).is_some());
+    yard.closed().await;
+    std::fs::remove_dir(ground.path("films")).unwrap();
+    std::fs::rename(ground.path("aside"), ground.path("films")).unwrap();
+    let yard = opened(&ground).await;
+    assert_eq!(refused(yard.make(again(&new)).await), MoveRefused::Interrupted);
+    eventually("nothing is unsettled", || yard.board.view().unsettled.is_empty()).await;
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn what_is_missing_for_long_enough_ends_and_what_comes_back_does_not() {
+    let ground = Ground::new();
+    let yard = opened(&ground).await;
+    let (gone, back) = (yard.create("films/d/a").await, yard.create("films/other").await);
+    let whole = yard.create("films/d/deep").await;
+    std::fs::remove_file(ground.path("films/d/a")).unwrap();
+    // A link has found both missing, but one of them only for a moment.
+    yard.shares.note_missing(back);
+    yard.shares.note_missing(gone);
+    assert_eq!(yard.ended(gone).await, Ending::Removed);
+    assert!(yard.said(back).is_some());
+    std::fs::remove_dir_all(ground.path("films/d")).unwrap();
+    yard.sweep().await;
+    assert_eq!(yard.ended(whole).await, Ending::Removed, "without a read");
+    assert!(yard.said(back).is_some());
+    yard.closed().await;
+}
+
+async fn ends_nothing(ground: &Ground, yard: &Yard, id: ShareId, why: &str, hide: impl Fn(&Path)) {
+    hide(&ground.path("films"));
+    let before = yard.board.view();
+    yard.shares.note_missing(id);
+    yard.sweep().await;
+    let told = || yard.board.view().unreachable.get(&root("films")).cloned();
+    eventually("it is told", || told().is_some_and(|told| told.contains(why))).await;
+    // Whatever was found is told only after what is to end has ended.
+    eventually("it was looked at by a pass, and once more after its time", || {
+        let view = yard.board.view();
+        view.sweeps > before.sweeps && view.looked_again > before.looked_again
+    })
+    .await;
+    assert!(yard.said(id).is_some(), "{why}");
+}
+
+#[actix::test]
+async fn a_root_that_cannot_be_reached_ends_nothing() {
+    let ground = Ground::new();
+    let yard = opened(&ground).await;
+    let id = yard.create("films/other").await;
+    let aside = ground.path("aside");
+    let unmount = |films: &Path| {
+        std::fs::rename(films, &aside).unwrap();
+        std::fs::create_dir(films).unwrap();
+        std::fs::rename(aside.join("other"), ground.path("other")).unwrap();
+    };
+    ends_nothing(&ground, &yard, id, "no longer the directory", unmount).await;
+    let remount = |films: &Path| {
+        std::fs::remove_dir(films).unwrap();
+        std::fs::rename(&aside, films).unwrap();
+        std::fs::rename(films.join("d"), ground.path("d")).unwrap();
+    };
+    ends_nothing(&ground, &yard, id, "it is empty", remount).await;
+    std::fs::rename(ground.path("d"), ground.path("films/d")).unwrap();
+    yard.sweep().await;
+    assert_eq!(yard.ended(id).await, Ending::Removed, "of a root that can be reached");
+    eventually("that is told", || yard.board.view().unreachable.is_empty()).await;
+    yard.closed().await;
+}

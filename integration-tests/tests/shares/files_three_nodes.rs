@@ -1,0 +1,179 @@
+//! Moves of what is shared by three nodes on one storage, over a network in memory: a node that loses
+//! the lead before it renames touches nothing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard::http::share::Roots;
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{CommitError, Journal, JournalSettings};
+use reelyard_actors::share_expiry::{
+    BeginMove, Begun, CreateShare, Found, MoveRefused, Moved, RootName, ShareBoard, ShareError,
+    ShareExpiry, ShareId, ShareKind, SharePlace, ShareRefusal, ShareSettings, Term,
+};
+use reelyard_actors::share_files::{
+    Collaborators, MoveError, MoveFile, ShareFiles, ShareFilesBoard, ShareFilesSettings,
+};
+use reelyard_actors::supervision::Route;
+use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+
+const START: Millis = Millis(1_800_000_000_000);
+const NODES: [u64; 3] = [1, 2, 3];
+
+/// Puts a move on record and answers that only once its node has lost the lead, if it is to.
+struct Delayed {
+    expiry: Addr<ShareExpiry>,
+    board: ShareBoard,
+    hub: MemoryHub,
+    node: u64,
+}
+
+impl Actor for Delayed {
+    type Context = Context<Self>;
+}
+
+impl Handler<BeginMove> for Delayed {
+    type Result = ResponseFuture<Result<Begun, ShareError>>;
+
+    fn handle(&mut self, asked: BeginMove, _: &mut Context<Self>) -> Self::Result {
+        let (expiry, board, hub) = (self.expiry.clone(), self.board.clone(), self.hub.clone());
+        let (node, is_to_lose) = (self.node, asked.0.by == LOSER);
+        Box::pin(async move {
+            let begun = expiry.send(asked).await.unwrap();
+            if is_to_lose && begun.is_ok() {
+                hub.isolate(node);
+                eventually("it has lost the lead", || board.view().epoch.is_none()).await;
+            }
+            begun
+        })
+    }
+}
+
+/// Whoever asks by this name finds that the node loses the lead meanwhile.
+const LOSER: &str = "the unlucky";
+
+struct Node {
+    journal: Journal,
+    expiry: Addr<ShareExpiry>,
+    files: Addr<ShareFiles>,
+    shares: ShareBoard,
+}
+
+fn root() -> RootName {
+    "films".parse().unwrap()
+}
+
+fn place(path: &str) -> SharePlace {
+    SharePlace { root: root(), path: path.parse().unwrap() }
+}
+
+async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Node {
+    let settings = JournalSettings {
+        founders: NODES.map(|node| (node, String::new())).into(),
+        commit_timeout: Duration::from_secs(2),
+        heartbeat: Duration::from_millis(100),
+        election: (Duration::from_millis(500), Duration::from_millis(1000)),
+        ..JournalSettings::alone(dir, node)
+    };
+    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Shares]).await.unwrap();
+    hub.attach(node, journal.clone());
+    let (shares, clock) = (ShareBoard::default(), Clock::manual(START));
+    let settings = ShareSettings { roots: BTreeSet::from([root()]), ..ShareSettings::default() };
+    let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), shares.clone()).start();
+    let (board, hub) = (shares.clone(), hub.clone());
+    let delayed = Delayed { expiry: expiry.clone(), board, hub, node }.start();
+    let others = Collaborators {
+        shares: shares.clone(),
+        recall: Route::fixed(expiry.clone().recipient()),
+        begin: Route::fixed(delayed.recipient()),
+        settle: Route::fixed(expiry.clone().recipient()),
+        end: Route::fixed(expiry.clone().recipient()),
+        leadership: journal.leadership(),
+    };
+    let (removed_after, sweep_every) = (Duration::from_secs(3600), Duration::from_secs(3600));
+    let settings = ShareFilesSettings { removed_after, sweep_every };
+    let dirs = Roots::open([(root(), storage.to_owned())]).unwrap().shared_dirs().unwrap();
+    let files = ShareFiles::new(settings, dirs, others, clock, ShareFilesBoard::default()).start();
+    Node { journal, expiry, files, shares }
+}
+
+/// The node that leads in an epoch after `epoch`, and that epoch.
+async fn leader(nodes: &[Node], epoch: u64) -> (usize, u64) {
+    eventually_some("one leads", || async {
+        let epochs = nodes.iter().map(|node| node.shares.view().epoch.map_or(0, |epoch| epoch.0));
+        let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
+        (newest > epoch).then_some((node, newest))
+    })
+    .await
+}
+
+fn said(node: &Node, id: ShareId) -> Option<String> {
+    match node.shares.find(id) {
+        Found::Live(share) => Some(share.path().to_string()),
+        _ => None,
+    }
+}
+
+async fn made(node: &Node, by: &str, request: RequestId) -> Result<Moved, MoveError> {
+    let (from, to, asked_by) = (place("a"), place("b"), by.to_owned());
+    node.files.send(MoveFile { from, to, overwrite: false, asked_by, request }).await.unwrap()
+}
+
+#[test]
+fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
+    let (dirs, storage) =
+        (NODES.map(|_| tempfile::tempdir().unwrap()), tempfile::tempdir().unwrap());
+    std::fs::write(storage.path().join("a"), b"a").unwrap();
+    on_a_system(async {
+        let (hub, mut nodes) = (MemoryHub::default(), Vec::new());
+        for (node, dir) in NODES.into_iter().zip(&dirs) {
+            nodes.push(opened(&hub, node, dir.path(), storage.path()).await);
+        }
+        let (old, epoch) = leader(&nodes, 0).await;
+        let share = CreateShare {
+            root: root(),
+            path: place("a").path,
+            kind: ShareKind::File,
+            term: Term::Ttl(Duration::from_secs(86_400)),
+            password: None,
+            max_downloads: None,
+            owner: None,
+            note: None,
+            asked_by: "a test".to_owned(),
+            request: None,
+        };
+        let id = nodes[old].expiry.send(share).await.unwrap().unwrap().id();
+        let request = RequestId::random();
+        let told = made(&nodes[old], LOSER, request).await;
+        let deposed = MoveError::Share(ShareError::Journal(CommitError::Deposed));
+        assert_eq!(told, Err(deposed));
+        assert!(storage.path().join("a").exists() && !storage.path().join("b").exists());
+
+        let (new, _) = leader(&nodes, epoch).await;
+        assert_ne!(new, old);
+        let is_settled = || nodes[new].shares.unsettled().borrow().is_empty();
+        eventually("the new leader settles it", is_settled).await;
+        let told = made(&nodes[new], LOSER, request).await;
+        let interrupted = |why: &ShareRefusal| *why == ShareRefusal::Move(MoveRefused::Interrupted);
+        let is_interrupted = match &told {
+            Err(MoveError::Refused(why)) => *why == MoveRefused::Interrupted,
+            Err(MoveError::Share(ShareError::Refused(why))) => interrupted(why),
+            _ => false,
+        };
+        assert!(is_interrupted, "{told:?}");
+        let told = made(&nodes[new], "a test", RequestId::random()).await;
+        assert_eq!(told, Ok(Moved { followed: 1, ended: 0 }));
+        assert!(!storage.path().join("a").exists() && storage.path().join("b").exists());
+        hub.heal();
+        let follow = || nodes.iter().all(|node| said(node, id).as_deref() == Some("b"));
+        eventually("its share follows on all of them", follow).await;
+        for node in &nodes {
+            node.journal.stop().await;
+        }
+    });
+}

@@ -1,0 +1,175 @@
+//! A ShareFilesActor over a real disk and a real journal, and what it needs.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard::http::share::Roots;
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::share_expiry::{
+    CreateShare, Ending, Found, MoveRefused, Moved, RootName, Share, ShareBoard, ShareError,
+    ShareExpiry, ShareId, ShareKind, SharePlace, ShareRefusal, ShareSettings, Term,
+};
+use reelyard_actors::share_files::{
+    Collaborators, Disk, MoveError, MoveFile, ShareFiles, ShareFilesBoard, ShareFilesSettings,
+    SweepNow, SystemDisk,
+};
+use reelyard_actors::supervision::Route;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use tempfile::TempDir;
+
+pub const START: Millis = Millis(1_700_000_000_000);
+
+/// Where everything is: a journal, and two roots on one file system.
+pub struct Ground {
+    pub dir: TempDir,
+}
+
+impl Ground {
+    pub fn new() -> Self {
+        let ground = Ground { dir: tempfile::tempdir().unwrap() };
+        std::fs::create_dir_all(ground.path("films/d/deep")).unwrap();
+        std::fs::create_dir_all(ground.path("more/kept")).unwrap();
+        for file in ["films/d/a", "films/d/deep/b", "films/other"] {
+            std::fs::write(ground.path(file), file).unwrap();
+        }
+        ground
+    }
+
+    pub fn path(&self, at: &str) -> PathBuf {
+        self.dir.path().join(at)
+    }
+}
+
+pub struct Yard {
+    pub journal: Journal,
+    pub expiry: Addr<ShareExpiry>,
+    pub files: Option<Addr<ShareFiles>>,
+    pub shares: ShareBoard,
+    pub board: ShareFilesBoard,
+}
+
+pub fn root(name: &str) -> RootName {
+    name.parse().unwrap()
+}
+
+pub fn place(at: &str) -> SharePlace {
+    let (name, path) = at.split_once('/').unwrap();
+    SharePlace { root: root(name), path: path.parse().unwrap() }
+}
+
+/// Without anybody who looks at the disk.
+pub async fn table_alone(ground: &Ground) -> Yard {
+    let settings = JournalSettings::alone(ground.path("journal"), 1);
+    let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
+    let shares = ShareBoard::default();
+    let settings = ShareSettings {
+        roots: BTreeSet::from([root("films"), root("more")]),
+        notice_before: None,
+        ..ShareSettings::default()
+    };
+    let expiry = ShareExpiry::new(settings, Clock::manual(START), journal.clone(), shares.clone());
+    let expiry = expiry.start();
+    eventually("this node leads", || shares.view().epoch.is_some()).await;
+    Yard { journal, expiry, files: None, shares, board: ShareFilesBoard::default() }
+}
+
+pub async fn opened(ground: &Ground) -> Yard {
+    opened_on(ground, Arc::new(SystemDisk)).await
+}
+
+pub async fn opened_on(ground: &Ground, disk: Arc<dyn Disk>) -> Yard {
+    let mut yard = table_alone(ground).await;
+    let named = ["films", "more"].map(|name| (root(name), ground.path(name)));
+    let dirs = Roots::open(named).unwrap().shared_dirs().unwrap().on(disk);
+    let others = Collaborators {
+        shares: yard.shares.clone(),
+        recall: Route::fixed(yard.expiry.clone().recipient()),
+        begin: Route::fixed(yard.expiry.clone().recipient()),
+        settle: Route::fixed(yard.expiry.clone().recipient()),
+        end: Route::fixed(yard.expiry.clone().recipient()),
+        leadership: yard.journal.leadership(),
+    };
+    let settings = ShareFilesSettings {
+        removed_after: Duration::from_millis(50),
+        sweep_every: Duration::from_secs(3600),
+    };
+    let (clock, board) = (Clock::manual(START), yard.board.clone());
+    yard.files = Some(ShareFiles::new(settings, dirs, others, clock, board).start());
+    yard
+}
+
+pub fn wanted(from: &str, to: &str) -> MoveFile {
+    let (asked_by, request) = ("a test".to_owned(), RequestId::random());
+    MoveFile { from: place(from), to: place(to), overwrite: false, asked_by, request }
+}
+
+impl Yard {
+    pub async fn create(&self, at: &str) -> ShareId {
+        self.try_to_create(at).await.unwrap().id()
+    }
+
+    pub async fn try_to_create(&self, at: &str) -> Result<Arc<Share>, ShareError> {
+        let SharePlace { root, path } = place(at);
+        let asked = CreateShare {
+            root,
+            path,
+            kind: ShareKind::File,
+            term: Term::Ttl(Duration::from_secs(600)),
+            password: None,
+            max_downloads: None,
+            owner: None,
+            note: None,
+            asked_by: "a test".to_owned(),
+            request: None,
+        };
+        self.expiry.send(asked).await.unwrap()
+    }
+
+    pub async fn make(&self, wanted: MoveFile) -> Result<Moved, MoveError> {
+        self.files.as_ref().unwrap().send(wanted).await.unwrap()
+    }
+
+    pub async fn sweep(&self) {
+        self.files.as_ref().unwrap().send(SweepNow).await.unwrap();
+    }
+
+    /// Where a share says that it is; none once it has ended.
+    pub fn said(&self, id: ShareId) -> Option<String> {
+        match self.shares.find(id) {
+            Found::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
+            _ => None,
+        }
+    }
+
+    pub async fn ended(&self, id: ShareId) -> Ending {
+        eventually_some("the share ends", || {
+            let found = self.shares.find(id);
+            async move {
+                match found {
+                    Found::Ended(tombstone) => Some(tombstone.why),
+                    _ => None,
+                }
+            }
+        })
+        .await
+    }
+
+    pub async fn closed(self) {
+        self.journal.stop().await;
+    }
+}
+
+pub fn refused(made: Result<Moved, MoveError>) -> MoveRefused {
+    match made {
+        Err(
+            MoveError::Refused(why)
+            | MoveError::Share(ShareError::Refused(ShareRefusal::Move(why))),
+        ) => why,
+        other => panic!("{other:?}"),
+    }
+}

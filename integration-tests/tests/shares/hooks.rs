@@ -1,0 +1,436 @@
+//! Webhooks of a real node: what happens to shares is told outside, signed, in order and at least once,
+//! whatever becomes of the receiver and of the node.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use reelyard_integration_tests::binary;
+use reelyard_integration_tests::certificate::Pem;
+use reelyard_integration_tests::event_reader::EventReader;
+use reelyard_integration_tests::hook_receiver::{HookReceiver, Manner, SECRET};
+use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use serde_json::{Value, json};
+
+/// A node with a root and webhooks, configured by a file.
+struct Place {
+    ground: Ground,
+    node: Role,
+    links: String,
+}
+
+impl Place {
+    fn start(hooks: &str) -> Result<Self> {
+        Place::start_on(Ground::new(1, 0)?, hooks, None)
+    }
+
+    fn start_on(ground: Ground, hooks: &str, trusted: Option<&Path>) -> Result<Self> {
+        std::fs::create_dir_all(ground.path("films"))?;
+        std::fs::write(ground.path("films/a.mpg"), b"0123456789")?;
+        let file = ground.path("node.toml");
+        let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
+        std::fs::write(&file, configuration(&ground, &links, hooks))?;
+        let node = Role::start_trusting("node", &file, ground.path("node.log"), trusted)?;
+        let place = Place { ground, node, links };
+        place.until_up()?;
+        Ok(place)
+    }
+
+    fn until_up(&self) -> Result<()> {
+        wait_for("the node leads", &[&self.node], || {
+            let hooks = self.hooks()?;
+            let is_up = |hook: &Value| hook["told_up_to"].is_u64();
+            hooks.iter().all(is_up).then_some(())
+        })
+    }
+
+    /// Goes by other hooks from now on.
+    fn reload(&self, hooks: &str) -> Result<String> {
+        let file = self.ground.path("node.toml");
+        std::fs::write(file, configuration(&self.ground, &self.links, hooks))?;
+        let url = format!("http://{}", self.ground.node);
+        let told = binary::run(&["config", "reload", "--url", &url]);
+        assert_eq!(told.code, Some(0), "{}", told.err);
+        self.until_up()?;
+        Ok(told.out)
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
+        let mut command = Command::new("curl");
+        command.args(["-s", "-f", "-m", "20", "-X", method]);
+        if !body.is_null() {
+            command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
+        }
+        let output = command.arg(format!("http://{}/api/v1{path}", self.ground.node)).output();
+        let output = output.unwrap();
+        if !output.status.success() {
+            return None;
+        }
+        Some(serde_json::from_slice(&output.stdout).unwrap_or(Value::Null))
+    }
+
+    fn hooks(&self) -> Option<Vec<Value>> {
+        Some(self.ask("GET", "/shares/hooks", &Value::Null)?["items"].as_array()?.clone())
+    }
+
+    fn hook(&self, name: &str) -> Value {
+        let hooks = self.hooks().unwrap();
+        hooks.into_iter().find(|hook| hook["name"] == name).unwrap()
+    }
+
+    fn create(&self, more: &Value) -> String {
+        let mut wanted = json!({ "path": "films/a.mpg" });
+        wanted.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let share = self.ask("POST", "/shares", &wanted).unwrap();
+        share["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes a share and takes it back: that is one happening.
+    fn revoked(&self) -> String {
+        let id = self.create(&json!({}));
+        self.ask("DELETE", &format!("/shares/{id}"), &Value::Null).unwrap();
+        id
+    }
+
+    /// Waits until the receiver took so many, and answers their numbers.
+    fn taken(&self, receiver: &HookReceiver, count: usize) -> Result<Vec<u64>> {
+        wait_for(&format!("{count} are told"), &[&self.node], || {
+            let taken: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
+            (taken.len() >= count).then_some(taken)
+        })
+    }
+}
+
+fn configuration(ground: &Ground, links: &str, hooks: &str) -> String {
+    format!(
+        r#"
+listen = "{}"
+data_dir = "{}"
+[share]
+roots = {{ films = "{}" }}
+listen = "{links}"
+notice_before = "10m"
+keep_ended = "1s"
+{hooks}
+"#,
+        ground.node,
+        ground.path("node").display(),
+        ground.path("films").display(),
+    )
+}
+
+#[test]
+fn what_happens_is_told_as_the_events_tell_it_signed_and_in_order() -> Result<()> {
+    let receiver = HookReceiver::start()?;
+    let place = Place::start(&format!("hooks = {{ billing = {} }}", receiver.hook("")))?;
+    let events = EventReader::open(place.ground.node, "?kinds=share", &[])?;
+    let soon = place.create(&json!({ "ttl": "10m 2s", "owner": "jo" }));
+    let revoked = place.revoked();
+    place.taken(&receiver, 2)?;
+    let terms = json!({ "ttl": "1s" });
+    place.ask("PATCH", &format!("/shares/{soon}"), &terms).unwrap();
+    place.taken(&receiver, 3)?;
+    let told = receiver.taken();
+    let mut told_by_event = Vec::new();
+    while told_by_event.len() < 3 {
+        let event = events.next_where(|event| event.data["number"].is_u64())?;
+        told_by_event.push(event.data);
+    }
+    let bodies: Vec<Value> = told.into_iter().map(|one| one.body).collect();
+    assert_eq!(bodies, told_by_event, "word by word");
+    assert_eq!(bodies[0]["why"], "revoked");
+    assert_eq!(bodies[0]["share"]["id"], revoked.as_str());
+    assert_eq!((&bodies[1]["what"], &bodies[1]["share"]["id"]), (&json!("notice"), &json!(soon)));
+    assert_eq!(
+        (&bodies[2]["why"], &bodies[2]["share"]["owner"]),
+        (&json!("expired"), &json!("jo"))
+    );
+    let url = format!("http://{}", place.ground.node);
+    let status = binary::run(&["share", "status", "--url", &url]);
+    let line = status.out.lines().find(|line| line.trim_start().starts_with("billing")).unwrap();
+    assert!(line.ends_with("works"), "{line}");
+    let status = binary::run(&["share", "status", "--json", "--url", &url]);
+    let status: Value = serde_json::from_str(&status.out)?;
+    assert_eq!(status["hooks"][0]["delivered"], 3);
+    let metrics = Command::new("curl").args(["-s", &format!("{url}/metrics")]).output()?.stdout;
+    let metrics = String::from_utf8(metrics)?;
+    for line in [
+        "reelyard_webhook_delivered_total{hook=\"billing\"} 3",
+        "reelyard_webhook_backlog{hook=\"billing\"} 0",
+        "reelyard_webhook_failing{hook=\"billing\"} 0",
+    ] {
+        assert!(metrics.lines().any(|told| told == line), "{line}\n{metrics}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_nobody()
+-> Result<()> {
+    let (bad, good) = (HookReceiver::start()?, HookReceiver::start()?);
+    let both = format!(
+        "hooks = {{ bad = {}, good = {} }}",
+        bad.hook(", timeout = \"300ms\""),
+        good.hook("")
+    );
+    let place = Place::start(&both)?;
+    bad.is_to(Manner::Hangs);
+    place.revoked();
+    place.revoked();
+    assert_eq!(place.taken(&good, 2)?, [0, 1]);
+    wait_for("it fails", &[&place.node], || {
+        let hook = place.hook("bad");
+        let reason = hook["failing"]["reason"].as_str()?.to_owned();
+        (reason == "it did not answer within 300ms").then_some(())
+    })?;
+    bad.is_to(Manner::Refuses(410, Some(1)));
+    wait_for("it refuses", &[&place.node], || {
+        (place.hook("bad")["failing"]["reason"] == "it answers 410 Gone").then_some(())
+    })?;
+    let addr = bad.addr();
+    drop(bad);
+    place.revoked();
+    wait_for("it is gone", &[&place.node], || {
+        let hook = place.hook("bad");
+        let reason = hook["failing"]["reason"].as_str()?.to_owned();
+        (reason.starts_with("it cannot be reached") && hook["backlog"] == 3).then_some(())
+    })?;
+    assert!(place.hook("bad")["oldest"].is_i64());
+    let back =
+        wait_for("its address is free", &[&place.node], || HookReceiver::start_at(addr).ok())?;
+    // The same settings but for one: it is tried at once.
+    let both = format!("hooks = {{ bad = {}, good = {} }}", back.hook(""), good.hook(""));
+    assert!(place.reload(&both)?.contains("share.hooks"));
+    assert_eq!(place.taken(&back, 3)?, [0, 1, 2], "in order, and none is lost");
+    assert_eq!(place.taken(&good, 3)?, [0, 1, 2]);
+    wait_for("it works again", &[&place.node], || {
+        place.hook("bad")["failing"].is_null().then_some(())
+    })?;
+    let log = place.node.log_text();
+    assert_eq!(log.matches("a webhook fails").count(), 1, "{log}");
+    assert_eq!(log.matches("a webhook works again").count(), 1, "{log}");
+    assert!(!log.contains(SECRET));
+    Ok(())
+}
+
+#[test]
+fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<()> {
+    let ground = Ground::new(1, 0)?;
+    let [trusted, other] = ["trusted", "other"].map(|name| Pem::make(&ground.path(""), name));
+    let (good, bad) = (HookReceiver::start_tls(&trusted)?, HookReceiver::start_tls(&other)?);
+    let both = format!("hooks = {{ good = {}, bad = {} }}", good.hook(""), bad.hook(""));
+    let place = Place::start_on(ground, &both, Some(&trusted.certificate))?;
+    let id = place.revoked();
+    assert_eq!(place.taken(&good, 1)?, [0]);
+    assert_eq!(good.taken()[0].body["share"]["id"], id.as_str());
+    wait_for("it is not trusted", &[&place.node], || {
+        let hook = place.hook("bad");
+        let reason = hook["failing"]["reason"].as_str()?.to_owned();
+        (reason.starts_with("it cannot be reached") && reason.contains("certificate")).then_some(())
+    })?;
+    assert!(bad.received().is_empty());
+    // Once the system trusts it, a reload does.
+    std::fs::copy(&other.certificate, &trusted.certificate)?;
+    let bad = format!("hooks = {{ bad = {} }}", bad.hook(", timeout = \"3s\""));
+    place.reload(&bad)?;
+    wait_for("it works", &[&place.node], || (place.hook("bad")["delivered"] == 1).then_some(()))
+}
+
+#[test]
+fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
+    let receiver = HookReceiver::start()?;
+    let mut place = Place::start(&format!("hooks = {{ billing = {} }}", receiver.hook("")))?;
+    place.revoked();
+    place.taken(&receiver, 1)?;
+    receiver.is_to(Manner::Refuses(503, None));
+    for _ in 0..5 {
+        place.revoked();
+    }
+    wait_for("it was tried", &[&place.node], || {
+        receiver.received().iter().any(|one| one.number() == 1).then_some(())
+    })?;
+    place.node.kill();
+    receiver.is_to(Manner::Takes);
+    place.node.start_again()?;
+    place.until_up()?;
+    wait_for("all are told", &[&place.node], || {
+        let told: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
+        (told.last() == Some(&5)).then_some(())
+    })?;
+    // Killed while it delivers, at whatever point that is.
+    for round in 0..3 {
+        for _ in 0..10 {
+            place.revoked();
+        }
+        place.node.kill();
+        place.node.start_again()?;
+        place.until_up()?;
+        let last = 5 + 10 * (round + 1);
+        wait_for("all are told", &[&place.node], || {
+            (receiver.taken().last()?.number() == last).then_some(())
+        })?;
+    }
+    let mut told: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
+    told.sort_unstable();
+    told.dedup();
+    assert_eq!(told, (0..=35).collect::<Vec<u64>>(), "each at least once");
+    Ok(())
+}
+
+#[test]
+fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result<()> {
+    let place = Place::start("")?;
+    place.revoked();
+    let receiver = HookReceiver::start()?;
+    let table = format!(
+        "hooks.late.url = \"http://{}/shares\"\nhooks.late.secret_file = \"{}\"\nhooks.late.kinds = [\"exhausted\"]\n",
+        receiver.addr(),
+        place.ground.path("secret").display()
+    );
+    std::fs::write(place.ground.path("secret"), format!("{SECRET}\n"))?;
+    place.reload(&table)?;
+    place.revoked();
+    let id = place.create(&json!({ "max_downloads": 1 }));
+    let link = format!("http://{}/s/{id}/file", place.links);
+    assert!(Command::new("curl").args(["-s", "-f", "-o", "/dev/null", &link]).status()?.success());
+    assert_eq!(place.taken(&receiver, 1)?, [2]);
+    assert_eq!(receiver.taken()[0].body["why"], "exhausted");
+    assert_eq!(place.hook("late")["passed_over"], 1);
+    place.reload("")?;
+    assert_eq!(place.hooks(), Some(vec![]));
+    let id = place.create(&json!({ "max_downloads": 1 }));
+    let link = format!("http://{}/s/{id}/file", place.links);
+    assert!(Command::new("curl").args(["-s", "-f", "-o", "/dev/null", &link]).status()?.success());
+    // What was not told when it was gone is not told when it is back.
+    wait_for("it is free", &[&place.node], || {
+        place.reload(&table).ok()?;
+        (place.hook("late")["told_up_to"] == 4).then_some(())
+    })?;
+    assert_eq!(receiver.received().len(), 1);
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Result<()> {
+    let receiver = HookReceiver::start()?;
+    receiver.is_to(Manner::Refuses(500, None));
+    let hooks = format!("keep_untold = \"2s\"\nhooks = {{ billing = {} }}", receiver.hook(""));
+    let place = Place::start(&hooks)?;
+    place.revoked();
+    wait_for("it is dropped", &[&place.node], || {
+        (place.hook("billing")["dropped"] == 1).then_some(())
+    })?;
+    receiver.is_to(Manner::Takes);
+    assert!(place.node.log_text().contains("what happened is dropped"));
+    let hooks = format!("hooks = {{ billing = {} }}", receiver.hook(""));
+    place.reload(&hooks)?;
+    let id = place.revoked();
+    place.taken(&receiver, 1)?;
+    assert_eq!(receiver.taken()[0].body["share"]["id"], id.as_str());
+    Ok(())
+}
+
+#[test]
+fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> Result<()> {
+    let mut place = Place::start("")?;
+    let node = place.ground.node;
+    let open = |query: &str, last: Option<&str>| {
+        let last = last.map(|last| format!("Last-Event-ID: {last}"));
+        let more: Vec<&str> = last.iter().flat_map(|last| ["-H", last.as_str()]).collect();
+        EventReader::open_at(node, &format!("/api/v1/shares/events{query}"), &more)
+    };
+    place.revoked();
+    let now = open("", None)?;
+    let first = place.revoked();
+    let heard = now.next()?;
+    assert_eq!((heard.id.as_str(), heard.kind.as_str()), ("1", "revoked"));
+    assert_eq!(heard.data["share"]["id"], first.as_str());
+    drop(now);
+    place.revoked();
+    let soon = place.create(&json!({ "ttl": "1s" }));
+    wait_for("it has expired", &[&place.node], || {
+        let told = place.ask("GET", "/shares/reclaim", &Value::Null)?;
+        (told["totals"]["expired"] == 1).then_some(())
+    })?;
+    place.node.kill();
+    place.node.start_again()?;
+    place.until_up()?;
+    wait_for("shares are known", &[&place.node], || place.ask("GET", "/shares", &Value::Null))?;
+    let again = open("?from=0", Some("1"))?;
+    let missed = [again.next()?, again.next()?];
+    let told = missed.each_ref().map(|one| (one.id.as_str(), one.kind.as_str()));
+    assert_eq!(told, [("2", "revoked"), ("3", "expired")]);
+    assert_eq!(
+        (&missed[1].data["number"], &missed[1].data["share"]["id"]),
+        (&json!(3), &json!(soon))
+    );
+    let all = open("?from=0", None)?;
+    assert_eq!(all.next()?.id, "0");
+    assert_eq!(all.next()?.data, heard.data, "also after the kill");
+    place.revoked();
+    assert_eq!(again.next()?.id, "4");
+
+    // Numbers that are yet to come, and ids of another stream.
+    for lost in ["77", "1700000000000-5"] {
+        let lost = open("", Some(lost))?;
+        let reset = lost.next()?;
+        assert_eq!((reset.kind.as_str(), &reset.data["kind"]), ("reset", &json!("reset")));
+        assert_eq!(
+            (&reset.data["why"], &reset.data["first"]),
+            (&json!("other_process"), &json!(0))
+        );
+        assert_eq!(lost.next()?.id, "0", "all that is kept");
+    }
+    let url = format!("http://{node}");
+    let mut printed = binary::reelyard(&["share", "events", "--from", "3", "--url", &url]);
+    let mut printed = printed.stdout(std::process::Stdio::piped()).spawn()?;
+    let mut line = String::new();
+    let mut out = std::io::BufReader::new(printed.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut out, &mut line)?;
+    printed.kill()?;
+    printed.wait()?;
+    assert!(line.ends_with("a share of films/a.mpg ended: expired\n"), "{line}");
+    place.node.terminate()?;
+    assert!(again.ended()?, "in order");
+    Ok(())
+}
+
+#[test]
+fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
+    let receiver = HookReceiver::start()?;
+    receiver.is_to(Manner::Refuses(503, None));
+    let place = Place::start(&format!("hooks = {{ billing = {} }}", receiver.hook("")))?;
+    place.revoked();
+    place.revoked();
+    wait_for("two wait", &[&place.node], || (place.hook("billing")["backlog"] == 2).then_some(()))?;
+    place.reload("")?;
+    let log = std::fs::read_to_string(place.ground.path("node.log"))?;
+    let line = log.lines().find(|line| line.contains("a webhook is no longer told")).unwrap();
+    assert!(line.contains("is lost with it") && line.contains('2'), "{line}");
+    Ok(())
+}
+
+#[test]
+fn who_asks_for_what_is_no_longer_kept_is_told_from_where_on_it_is() -> Result<()> {
+    let place = Place::start("keep_untold = \"1s\"")?;
+    place.revoked();
+    place.revoked();
+    let path = "/api/v1/shares/events";
+    let behind_first = ["-H", "Last-Event-ID: 0"];
+    let reset = wait_for("both are forgotten", &[&place.node], || {
+        let reader = EventReader::open_at(place.ground.node, path, &behind_first).ok()?;
+        Some(reader.next().ok()?).filter(|event| event.data["first"] == 2)
+    })?;
+    assert_eq!((reset.kind.as_str(), reset.id.as_str()), ("reset", "1"));
+    assert_eq!((&reset.data["kind"], &reset.data["why"]), (&json!("reset"), &json!("too_old")));
+    // Who asks for whatever is kept misses nothing.
+    let all = EventReader::open_at(place.ground.node, &format!("{path}?from=0"), &[])?;
+    let behind = EventReader::open_at(place.ground.node, path, &behind_first)?;
+    assert_eq!(behind.next()?.kind, "reset");
+    place.revoked();
+    for reader in [&all, &behind] {
+        assert_eq!(reader.next()?.id, "2", "and on from there");
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Public links over a real ShareExpiryActor with a real journal: what it decides is what is
+//! served.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard_actors::clock::Clock;
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::share_expiry::{
+    CreateShare, Found, PauseReclaim, ReclaimNow, RevokeShares, ShareBoard, ShareExpiry, ShareId,
+    ShareKind, ShareSettings, Term,
+};
+use reelyard_actors::supervision::Route;
+use reelyard_integration_tests::share_links::{START, Site, curl, path, root};
+use reelyard_integration_tests::waiting::eventually;
+use tempfile::TempDir;
+
+const TTL: Duration = Duration::from_secs(3600);
+
+/// The actor, and links to what it holds.
+struct Yard {
+    _journal_dir: TempDir,
+    journal: Journal,
+    expiry: Addr<ShareExpiry>,
+    site: Site,
+}
+
+impl Yard {
+    async fn open() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = JournalSettings::alone(dir.path(), 1);
+        let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
+        let (clock, board) = (Clock::manual(START), ShareBoard::default());
+        let settings = ShareSettings { roots: BTreeSet::from([root()]), ..Default::default() };
+        let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone());
+        let expiry = expiry.start();
+        eventually("this node leads", || board.view().epoch.is_some()).await;
+        let site = Site::start(board, Route::fixed(expiry.clone().recipient()), clock, |_| {});
+        Yard { _journal_dir: dir, journal, expiry, site }
+    }
+
+    async fn share(&self, at: &str, max_downloads: Option<u32>) -> ShareId {
+        let create = CreateShare {
+            root: root(),
+            path: path(at),
+            kind: ShareKind::File,
+            term: Term::Ttl(TTL),
+            password: None,
+            max_downloads: max_downloads.and_then(NonZeroU32::new),
+            owner: None,
+            note: None,
+            asked_by: "a test".to_owned(),
+            request: None,
+        };
+        self.expiry.send(create).await.unwrap().unwrap().id()
+    }
+
+    async fn status(&self, id: ShareId, arguments: &[&str]) -> u16 {
+        self.site.get(id, "/file", arguments).await.status
+    }
+
+    async fn stop(self) {
+        self.site.server.stop().await;
+        self.journal.stop().await;
+    }
+}
+
+#[actix::test]
+async fn as_many_downloads_as_are_allowed_whoever_comes_at_once() {
+    let yard = Yard::open().await;
+    yard.site.write("a", &[7; 100_000]);
+    let id = yard.share("a", Some(3)).await;
+    assert_eq!(yard.status(id, &["-I"]).await, 200);
+    let all = futures::future::join_all((0..12).map(|_| yard.status(id, &[]))).await;
+    assert_eq!(all.iter().filter(|status| **status == 200).count(), 3, "{all:?}");
+    assert_eq!(all.iter().filter(|status| **status == 410).count(), 9, "{all:?}");
+    assert_eq!(yard.status(id, &["-r", "5-"]).await, 206, "who took one may resume");
+    yard.stop().await;
+}
+
+#[actix::test]
+async fn a_link_is_refused_at_its_deadline_whether_it_was_reclaimed_or_not() {
+    let yard = Yard::open().await;
+    yard.site.write("a", b"film");
+    let pause = |paused| PauseReclaim {
+        paused,
+        asked_by: "a test".to_owned(),
+        request: RequestId::random(),
+    };
+    yard.expiry.send(pause(true)).await.unwrap().unwrap();
+    let id = yard.share("a", None).await;
+    assert_eq!(yard.status(id, &[]).await, 200);
+    yard.site.clock.advance(TTL);
+    let passive = yard.site.get(id, "/file", &[]).await;
+    assert_eq!(passive.status, 410);
+    assert!(matches!(yard.site.board.find(id), Found::Live(_)), "it is not reclaimed yet");
+    yard.expiry.send(pause(false)).await.unwrap().unwrap();
+    yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
+    eventually("it is reclaimed", || matches!(yard.site.board.find(id), Found::Ended(_))).await;
+    let active = yard.site.get(id, "/file", &[]).await;
+    assert_eq!(active.status, 410);
+    assert_eq!(passive.body, active.body, "nobody sees a difference");
+    yard.stop().await;
+}
+
+#[actix::test]
+async fn a_hard_revoke_reaches_what_is_running() {
+    let yard = Yard::open().await;
+    yard.site.write("a", &vec![7; 24 << 20]);
+    let id = yard.share("a", None).await;
+    let url = yard.site.url(id, "/file");
+    let download = tokio::spawn(async move {
+        let discard = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &url];
+        curl(&discard).await.exit
+    });
+    eventually("the download runs", || yard.site.server.counters().downloads > 0).await;
+    let revoke = RevokeShares {
+        ids: vec![id],
+        hard: true,
+        asked_by: "a test".to_owned(),
+        request: RequestId::random(),
+    };
+    assert_eq!(yard.expiry.send(revoke).await.unwrap().unwrap().ended, 1);
+    let exit = download.await.unwrap();
+    assert!(matches!(exit, 18 | 56), "curl got less than it was promised: {exit}");
+    assert_eq!(yard.status(id, &[]).await, 410);
+    yard.stop().await;
+}

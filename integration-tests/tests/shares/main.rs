@@ -1,0 +1,25 @@
+//! Shares: their actor, their links, their files, and who hears of their ends.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod api;
+mod browser;
+mod clients;
+mod cluster;
+mod cuts;
+mod expiry_mailbox;
+mod expiry_properties;
+mod files_mailbox;
+mod files_three_nodes;
+mod files_yard;
+mod hooks;
+mod links;
+mod links_of_the_actor;
+mod moves_survive_kill;
+mod pages;
+mod requests;
+mod survives_kill;
+mod three_nodes;
+mod tls;
+mod tls_node;
+mod webhook_mailbox;
+mod zip;

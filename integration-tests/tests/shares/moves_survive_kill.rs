@@ -1,0 +1,244 @@
+//! Moves of what is shared on a real node that is killed while it makes them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+use reelyard_integration_tests::binary;
+use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use serde_json::{Value, json};
+
+/// Status and body of what curl is told; status 0 for no answer.
+fn curl(arguments: &[&str]) -> (u16, String) {
+    let mut curl = Command::new("curl");
+    let output = curl.args(["-s", "-m", "20", "-w", "\n%{http_code}"]).args(arguments).output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    let (body, status) = text.rsplit_once('\n').unwrap();
+    (status.parse().unwrap(), body.to_owned())
+}
+
+fn ask(node: SocketAddr, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let (body, url) = (body.to_string(), format!("http://{node}/api/v1{path}"));
+    let mut arguments = vec!["-X", method, &url];
+    if body != "null" {
+        arguments.extend(["-H", "content-type: application/json", "-d", &body]);
+    }
+    let (status, body) = curl(&arguments);
+    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+}
+
+/// Something shared that is moved to and fro.
+#[derive(Clone, Debug)]
+struct Shuttle {
+    /// Its two paths below the root, and at which of them it is.
+    paths: [&'static str; 2],
+    at: usize,
+    /// What is shared, below it, and what is in that.
+    below: &'static str,
+    bytes: &'static str,
+    id: String,
+    url: String,
+}
+
+/// Who moves, and what it was not answered.
+#[derive(Clone, Debug)]
+struct Mover {
+    shuttles: [Shuttle; 2],
+    made: usize,
+    open: Option<(usize, Value)>,
+}
+
+impl Mover {
+    /// Moves one after the other until it is not answered.
+    fn work(&mut self, node: SocketAddr) {
+        while self.open.is_none() {
+            let moved = self.made % 2;
+            let Shuttle { paths, at, .. } = self.shuttles[moved];
+            let [from, to] = [paths[at], paths[1 - at]].map(|path| format!("films/{path}"));
+            let name = format!("move {}", self.made);
+            let body = json!({ "from": from, "to": to, "request_id": name });
+            match ask(node, "POST", "/files/move", &body) {
+                (200, _) => self.shuttles[moved].at = 1 - at,
+                (0, _) => self.open = Some((moved, body)),
+                told => panic!("{body}: {told:?}"),
+            }
+            self.made += 1;
+        }
+    }
+
+    /// Asks again by the same name: it was moved, is moved now, or was not and never will be.
+    fn settle(&mut self, node: SocketAddr) {
+        let Some((moved, body)) = self.open.take() else { return };
+        match ask(node, "POST", "/files/move", &body) {
+            (200, _) => self.shuttles[moved].at = 1 - self.shuttles[moved].at,
+            (409, told) => {
+                assert_eq!(told["type"], "urn:reelyard:problem:changed-meanwhile", "{told}");
+            }
+            told => panic!("{body}: {told:?}"),
+        }
+    }
+}
+
+struct Place {
+    ground: Ground,
+    node: Role,
+    mover: Mover,
+}
+
+impl Place {
+    fn start() -> Result<Self> {
+        let ground = Ground::new(1, 0)?;
+        let root = ground.path("films");
+        std::fs::create_dir_all(root.join("new"))?;
+        std::fs::write(root.join("a.mpg"), b"0123456789")?;
+        std::fs::write(root.join("new/b.mpg"), b"abc")?;
+        let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
+        let roots = format!("{{ films = \"{}\" }}", root.display());
+        let node = ground.start_node(&[("share.roots", &roots), ("share.listen", &links)])?;
+        wait_for("the node leads", &[&node], || {
+            (ask(ground.node, "PUT", "/shares/reclaim", &json!({ "paused": false })).0 == 200)
+                .then_some(())
+        })?;
+        let shared = |paths: [&'static str; 2], below: &'static str, bytes| {
+            let wanted = json!({ "path": format!("films/{}{below}", paths[0]) });
+            let (status, share) = ask(ground.node, "POST", "/shares", &wanted);
+            assert_eq!(status, 201, "{share}");
+            let word = |name: &str| share[name].as_str().unwrap().to_owned();
+            Shuttle { paths, at: 0, below, bytes, id: word("id"), url: word("url") }
+        };
+        let shuttles =
+            [shared(["new", "old"], "/b.mpg", "abc"), shared(["a.mpg", "c.mpg"], "", "0123456789")];
+        let mover = Mover { shuttles, made: 0, open: None };
+        Ok(Place { ground, node, mover })
+    }
+
+    fn root(&self) -> PathBuf {
+        self.ground.path("films")
+    }
+
+    /// Has things moved, and kills the node when it has made so many moves more.
+    fn kill_while_it_moves(&mut self, moves: u64) -> Result<()> {
+        let (node, mut mover) = (self.ground.node, self.mover.clone());
+        let handled = || {
+            let metrics = curl(&[&format!("http://{node}/metrics")]).1;
+            let line = "reelyard_actor_messages_handled_total{actor=\"share_files\"} ";
+            metrics.lines().find_map(|told| told.strip_prefix(line))?.parse::<u64>().ok()
+        };
+        let before = wait_for("it counts", &[&self.node], handled)?;
+        let moving = std::thread::spawn(move || {
+            mover.work(node);
+            mover
+        });
+        wait_for("moves are made", &[&self.node], || {
+            (handled()? >= before + 2 * moves).then_some(())
+        })?;
+        self.node.kill();
+        self.mover = moving.join().unwrap();
+        Ok(())
+    }
+
+    /// The first answer of each link that has to do with it is what is shared.
+    fn links_answer(&self) -> Result<()> {
+        for Shuttle { url, bytes, .. } in &self.mover.shuttles {
+            let told = wait_for("the link is answered", &[&self.node], || {
+                let told = curl(&[&format!("{url}/file")]);
+                Some(told).filter(|(status, _)| ![0, 503].contains(status))
+            })?;
+            assert_eq!(told, (200, (*bytes).to_owned()), "{:?}", self.mover);
+        }
+        Ok(())
+    }
+
+    /// Everything is where it was told to be, and its share says so.
+    fn all_is_where_it_was_told(&self) {
+        for Shuttle { paths, at, below, bytes, id, .. } in &self.mover.shuttles {
+            let (here, there) = (self.root().join(paths[*at]), self.root().join(paths[1 - at]));
+            assert!(here.exists() && !there.exists(), "{:?}", self.mover);
+            let (_, shown) = ask(self.ground.node, "GET", &format!("/shares/{id}"), &Value::Null);
+            assert_eq!(shown["path"], format!("films/{}{below}", paths[*at]), "{:?}", self.mover);
+            let file = self.root().join(format!("{}{below}", paths[*at]));
+            assert_eq!(std::fs::read_to_string(file).unwrap(), **bytes);
+        }
+    }
+
+    fn unsettled(&self) -> Vec<Value> {
+        let (status, moves) = ask(self.ground.node, "GET", "/files/moves", &Value::Null);
+        let items = moves["items"].as_array().cloned();
+        items.filter(|_| status == 200).unwrap_or_default()
+    }
+
+    fn until_it_leads(&self) -> Result<()> {
+        wait_for("the node leads", &[&self.node], || {
+            let body = json!({ "paused": false });
+            (ask(self.ground.node, "PUT", "/shares/reclaim", &body).0 == 200).then_some(())
+        })
+    }
+}
+
+#[test]
+fn whatever_was_answered_is_so_and_every_link_goes_on() -> Result<()> {
+    let mut place = Place::start()?;
+    for round in 0..6 {
+        // At another moment in each round.
+        place.kill_while_it_moves(2 + round)?;
+        place.node.start_again()?;
+        place.links_answer()?;
+        place.until_it_leads()?;
+        place.mover.settle(place.ground.node);
+        place.all_is_where_it_was_told();
+    }
+    assert!(place.mover.made > 20, "{:?}", place.mover);
+    Ok(())
+}
+
+#[test]
+fn a_move_that_nobody_can_settle_is_seen() -> Result<()> {
+    let mut place = Place::start()?;
+    let (root, aside) = (place.root(), place.ground.path("aside"));
+    // Until it is killed between putting a move on record and telling what became of it.
+    let seen = wait_for("a move is found begun", &[], || {
+        place.kill_while_it_moves(1).unwrap();
+        std::fs::rename(&root, &aside).unwrap();
+        std::fs::create_dir(&root).unwrap();
+        place.node.start_again().unwrap();
+        place.until_it_leads().unwrap();
+        let seen = wait_for("it is looked at", &[&place.node], || {
+            let moves = place.unsettled();
+            moves.iter().all(|one| one["why"].is_string()).then_some(moves)
+        });
+        let seen = seen.unwrap().into_iter().next();
+        if seen.is_none() {
+            place.node.kill();
+            std::fs::remove_dir(&root).unwrap();
+            std::fs::rename(&aside, &root).unwrap();
+            place.node.start_again().unwrap();
+            place.until_it_leads().unwrap();
+            place.mover.settle(place.ground.node);
+        }
+        seen
+    })?;
+    assert!(seen["why"].as_str().unwrap().contains("films: it is empty"), "{seen}");
+    let listed =
+        binary::run(&["share", "moves", "--url", &format!("http://{}", place.ground.node)]);
+    let from = seen["from"].as_str().unwrap();
+    assert!(
+        listed.out.contains(from) && listed.out.contains("empty"),
+        "{}{}",
+        listed.out,
+        listed.err
+    );
+    let metrics = curl(&[&format!("http://{}/metrics", place.ground.node)]).1;
+    assert!(metrics.lines().any(|line| line == "reelyard_share_moves_unsettled 1"), "{metrics}");
+    assert!(metrics.contains("\nreelyard_share_moves_unsettled_oldest_seconds "), "{metrics}");
+    place.node.kill();
+    std::fs::remove_dir(&root)?;
+    std::fs::rename(&aside, &root)?;
+    place.node.start_again()?;
+    place.links_answer()?;
+    place.until_it_leads()?;
+    place.mover.settle(place.ground.node);
+    place.all_is_where_it_was_told();
+    assert!(place.unsettled().is_empty());
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! The pages of public links and their passwords, asked for with a real curl.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use reelyard::http::share::hash_password;
+use reelyard_actors::share_expiry::{Changes, Deadline, NewShare, ShareEvent, ShareId};
+use reelyard_integration_tests::share_links::{Answer, Links};
+
+fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
+    let hash = hash_password(password).unwrap();
+    move |new| new.password = Some(hash)
+}
+
+/// Sends the form of a link's page.
+async fn enter(links: &Links, id: ShareId, password: &str, more: &[&str]) -> Answer {
+    let field = format!("password={password}");
+    links.get(id, "", &[&["--data-urlencode", &field], more].concat()).await
+}
+
+/// The cookie of an answer, as the browser sends it again.
+fn cookie(answer: &Answer) -> String {
+    let set = answer.header("set-cookie").unwrap();
+    format!("Cookie: {}", set.split(';').next().unwrap())
+}
+
+#[actix::test]
+async fn a_page_shows_what_there_is_to_know_and_runs_nothing_strange() {
+    let links = Links::start(|settings| {
+        settings.public_url = Some("https://share.example.net/".into());
+    });
+    links.write("<b>&film.mp4", &[7; 3 << 20]);
+    let id = links.share("<b>&film.mp4", |new| new.max_downloads = NonZeroU32::new(3));
+    let page = links.get(id, "", &[]).await;
+    assert_eq!((page.exit, page.status), (0, 200));
+    let html = page.text();
+    for part in ["&lt;b&gt;&amp;film.mp4", "3.0 MiB", "1 d 0 h", "3 of 3", "<svg", "data-left="] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(html.contains(&format!("href=\"/s/{id}/file\"")), "{html}");
+    assert!(html.contains(&format!("https://share.example.net/s/{id}")), "{html}");
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    assert!(policy.contains("script-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("cache-control"), Some("private, no-store"));
+    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    let head = links.get(id, "", &["-I"]).await;
+    assert_eq!((head.status, head.header("content-type")), (200, page.header("content-type")));
+    let put = links.get(id, "", &["-X", "PUT"]).await;
+    assert_eq!((put.status, put.header("allow")), (405, Some("GET, HEAD, POST")));
+
+    let never = links.share("<b>&film.mp4", |new| new.deadline = Deadline::NEVER);
+    assert!(links.get(never, "", &[]).await.text().contains("never"));
+    std::fs::remove_file(links.below("<b>&film.mp4")).unwrap();
+    assert_eq!(links.get(never, "", &[]).await.status, 404);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_directory_shows_what_is_in_it() {
+    let links = Links::start(|_| {});
+    links.write("season/1.mp4", &[7; 2048]);
+    links.write("season/extras/x.mp4", b"x");
+    let id = links.share("season", |_| {});
+    let html = links.get(id, "", &[]).await.text();
+    for part in ["1.mp4", "2.0 KiB", "extras/", "2 entries", &format!("href=\"/s/{id}/zip\"")] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_password_opens_this_link_and_no_other() {
+    let links = Links::start(|_| {});
+    links.write("a.mp4", b"film");
+    let id = links.share("a.mp4", locked("pass wörd"));
+    let asks = links.get(id, "", &[]).await;
+    assert_eq!(asks.status, 200);
+    assert!(asks.text().contains("type=\"password\"") && !asks.text().contains("a.mp4"));
+    let closed = links.get(id, "/file", &[]).await;
+    assert_eq!(closed.status, 401);
+    assert!(closed.header("www-authenticate").unwrap().starts_with("Basic "));
+
+    let wrong = enter(&links, id, "password", &[]).await;
+    assert_eq!((wrong.status, wrong.header("set-cookie")), (403, None));
+    assert!(wrong.text().contains("type=\"password\""));
+    let right = enter(&links, id, "pass wörd", &[]).await;
+    assert_eq!(right.status, 303);
+    assert_eq!(right.header("location"), Some(&*format!("/s/{id}")));
+    let set = right.header("set-cookie").unwrap();
+    for part in [&format!("Path=/s/{id}"), "HttpOnly", "SameSite=Lax"] {
+        assert!(set.contains(part), "{part}: {set}");
+    }
+    let cookie = cookie(&right);
+    assert!(links.get(id, "", &["-H", &cookie]).await.text().contains("a.mp4"));
+    let film = links.get(id, "/file", &["-H", &cookie]).await;
+    assert_eq!((film.status, &*film.body), (200, &b"film"[..]));
+    let both = format!("{cookie}; other=1");
+    assert_eq!(links.get(id, "/file", &["-H", &both]).await.status, 200);
+
+    let other = links.share("a.mp4", locked("pass wörd"));
+    assert_eq!(links.get(other, "/file", &["-H", &cookie]).await.status, 401);
+    let basic = links.get(other, "/file", &["-u", "anybody:pass wörd"]).await;
+    assert_eq!(basic.status, 200);
+    assert_eq!(links.get(other, "/file", &["-u", "anybody:wrong"]).await.status, 401);
+
+    let password = Some(Some(hash_password("another").unwrap()));
+    let changes = Box::new(Changes { password, ..Changes::default() });
+    links.apply(&ShareEvent::Changed { id, generation: 0, changes });
+    assert_eq!(links.get(id, "/file", &["-H", &cookie]).await.status, 401);
+    assert_eq!(links.server.counters().wrong_passwords, 2);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn tries_are_bounded_by_link_and_by_address_and_who_is_in_stays_in() {
+    let links = Links::start(|settings| {
+        settings.password_tries = NonZeroU32::new(3).unwrap();
+        settings.password_every = Duration::from_secs(600);
+        settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    links.write("a", b"x");
+    let (id, other) = (links.share("a", locked("right")), links.share("a", locked("right")));
+    let attempt = async |from: &str, id, password: &str| {
+        enter(&links, id, password, &["-H", &format!("X-Forwarded-For: {from}")]).await
+    };
+    let inside = attempt("192.0.2.9", id, "right").await;
+    assert_eq!(inside.status, 303);
+    for _ in 0..2 {
+        assert_eq!(attempt("192.0.2.1", id, "wrong").await.status, 403);
+    }
+    let slower = attempt("192.0.2.2", id, "wrong").await;
+    assert_eq!(slower.status, 429, "three at this link");
+    assert!(slower.header("retry-after").is_some());
+    assert_eq!(attempt("192.0.2.1", other, "wrong").await.status, 403);
+    assert_eq!(attempt("192.0.2.1", other, "wrong").await.status, 429, "three by this address");
+    assert_eq!(attempt("192.0.2.3", other, "right").await.status, 303);
+    let cookie = cookie(&inside);
+    assert_eq!(links.get(id, "/file", &["-H", &cookie]).await.status, 200);
+    assert_eq!(attempt("192.0.2.9", id, "right").await.status, 303, "known to be right");
+    assert_eq!(attempt("192.0.2.2", id, "right").await.status, 429, "but not from elsewhere");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn who_guesses_passwords_learns_nothing_from_others_who_know_theirs() {
+    let links = Links::start(|settings| {
+        settings.password_tries = NonZeroU32::new(2).unwrap();
+        settings.password_every = Duration::from_secs(600);
+        settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    links.write("a", b"x");
+    let (id, other) = (links.share("a", locked("right")), links.share("a", locked("other")));
+    let get = async |from: &str, id, password: &str| {
+        let (from, user) = (format!("X-Forwarded-For: {from}"), format!("any:{password}"));
+        links.get(id, "/file", &["-H", &from, "-u", &user]).await.status
+    };
+    assert_eq!(get("2001:db8:1:1::1", id, "right").await, 200);
+    for _ in 0..2 {
+        assert_eq!(get("192.0.2.2", other, "wrong").await, 401);
+    }
+    assert_eq!(get("192.0.2.2", id, "wrong").await, 429);
+    assert_eq!(get("192.0.2.2", id, "right").await, 429, "a hit looks like a miss");
+    assert_eq!(get("2001:db8:1:1::2", id, "right").await, 200, "the same line as before");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
+    let links = Links::start(|settings| {
+        settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    links.write("a", b"x");
+    let id = links.share("a", locked("right"));
+    let proxied = ["-H", "X-Forwarded-Proto: https", "-H", "Host: share.example.net"];
+    let right = enter(&links, id, "right", &proxied).await;
+    assert!(right.header("set-cookie").unwrap().ends_with("; Secure"), "{}", right.head);
+    let cookie = cookie(&right);
+    let page = links.get(id, "", &[&proxied[..], &["-H", &cookie]].concat()).await;
+    assert!(page.text().contains(&format!("https://share.example.net/s/{id}")));
+    let plain = enter(&links, id, "right", &[]).await;
+    assert!(!plain.header("set-cookie").unwrap().contains("Secure"));
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_form_that_is_none_is_refused_without_harm() {
+    let links = Links::start(|settings| settings.request_timeout = Duration::from_millis(300));
+    links.write("a", b"x");
+    let id = links.share("a", locked("right"));
+    let long = "x".repeat(100_000);
+    let status = enter(&links, id, &long, &[]).await.status;
+    assert!(matches!(status, 400 | 413), "{status}");
+    let json = ["-H", "Content-Type: application/json", "-d", "{}"];
+    assert!(matches!(links.get(id, "", &json).await.status, 400 | 415));
+    assert_eq!(links.get(id, "", &[]).await.status, 200);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
+    let links = Links::start(|_| {});
+    std::fs::create_dir(links.below("huge")).unwrap();
+    for number in 0..10_001 {
+        std::fs::File::create(links.below(&format!("huge/{number}"))).unwrap();
+    }
+    let id = links.share("huge", |_| {});
+    let html = links.get(id, "", &[]).await.text();
+    // Not printed where it fails: it is long.
+    assert!(html.contains("more than 10000 entries"));
+    assert!(html.contains("and more than 9500 more"));
+    assert_eq!(html.matches("<td class=\"size\">").count(), 500);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn whoever_comes_too_late_is_told_why_and_whoever_took_a_download_may_resume() {
+    let links = Links::start(|settings| {
+        settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    links.write("a", b"0123456789");
+    let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
+    let from = |address: &str| format!("X-Forwarded-For: {address}");
+    let (taker, newcomer) = (from("192.0.2.1"), from("192.0.2.2"));
+    let page = async |who: &str| links.get(id, "", &["-H", who]).await;
+    let button = format!("href=\"/s/{id}/file\"");
+    assert!(page(&newcomer).await.text().contains(&button));
+    assert_eq!(links.get(id, "/file", &["-H", &taker]).await.status, 200);
+    let late = page(&newcomer).await;
+    assert_eq!(late.status, 410);
+    let html = late.text();
+    assert!(html.contains("All downloads of this link were taken") && !html.contains(&button));
+    let held = page(&taker).await;
+    assert_eq!(held.status, 200);
+    let html = held.text();
+    // A button that begins anew would only be refused.
+    assert!(html.contains("0 of 1") && !html.contains(&button), "{html}");
+    assert!(html.contains("can be resumed"), "{html}");
+    let anew = links.get(id, "/file", &["-H", &taker]).await;
+    assert!(anew.status == 410 && anew.text().contains("can be resumed"), "{}", anew.text());
+    assert_eq!(links.get(id, "/file", &["-H", &taker, "-r", "4-"]).await.status, 206);
+    let late = links.get(id, "/file", &["-H", &newcomer]).await;
+    assert!(late.status == 410 && !late.text().contains("can be resumed"), "{}", late.text());
+    links.stop().await;
+}

@@ -1,0 +1,127 @@
+//! Requests to public links as some clients write them, and how those are told that are refused.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use reelyard::http::share::hash_password;
+use reelyard_actors::share_expiry::ShareId;
+use reelyard_integration_tests::share_links::Links;
+use reelyard_integration_tests::waiting::PATIENCE;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// What comes on a connection until it ends.
+async fn ask(links: &Links, text: &str) -> String {
+    let mut stream = TcpStream::connect(links.addr()).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    let ended = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
+    assert!(ended.is_ok(), "the connection stays open: {answer}");
+    answer
+}
+
+#[actix::test]
+async fn a_target_may_be_a_whole_url() {
+    let links = Links::start(|_| {});
+    links.write("a", b"film");
+    let id = links.share("a", |_| {});
+    for host in ["http://share.example.net", "HTTPS://[::1]:8081"] {
+        let asked = format!("GET {host}/s/{id}/file?x HTTP/1.1\r\nConnection: close\r\n\r\n");
+        let answer = ask(&links, &asked).await;
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("film"), "{answer}");
+    }
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_connection_ends_where_one_of_its_headers_says_so() {
+    let links = Links::start(|settings| settings.request_timeout = PATIENCE * 10);
+    links.write("a", b"film");
+    let id = links.share("a", |_| {});
+    let asked =
+        format!("GET /s/{id}/file HTTP/1.1\r\nConnection: foo\r\nConnection: close\r\n\r\n");
+    let answer = ask(&links, &asked).await;
+    assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_link_with_a_slash_at_its_end_leads_to_the_one_without() {
+    let links = Links::start(|_| {});
+    links.write("a", b"film");
+    let id = links.share("a", |_| {});
+    for id in [id, ShareId::random().unwrap()] {
+        let answer = links.get(id, "/", &[]).await;
+        assert_eq!((answer.status, answer.header("location")), (308, Some(&*format!("/s/{id}"))));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+    let page = links.get(id, "/", &["-L", "-o", "/dev/null", "-w", "%{http_code}"]).await;
+    assert!(page.head.ends_with("200"), "{}", page.head);
+    for other in ["/s/", "/s//", "/s/x/y/"] {
+        assert_eq!(links.ask(other, &[]).await.status, 404, "{other}");
+    }
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_form_that_is_none_is_refused_on_a_page_like_all_others() {
+    let links = Links::start(|_| {});
+    links.write("a", b"x");
+    let hash = hash_password("right").unwrap();
+    let id = links.share("a", |new| new.password = Some(hash));
+    let odd = links.ask("/s/%FF", &[]).await;
+    assert_eq!((odd.status, odd.header("x-content-type-options")), (404, Some("nosniff")));
+    let long = format!("password={}", "x".repeat(100_000));
+    for (arguments, status) in [
+        (&["-d", &long][..], 413),
+        (&["-H", "Content-Type: application/json", "-d", "{}"], 415),
+        (&["-d", "word=right"], 400),
+    ] {
+        let answer = links.get(id, "", arguments).await;
+        assert_eq!(answer.status, status, "{}", answer.head);
+        for (name, value) in [
+            ("content-type", "text/html; charset=utf-8"),
+            ("cache-control", "private, no-store"),
+            ("x-content-type-options", "nosniff"),
+        ] {
+            assert_eq!(answer.header(name), Some(value), "{status}: {name}");
+        }
+        assert!(answer.text().contains("<h1>"), "{}", answer.text());
+    }
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_page_that_asks_for_patience_does_not_say_that_there_is_no_link() {
+    let links = Links::start(|settings| {
+        settings.guesses = NonZeroU32::MIN;
+        settings.guess_every = Duration::from_secs(600);
+    });
+    let unknown = links.ask("/s/x", &[]).await;
+    assert!(unknown.status == 404 && unknown.text().contains("<title>No such link</title>"));
+    let throttled = links.ask("/s/x", &[]).await;
+    assert_eq!(throttled.status, 429);
+    let html = throttled.text();
+    assert!(!html.contains("No such link") && !html.contains("Nothing to open"), "{html}");
+    assert!(html.contains("<title>Please wait</title>"), "{html}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn what_was_replaced_is_not_said_to_be_resumable() {
+    let links = Links::start(|_| {});
+    links.write("a", b"a film");
+    let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
+    let begun = links.get(id, "/file", &["-r", "0-1"]).await;
+    assert_eq!(begun.status, 206);
+    let resume = format!("If-Range: {}", begun.header("etag").unwrap());
+    assert_eq!(links.get(id, "/file", &["-r", "2-3", "-H", &resume]).await.status, 206);
+    let anew = links.get(id, "/file", &[]).await;
+    assert!(anew.status == 410 && anew.text().contains("can be resumed"), "{}", anew.text());
+    links.write("a", b"another film");
+    let told = links.get(id, "/file", &["-r", "2-", "-H", &resume]).await;
+    assert_eq!(told.status, 410);
+    assert!(!told.text().contains("can be resumed"), "{}", told.text());
+    assert!(told.text().contains("replaced"), "{}", told.text());
+    links.stop().await;
+}

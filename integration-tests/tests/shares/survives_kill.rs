@@ -1,0 +1,224 @@
+//! Shares of a real node that is killed again and again, at any moment, while several clients make,
+//! extend, take back and read links: what was answered holds, what has ended stays ended, and what
+//! happened is told outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use reelyard_actors::clock::Clock;
+use reelyard_integration_tests::hook_receiver::HookReceiver;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::yard::{Ground, Role, free_addr};
+use serde_json::{Value, json};
+
+use crate::clients::{Api, Client, FILM};
+
+const ROUNDS: usize = 9;
+const CLIENTS: u8 = 4;
+
+/// The node is killed at a random moment up to so long after it has answered.
+const LONGEST_ROUND: Duration = Duration::from_millis(900);
+
+/// How soon after its start a node has reclaimed what is overdue.
+const SOON: Duration = Duration::from_secs(5);
+
+struct Place {
+    node: Role,
+    api: Api,
+    receiver: HookReceiver,
+    random: fastrand::Rng,
+    is_paused: bool,
+    _ground: Ground,
+}
+
+impl Place {
+    fn start(seed: u64) -> anyhow::Result<Self> {
+        let (ground, receiver) = (Ground::new(1, 0)?, HookReceiver::start()?);
+        let root = ground.path("films");
+        std::fs::create_dir_all(&root)?;
+        std::fs::write(root.join("a.mpg"), FILM)?;
+        let links = free_addr(Ipv4Addr::LOCALHOST)?;
+        let node = ground.start_node(&[
+            ("share.roots", &format!("{{ films = \"{}\" }}", root.display())),
+            ("share.listen", &links.to_string()),
+            ("share.trusted_proxies", "[\"127.0.0.1\"]"),
+            ("share.resume_within", "1s"),
+            ("share.hooks", &format!("{{ books = {} }}", receiver.hook(""))),
+            ("journal.snapshot_log_bytes", "32KiB"),
+        ])?;
+        let (random, api) = (fastrand::Rng::with_seed(seed), Api::new(ground.node, links));
+        Ok(Place { node, api, receiver, random, is_paused: false, _ground: ground })
+    }
+
+    async fn until_up(&self) {
+        eventually_some("the hook stands", || async {
+            let (_, hooks) = self.api.ask("GET", "/shares/hooks", None).await?;
+            hooks["items"][0]["told_up_to"].as_u64()
+        })
+        .await;
+    }
+
+    fn at_random(&mut self, longest: Duration) -> Duration {
+        longest.mul_f64(self.random.f64())
+    }
+
+    async fn pause(&self, paused: bool) {
+        let body = json!({ "paused": paused });
+        let (status, told) = self.api.answer("PUT", "/shares/reclaim", Some(body)).await;
+        assert_eq!(status, 200, "{told}");
+    }
+
+    /// What clients do until the node is killed.
+    async fn round(&mut self, clients: Vec<Client>) -> Vec<Client> {
+        let wait = self.at_random(LONGEST_ROUND);
+        // Where nothing is reclaimed, only the comparison with the clock refuses what is overdue.
+        self.is_paused = self.random.bool();
+        self.pause(self.is_paused).await;
+        let working = clients.into_iter().map(|mut client| {
+            actix::spawn(async move {
+                client.work().await;
+                client
+            })
+        });
+        let working: Vec<_> = working.collect();
+        tokio::time::sleep(wait).await;
+        assert!(!self.node.has_ended(), "{}", self.node.log_text());
+        self.node.kill();
+        join_all(working).await.into_iter().map(Result::unwrap).collect()
+    }
+
+    /// Starts it again, sometimes twice; what came due meanwhile is refused by its first answer and
+    /// reclaimed soon.
+    async fn restart(&mut self, clients: &[Client]) {
+        let overdue = || {
+            let now = Clock::system().now();
+            let shares = clients.iter().flat_map(|client| client.overdue(now));
+            shares.map(str::to_owned).collect::<Vec<String>>()
+        };
+        if clients.iter().any(Client::awaits_an_end) {
+            eventually("something came due", || !overdue().is_empty()).await;
+        }
+        let overdue = overdue();
+        if self.random.bool() {
+            self.node.start_again().unwrap();
+            let wait = self.at_random(LONGEST_ROUND / 2);
+            tokio::time::sleep(wait).await;
+            self.node.kill();
+        }
+        let mut began = Instant::now();
+        self.node.start_again().unwrap();
+        join_all(overdue.iter().map(|id| self.api.refused_at_first(id))).await;
+        if self.is_paused {
+            self.until_up().await;
+            began = Instant::now();
+            self.pause(false).await;
+        }
+        join_all(overdue.iter().map(|id| self.api.reclaimed(id))).await;
+        assert!(began.elapsed() < SOON, "reclaimed after {:?}", began.elapsed());
+        self.until_up().await;
+    }
+
+    /// The ids of all that have not ended.
+    async fn listed(&self) -> BTreeSet<String> {
+        let (mut ids, mut cursor) = (BTreeSet::new(), String::new());
+        loop {
+            let path = format!("/shares?limit=1000{cursor}");
+            let (status, page) = self.api.answer("GET", &path, None).await;
+            assert_eq!(status, 200, "{page}");
+            for share in page["items"].as_array().unwrap() {
+                let is_new = ids.insert(share["id"].as_str().unwrap().to_owned());
+                assert!(is_new, "twice on the list: {share}");
+            }
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return ids,
+            }
+        }
+    }
+
+    async fn totals(&self) -> Value {
+        self.api.answer("GET", "/shares/reclaim", None).await.1
+    }
+
+    /// What all clients know together holds.
+    async fn check(&self, clients: &[Client]) {
+        let known = || clients.iter().flat_map(|client| &client.shares);
+        let ids: BTreeSet<&str> = known().map(|share| &*share.id).collect();
+        assert_eq!(ids.len(), known().count(), "no id twice");
+        let listed = self.listed().await;
+        let is_back = |id: &&str| listed.contains(*id);
+        let closed = known().filter(|share| share.ended.is_some()).map(|share| &*share.id);
+        assert_eq!(closed.filter(is_back).collect::<Vec<_>>(), [""; 0], "what has ended is back");
+        let strangers = listed.iter().filter(|id| !ids.contains(id.as_str()));
+        assert_eq!(strangers.count(), 0, "what nobody asked for is there");
+        let ghosts: usize = clients.iter().map(|client| client.unseen).sum();
+        let reclaim = self.totals().await;
+        assert_eq!(reclaim["totals"]["created"], ids.len() + ghosts, "{reclaim}");
+        assert_eq!(
+            reclaim["totals"]["created"],
+            reclaim["shares"].as_u64().unwrap() + ended(&reclaim)
+        );
+    }
+
+    /// Everything has ended, and each end was told.
+    async fn check_told(&self, clients: &[Client]) {
+        let (_, hooks) = self.api.answer("GET", "/shares/hooks", None).await;
+        assert_eq!(hooks["items"][0]["dropped"].as_u64().unwrap_or(0), 0, "{hooks}");
+        let mut told = BTreeMap::<u64, (String, String)>::new();
+        let ids = || clients.iter().flat_map(|client| &client.shares).map(|share| &share.id);
+        eventually("every end is told", || {
+            told.clear();
+            for one in self.receiver.taken() {
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let what = (word(&one.body["share"]["id"]), word(&one.body["why"]));
+                let before = told.insert(one.number(), what.clone());
+                assert!(before.is_none_or(|before| before == what), "{one:?}");
+            }
+            let of: BTreeSet<&String> = told.values().map(|(id, _)| id).collect();
+            ids().all(|id| of.contains(id))
+        })
+        .await;
+        assert!(told.keys().copied().eq(0..told.len() as u64), "numbered without gaps");
+        let what: BTreeSet<_> = told.values().collect();
+        assert_eq!(what.len(), told.len(), "nothing has two numbers");
+    }
+}
+
+fn ended(reclaim: &Value) -> u64 {
+    let why = ["expired", "exhausted", "revoked", "removed", "root_gone", "evicted"];
+    why.iter().map(|why| reclaim["totals"][why].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn what_was_answered_holds_however_often_the_node_is_killed() {
+    let seed = fastrand::u64(..);
+    eprintln!("seed {seed}");
+    on_a_system(async {
+        let mut place = Place::start(seed).unwrap();
+        place.until_up().await;
+        let fork = |number| Client::new(number, place.api.clone(), seed);
+        let mut clients: Vec<Client> = (0..CLIENTS).map(fork).collect();
+        for _ in 0..ROUNDS {
+            clients = place.round(clients).await;
+            place.restart(&clients).await;
+            join_all(clients.iter_mut().map(Client::settle)).await;
+            place.check(&clients).await;
+        }
+        let all = json!({ "path": "films" });
+        place.api.answer("POST", "/shares/revoke", Some(all)).await;
+        let reclaim = place.totals().await;
+        assert_eq!(
+            (&reclaim["shares"], &reclaim["totals"]["created"]),
+            (&json!(0), &json!(ended(&reclaim)))
+        );
+        place.check_told(&clients).await;
+        let made: usize = clients.iter().map(|client| client.shares.len()).sum();
+        let counted: u32 =
+            clients.iter().flat_map(|client| &client.shares).map(|share| share.taken).sum();
+        eprintln!("{made} shares, {counted} counted downloads, {reclaim}");
+        assert!(made > 50 && counted > 10, "{made} shares, {counted} counted downloads");
+    });
+}

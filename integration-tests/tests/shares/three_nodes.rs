@@ -1,0 +1,230 @@
+//! Shares on three nodes over a network in memory, each with a clock of its own: whoever leads
+//! decides, the others refuse by comparison, and all hold the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::future::join_all;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::journal::CommitError;
+use reelyard_actors::share_expiry::{
+    Admission, ClientKey, CreateShare, Ending, Found, ReclaimNow, ShareError, ShareId,
+    TakeDownload, What,
+};
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::eventually;
+
+use crate::cluster::*;
+
+/// How soon overdue shares are to be gone once a node leads.
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
+    on_a_system(async {
+        let cluster = Cluster::new(&settings()).await;
+        let soon = cluster.created(film(60)).await;
+        let late = cluster.created(film(600)).await;
+        let leader = cluster.leading().unwrap();
+        cluster.everywhere("all serve both", |node| node.serves(soon) && node.serves(late)).await;
+
+        // By the clocks of the followers its time has come, and not by that of the leader.
+        let followers = || cluster.nodes.iter().filter(|node| node.epoch() == 0);
+        for follower in followers() {
+            follower.clock.advance(seconds(60));
+            assert!(!follower.serves(soon) && follower.serves(late), "refused at once");
+        }
+        join_all(followers().map(Node::takes_a_turn)).await;
+        for follower in followers() {
+            let told = follower.expiry.send(ReclaimNow).await.unwrap();
+            assert!(matches!(told, Err(CommitError::NotLeader { .. })), "{told:?}");
+        }
+        leader.expiry.send(ReclaimNow).await.unwrap().unwrap();
+        assert!(leader.serves(soon));
+        let untouched = |node: &Node| {
+            let view = node.board.view();
+            (view.shares, view.totals.ended(), view.counters.reclaimed) == (2, 0, 0)
+        };
+        assert!(cluster.nodes.iter().all(untouched));
+
+        // Nobody can commit, and by everybody's clock its time has come.
+        for node in NODES {
+            cluster.hub.isolate(node);
+        }
+        leader.clock.advance(seconds(60));
+        cluster.everywhere("nobody leads", |node| node.epoch() == 0).await;
+        join_all(cluster.nodes.iter().map(Node::takes_a_turn)).await;
+        for node in &cluster.nodes {
+            assert!(!node.serves(soon) && node.serves(late));
+            assert_eq!(node.ended(soon), None, "nobody says so");
+        }
+        cluster.hub.heal();
+        let is_gone = |node: &Node| node.ended(soon) == Some(Ending::Expired);
+        cluster.in_time("all have deleted it", is_gone).await;
+
+        // One that is behind deletes what it would still serve.
+        let brief = cluster.created(film(10)).await;
+        cluster.everywhere("all serve it", |node| node.serves(brief)).await;
+        cluster.leading().unwrap().clock.advance(seconds(10));
+        let is_gone = |node: &Node| node.ended(brief) == Some(Ending::Expired);
+        cluster.everywhere("all have deleted it", is_gone).await;
+        let held = cluster.hold_the_same(&[soon, late, brief]).await;
+        assert_eq!((held.shares.len(), held.totals.expired), (1, 2));
+        let reclaimed = |node: &Node| node.board.view().counters.reclaimed;
+        // What a leader had set out before it was cut off counts for nobody.
+        let counted = cluster.nodes.iter().map(reclaimed).sum::<u64>();
+        assert!((1..=2).contains(&counted), "only who leads reclaims: {counted}");
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_leader_that_comes_back_goes_on_at_once() {
+    on_a_system(async {
+        let cluster = Cluster::new(&settings()).await;
+        let first = cluster.created(film(60)).await;
+        let second = cluster.created(film(120)).await;
+        let old = cluster.leader(0).await;
+        let leader = &cluster.nodes[old];
+        cluster.everywhere("all serve both", |node| node.serves(first)).await;
+        for node in NODES {
+            cluster.hub.isolate(node);
+        }
+        // It reclaims, and cannot know what becomes of that.
+        leader.clock.advance(seconds(60));
+        leader.expiry.send(ReclaimNow).await.unwrap().unwrap();
+        let is_held = || leader.epoch() == 0 && leader.board.view().counters.uncommitted > 0;
+        eventually("it steps back with a commit under way", is_held).await;
+        // Its log is the longest: of these two no other can lead.
+        let other = (old + 1) % 3;
+        cluster.hub.rejoin(NODES[old]);
+        cluster.hub.rejoin(NODES[other]);
+        eventually("it leads again", || leader.epoch() > 0).await;
+        leader.clock.advance(seconds(60));
+        cluster.hub.heal();
+        let is_gone =
+            |node: &Node| [first, second].map(|id| node.ended(id)) == [Some(Ending::Expired); 2];
+        cluster.everywhere("both have ended", is_gone).await;
+        cluster.stop().await;
+    });
+}
+
+/// What clients were told while the leader changed.
+#[derive(Default)]
+struct Told {
+    stop: AtomicBool,
+    /// Downloads of which they were told that they count.
+    counted: AtomicU64,
+}
+
+/// How many take downloads at a time.
+const TAKERS: u64 = 4;
+
+/// Takes one download after the other; asks for each until it is known what came of it.
+async fn take_on(cluster: &Cluster, id: ShareId, client: ClientKey, told: &Told) -> u64 {
+    let mut counted = 0;
+    while !told.stop.load(Ordering::SeqCst) {
+        let asked = TakeDownload { id, client, ranged: false, request: RequestId::random() };
+        match cluster.until_told(asked).await {
+            Ok(Admission::Counted { .. }) => counted += 1,
+            other => panic!("{other:?}"),
+        }
+        told.counted.fetch_add(1, Ordering::SeqCst);
+    }
+    counted
+}
+
+/// Creates one share after the other, each by a name of its own.
+async fn create_on(cluster: &Cluster, told: &Told) -> Vec<(RequestId, ShareId)> {
+    let mut made = Vec::new();
+    while !told.stop.load(Ordering::SeqCst) {
+        let request = RequestId::random();
+        let asked = CreateShare { request: Some(request), ..film(86_400) };
+        made.push((request, cluster.until_told(asked).await.unwrap().id()));
+    }
+    made
+}
+
+#[test]
+fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
+    const DUE: u64 = 24_000;
+    on_a_system(async {
+        let cluster = Cluster::new(&settings()).await;
+        let made = futures::stream::iter(0..DUE).map(|_| cluster.created(film(60)));
+        let due: Vec<ShareId> = made.buffer_unordered(256).collect().await;
+        let most = NonZeroU32::new(1_000_000);
+        let limited = CreateShare { max_downloads: most, ..film(86_400) };
+        let limited = cluster.created(limited).await;
+        let old = cluster.leader(0).await;
+        let (leader, epoch) = (&cluster.nodes[old], cluster.nodes[old].epoch());
+
+        let told = Told::default();
+        let takers =
+            join_all((0..TAKERS).map(|taker| take_on(&cluster, limited, ClientKey(taker), &told)));
+        let in_the_middle = async {
+            for node in &cluster.nodes {
+                node.clock.advance(seconds(60));
+            }
+            let other = &cluster.nodes[(old + 1) % 3];
+            let began = || other.board.view().totals.expired > 0;
+            eventually("reclaim has begun", began).await;
+            cluster.hub.isolate(NODES[old]);
+            let reclaimed = leader.board.view().totals.expired;
+            assert!(reclaimed < DUE, "{reclaimed} were reclaimed before the leader was cut off");
+
+            for node in &cluster.nodes {
+                node.clock.advance(seconds(1));
+            }
+
+            // It still believes that it leads: what it is asked for stands in its log alone.
+            let request = RequestId::random();
+            let lost = CreateShare { request: Some(request), ..film(86_400) };
+            let told_first = leader.create(lost.clone()).await;
+            assert!(matches!(told_first, Err(ShareError::Journal(_))), "{told_first:?}");
+            let new = cluster.leader(epoch).await;
+            let began = Instant::now();
+            let successor = &cluster.nodes[new];
+            assert!(new != old && due.iter().all(|id| !successor.serves(*id)));
+            let all_gone = || successor.board.view().totals.expired == DUE;
+            eventually("the new leader reclaims the others", all_gone).await;
+            assert!(began.elapsed() < SOON, "after {:?}", began.elapsed());
+            let repeated = cluster.until_told(lost.clone()).await.unwrap().id();
+            eventually("the old leader steps back", || leader.epoch() == 0).await;
+            cluster.hub.heal();
+            assert_eq!(cluster.until_told(lost).await.unwrap().id(), repeated);
+            let counted = told.counted.load(Ordering::SeqCst);
+            let goes_on = || told.counted.load(Ordering::SeqCst) > counted + 20;
+            eventually("downloads are counted at the new leader", goes_on).await;
+            told.stop.store(true, Ordering::SeqCst);
+            repeated
+        };
+        let (counted, made, repeated) =
+            futures::join!(takers, create_on(&cluster, &told), in_the_middle);
+
+        for (request, id) in &made {
+            let again = CreateShare { request: Some(*request), ..film(86_400) };
+            assert_eq!(cluster.until_told(again).await.unwrap().id(), *id, "made once");
+        }
+        let held = cluster.hold_the_same(&due).await;
+        let mut expected: BTreeSet<ShareId> = made.iter().map(|(_, id)| *id).collect();
+        expected.extend([limited, repeated]);
+        let live: BTreeSet<ShareId> = held.shares.iter().map(|share| share.id()).collect();
+        assert_eq!((live, held.shares.len()), (expected.clone(), expected.len()));
+        let limited = held.shares.iter().find(|share| share.id() == limited).unwrap();
+        let taken = u64::from(limited.downloads().unwrap().taken());
+        assert_eq!(taken, counted.iter().sum::<u64>(), "each that was told counts once");
+        let ended =
+            |found: &Found| matches!(found, Found::Ended(grave) if grave.why == Ending::Expired);
+        assert!(held.found.iter().all(ended), "nothing is resurrected");
+        let mut tellings = BTreeMap::<ShareId, u64>::new();
+        for happening in &held.told {
+            assert_eq!(happening.what, What::Ended(Ending::Expired));
+            *tellings.entry(happening.id).or_default() += 1;
+        }
+        assert!(tellings.len() as u64 == DUE && tellings.values().all(|count| *count == 1));
+        cluster.stop().await;
+    });
+}

@@ -1,0 +1,232 @@
+//! The actors of webhooks by their messages: a real journal, a manual clock, a real receiver.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use actix::prelude::*;
+use arc_swap::ArcSwap;
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::share_expiry::{
+    CreateShare, RevokeShares, RootName, ShareBoard, ShareExpiry, ShareKind, SharePath,
+    ShareSettings, Term, What,
+};
+use reelyard_actors::supervision::Route;
+use reelyard_actors::webhook::{
+    ChangeSettings, Collaborators, HookName, HookSecret, HookSettings, HookView, HookViewHandle,
+    Webhook, hook_client,
+};
+use reelyard_integration_tests::hook_receiver::{HookReceiver, Manner, SECRET};
+use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+
+const NODES: [u64; 3] = [1, 2, 3];
+
+/// A node as far as shares and one webhook go.
+struct Yard {
+    journal: Journal,
+    expiry: Addr<ShareExpiry>,
+    board: ShareBoard,
+    hook: Addr<Webhook>,
+    view: HookViewHandle,
+}
+
+fn hook(receiver: &HookReceiver) -> HookSettings {
+    HookSettings {
+        url: format!("http://{}/shares", receiver.addr()).parse().unwrap(),
+        secret: HookSecret::new(SECRET).unwrap(),
+        kinds: What::all().collect(),
+        timeout: Duration::from_secs(5),
+        cool_down: HookSettings::COOL_DOWN,
+        age_limit: Duration::from_secs(86_400),
+    }
+}
+
+fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> Yard {
+    let board = ShareBoard::default();
+    let settings = ShareSettings {
+        roots: BTreeSet::from([RootName::new("films").unwrap()]),
+        hooks: BTreeSet::from(["billing".to_owned()]),
+        ..ShareSettings::default()
+    };
+    let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone()).start();
+    let others = Collaborators {
+        happenings: Route::fixed(expiry.clone().recipient()),
+        told: Route::fixed(expiry.clone().recipient()),
+        delivered: Route::fixed(expiry.clone().recipient()),
+        board: board.clone(),
+        journal: journal.clone(),
+    };
+    let (name, settings) = (HookName::new("billing").unwrap(), hook(receiver));
+    let view = HookView::new(name.clone(), settings.url.to_string());
+    let view = HookViewHandle::new(ArcSwap::from_pointee(view));
+    let http = hook_client(false).unwrap();
+    let hook = Webhook::new(name, settings, http, clock.clone(), others, Arc::clone(&view)).start();
+    Yard { journal, expiry, board, hook, view }
+}
+
+impl Yard {
+    /// Makes a share and takes it back: that is one happening.
+    async fn revoked(&self) {
+        let create = CreateShare {
+            root: RootName::new("films").unwrap(),
+            path: SharePath::new("a.mpg").unwrap(),
+            kind: ShareKind::File,
+            term: Term::Ttl(Duration::from_secs(86_400)),
+            password: None,
+            max_downloads: None,
+            owner: None,
+            note: None,
+            asked_by: "a test".to_owned(),
+            request: None,
+        };
+        let share = self.expiry.send(create).await.unwrap().unwrap();
+        let (asked_by, request) = ("a test".to_owned(), RequestId::random());
+        let revoke = RevokeShares { ids: vec![share.id()], hard: false, asked_by, request };
+        self.expiry.send(revoke).await.unwrap().unwrap();
+    }
+
+    async fn until(&self, what: &str, is_so: impl Fn(&HookView) -> bool) {
+        eventually(what, || is_so(&self.view.load())).await;
+    }
+}
+
+fn manual_clock() -> Clock {
+    Clock::manual(Millis::from(SystemTime::now()))
+}
+
+async fn alone(dir: &Path) -> Journal {
+    let settings = JournalSettings::alone(dir, 1);
+    Journal::open(settings, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap()
+}
+
+#[actix::test]
+async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
+    let (dir, receiver) = (tempfile::tempdir().unwrap(), HookReceiver::start().unwrap());
+    let clock = manual_clock();
+    let yard = opened(alone(dir.path()).await, &clock, &receiver);
+    yard.until("it begins", |hook| hook.told == Some(0)).await;
+    receiver.is_to(Manner::Refuses(429, Some(1000)));
+    yard.revoked().await;
+    yard.revoked().await;
+    yard.until("it fails", |hook| hook.trouble.is_some()).await;
+    let trouble = yard.view.load().trouble.clone().unwrap();
+    assert_eq!(trouble.until.since(clock.now()), Duration::from_secs(1000));
+    receiver.is_to(Manner::Takes);
+    clock.advance(Duration::from_secs(999));
+    // Asked something: it has looked at its clock by then, and had no reason to do anything.
+    yard.revoked().await;
+    yard.until("it has heard", |hook| hook.backlog == 3).await;
+    assert_eq!((receiver.received().len(), yard.view.load().counters.failed_tries), (1, 1));
+    clock.advance(Duration::from_secs(1));
+    yard.until("it is told everything", |hook| hook.counters.delivered == 3).await;
+    let numbers: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
+    assert_eq!(numbers, [0, 1, 2]);
+    let told = receiver.taken()[0].head.clone();
+    let now = clock.now().unix_seconds();
+    assert!(told.contains(&format!("reelyard-signature: t={now},v1=")), "{told}");
+    yard.journal.stop().await;
+}
+
+#[actix::test]
+async fn another_url_is_told_at_once_what_the_former_did_not_take() {
+    let (dir, clock) = (tempfile::tempdir().unwrap(), manual_clock());
+    let (dead, alive) = (HookReceiver::start().unwrap(), HookReceiver::start().unwrap());
+    let yard = opened(alone(dir.path()).await, &clock, &dead);
+    yard.until("it begins", |hook| hook.told == Some(0)).await;
+    dead.is_to(Manner::Hangs);
+    yard.revoked().await;
+    eventually("it is tried", || !dead.received().is_empty()).await;
+    yard.hook
+        .send(ChangeSettings { settings: hook(&alive), http: hook_client(false).unwrap() })
+        .await
+        .unwrap();
+    yard.until("it is told", |hook| hook.counters.delivered == 1).await;
+    assert_eq!(alive.taken()[0].number(), 0);
+    yard.journal.stop().await;
+}
+
+#[actix::test]
+async fn many_happenings_take_few_commits() {
+    let (dir, receiver) = (tempfile::tempdir().unwrap(), HookReceiver::start().unwrap());
+    let yard = opened(alone(dir.path()).await, &manual_clock(), &receiver);
+    yard.until("it begins", |hook| hook.told == Some(0)).await;
+    for _ in 0..50 {
+        yard.revoked().await;
+    }
+    yard.until("all are told", |hook| hook.counters.delivered == 50).await;
+    // By a clock that stands still the cursor moves once, at the first.
+    let applied = yard.journal.status().applied.unwrap();
+    assert!(applied < 50 * 2 + 10, "{applied} entries");
+    yard.journal.stop().await;
+}
+
+async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
+    let settings = JournalSettings {
+        founders: NODES.map(|node| (node, String::new())).into(),
+        commit_timeout: Duration::from_secs(2),
+        heartbeat: Duration::from_millis(60),
+        election: (Duration::from_millis(200), Duration::from_millis(400)),
+        ..JournalSettings::alone(dir, node)
+    };
+    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Shares]).await.unwrap();
+    hub.attach(node, journal.clone());
+    journal
+}
+
+/// The node that leads in an epoch after `epoch`, and knows how far its hook was told.
+async fn leader(yards: &[Yard], epoch: u64) -> (usize, u64) {
+    eventually_some("one leads", || async {
+        let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
+        let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
+        let tells = yards[node].view.load().told.is_some();
+        (newest > epoch && tells).then_some((node, newest))
+    })
+    .await
+}
+
+#[test]
+fn the_leader_alone_tells_and_the_next_one_goes_on() {
+    let dirs = NODES.map(|_| tempfile::tempdir().unwrap());
+    on_a_system(async {
+        let (hub, receiver) = (MemoryHub::default(), HookReceiver::start().unwrap());
+        let clock = manual_clock();
+        let mut yards = Vec::new();
+        for (node, dir) in NODES.into_iter().zip(&dirs) {
+            yards.push(opened(journal(&hub, node, dir.path()).await, &clock, &receiver));
+        }
+        let (old, epoch) = leader(&yards, 0).await;
+        yards[old].revoked().await;
+        yards[old].until("it is told", |hook| hook.counters.delivered == 1).await;
+        receiver.is_to(Manner::Refuses(500, None));
+        yards[old].revoked().await;
+        yards[old].until("it fails", |hook| hook.trouble.is_some()).await;
+        // By a clock that stands still the old leader does not try again.
+        receiver.is_to(Manner::Takes);
+        hub.isolate(NODES[old]);
+        let (new, _) = leader(&yards, epoch).await;
+        assert_ne!(new, old);
+        yards[old].until("the old leader tells nothing", |hook| !hook.tells).await;
+        yards[new].revoked().await;
+        eventually("the new one goes on", || {
+            let taken = receiver.taken();
+            taken.last().is_some_and(|one| one.number() == 2)
+        })
+        .await;
+        let mut numbers: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
+        assert!(numbers.is_sorted(), "{numbers:?}");
+        numbers.dedup();
+        assert_eq!(numbers, [0, 1, 2]);
+        let bystander = (0..3).find(|node| ![old, new].contains(node)).unwrap();
+        let view = yards[bystander].view.load();
+        assert!(!view.tells && view.counters.delivered + view.counters.failed_tries == 0);
+        hub.heal();
+        for yard in &yards {
+            yard.journal.stop().await;
+        }
+    });
+}

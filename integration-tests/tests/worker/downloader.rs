@@ -1,0 +1,153 @@
+//! The Downloader by its messages alone: a manual clock, a source on a thread, no node.
+
+use std::sync::Arc;
+
+use actix::{Context, Handler, Message};
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::downloader::base_dir::BaseDir;
+use reelyard_actors::downloader::fetch::Fetcher;
+use reelyard_actors::downloader::order::CopyOrder;
+use reelyard_actors::downloader::partials::{KeepFor, Partials};
+use reelyard_actors::downloader::state_store::StateStore;
+use reelyard_actors::downloader::{
+    Downloader, Downloads, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
+};
+use reelyard_actors::names::FileName;
+use reelyard_actors::supervision::Supervision;
+use reelyard_actors::wire::worker::{Report, Said, TaskId};
+use reelyard_integration_tests::worker_fake_source::{self, Trouble};
+use reelyard_integration_tests::worker_rig::Rig;
+use tokio::sync::watch;
+
+struct Bench {
+    rig: Rig,
+    store: Arc<StateStore>,
+    downloads: Downloads,
+    work: watch::Receiver<LinkWork>,
+}
+
+const NOW: Millis = Millis(1_000_000);
+
+impl Bench {
+    fn new() -> Self {
+        let rig = Rig::new();
+        let clock = Clock::manual(NOW);
+        let store = Arc::new(StateStore::open(&rig.place.path().join("state")).unwrap());
+        let base = Arc::new(BaseDir::open(&rig.copies()).unwrap());
+        let (kept, keep_for) = (Arc::clone(&store), KeepFor::default());
+        let partials = Partials::new(Arc::clone(&base), kept, clock.clone(), keep_for);
+        let mut fetcher = Fetcher::new(base, partials, clock.clone());
+        fetcher.storage_limit_percent = 100.into();
+        let supervision = Supervision::of("downloader");
+        let downloads = Downloads::start(supervision, fetcher, Arc::clone(&store), clock, 1);
+        let work = downloads.work();
+        Bench { rig, store, downloads, work }
+    }
+
+    /// An order to fetch from a source with `trouble`.
+    fn order(&self, id: i64, trouble: Trouble) -> CopyOrder {
+        CopyOrder {
+            id: TaskId(id),
+            name: FileName::new(format!("{id}.mpg")).unwrap(),
+            dir: "/data".into(),
+            source: self.rig.host,
+            source_data: Some(worker_fake_source::start(trouble)),
+            size: None,
+            copy_speed: None,
+        }
+    }
+
+    async fn reports_until(&mut self, reached: impl FnMut(&LinkWork) -> bool) -> Vec<Report> {
+        self.work.wait_for(reached).await.unwrap().reports.clone()
+    }
+}
+
+fn ends(work: &LinkWork) -> usize {
+    work.reports.iter().filter(|report| report.is_end()).count()
+}
+
+#[actix::test]
+async fn an_end_is_durable_before_it_is_told_and_kept_until_it_is_taken() {
+    let mut bench = Bench::new();
+    let orders = vec![bench.order(1, Trouble::Errs), bench.order(2, Trouble::WrongHash)];
+    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+
+    let reports = bench.reports_until(|work| ends(work) == 2).await;
+
+    assert!(reports.iter().all(|report| report.at == NOW));
+    let told: Vec<(i64, bool)> = reports.iter().map(|r| (r.task.0, r.is_end())).collect();
+    assert_eq!(told, [(1, false), (1, true), (2, false), (2, true)], "one at a time, in order");
+    let ended: Vec<Report> = reports.iter().filter(|report| report.is_end()).cloned().collect();
+    assert_eq!(bench.store.reports().unwrap(), ended);
+    assert_eq!(bench.work.borrow().known, [TaskId(1), TaskId(2)]);
+
+    let taken = ReportsDelivered { sent: reports, cancelled: vec![] };
+    bench.downloads.addr().send(taken).await.unwrap();
+    assert_eq!(*bench.work.borrow(), LinkWork::default());
+}
+
+#[actix::test]
+async fn stopping_is_answered_when_the_last_copy_has_ended() {
+    let mut bench = Bench::new();
+    let orders = vec![bench.order(1, Trouble::FallsSilent), bench.order(2, Trouble::Errs)];
+    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+    bench.reports_until(|work| work.reports.iter().any(|r| r.said == Said::Working)).await;
+
+    bench.downloads.addr().send(StopTransfers).await.unwrap();
+
+    assert_eq!(*bench.work.borrow(), LinkWork::default());
+    assert_eq!(bench.store.reports().unwrap(), []);
+    let temp = bench.rig.copies().join("temp.downloaded");
+    assert_eq!(std::fs::read_dir(temp).unwrap().count(), 0);
+}
+
+#[actix::test]
+async fn what_the_node_cancels_is_given_up() {
+    let mut bench = Bench::new();
+    let orders = vec![bench.order(1, Trouble::FallsSilent), bench.order(2, Trouble::Errs)];
+    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+    let sent = bench.reports_until(|work| !work.reports.is_empty()).await;
+
+    let cancelled = vec![TaskId(1)];
+    bench.downloads.addr().send(ReportsDelivered { sent, cancelled }).await.unwrap();
+
+    let reports = bench.reports_until(|work| ends(work) == 1).await;
+    assert!(reports.iter().all(|report| report.task == TaskId(2)), "the next one had its turn");
+}
+
+/// Makes a downloader panic.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Stumble;
+
+impl Handler<Stumble> for Downloader {
+    type Result = ();
+
+    fn handle(&mut self, _: Stumble, _: &mut Context<Self>) {
+        panic!("the downloader was asked to panic");
+    }
+}
+
+#[actix::test]
+async fn a_downloader_that_panics_keeps_its_reports_and_begins_its_copies_again() {
+    let mut bench = Bench::new();
+    let orders = vec![bench.order(1, Trouble::Errs), bench.order(2, Trouble::FallsSilent)];
+    bench.downloads.addr().send(TakeOrders { orders: orders.clone() }).await.unwrap();
+    let works_on_2 = |work: &LinkWork| {
+        work.reports.iter().any(|report| (report.task, &report.said) == (TaskId(2), &Said::Working))
+    };
+    bench.reports_until(works_on_2).await;
+    let begun = bench.downloads.view().counters.begun;
+
+    bench.downloads.addr().send(Stumble).await.unwrap_err();
+
+    let kept = bench.reports_until(|work| !works_on_2(work)).await;
+    assert_eq!(kept, bench.store.reports().unwrap());
+    assert_eq!(bench.work.borrow().known, [TaskId(1)], "the copy was given up, the end kept");
+    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+    bench.reports_until(works_on_2).await;
+    assert_eq!(bench.downloads.view().counters.begun, begun + 1);
+    bench.downloads.stop().await;
+    let temp = bench.rig.copies().join("temp.downloaded");
+    assert_eq!(std::fs::read_dir(temp).unwrap().count(), 0);
+}

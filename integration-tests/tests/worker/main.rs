@@ -1,0 +1,17 @@
+//! A worker as a process: its wire, its copies, its restarts.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod copy;
+mod data_port;
+mod downloader;
+mod external_downloader;
+mod faults;
+mod full_disk;
+mod managers;
+mod old_cfm;
+mod reload;
+mod restart;
+mod resume;
+mod room;
+mod runs;
+mod wire;

@@ -1,0 +1,210 @@
+//! Copies that are interrupted go on where they were.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reelyard::worker::{Worker, WorkerSettings};
+use reelyard_actors::host::BitsPerSecond;
+use reelyard_actors::wire::worker::{Blame, Said, TaskId, TaskOrder};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::worker_process::WorkerProcess;
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+
+/// What starts a destination that can be killed.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
+
+const MIB: usize = 1 << 20;
+const SIZE: usize = 48 * MIB + 5;
+
+/// Of these many bytes at least a resumed copy is not sent again.
+const SPARED: u64 = 3 * MIB as u64;
+
+/// An order of which ten seconds are left once it is well under way. What is done then is done in its
+/// middle, on a slow machine too.
+fn slow(order: TaskOrder) -> TaskOrder {
+    TaskOrder { copy_speed: Some(BitsPerSecond(32_000_000)), ..order }
+}
+
+fn destination(rig: &Rig, node: &FakeNode) -> WorkerSettings {
+    let mut settings = rig.destination(&node.url);
+    settings.resume.keep_every = Duration::from_millis(20);
+    settings
+}
+
+/// Waits until a task has gone beyond what a resumed copy is spared.
+async fn well_under_way(node: &FakeNode, id: i64) {
+    let far =
+        |said: &Said| matches!(said, Said::Progress { bytes } if *bytes > SPARED + MIB as u64);
+    let reached =
+        || node.reports().iter().any(|report| report.task == TaskId(id) && far(&report.said));
+    eventually("a copy well under way", reached).await;
+}
+
+fn temps(rig: &Rig) -> Vec<PathBuf> {
+    let dir = std::fs::read_dir(rig.copies().join("temp.downloaded")).unwrap();
+    dir.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn sent(worker: &Worker) -> u64 {
+    worker.view().data_port.bytes
+}
+
+fn copied(rig: &Rig) -> Vec<u8> {
+    std::fs::read(rig.copies().join("E.mpg")).unwrap()
+}
+
+/// A destination that was stopped in the middle of a slow copy of `E.mpg`, and what it left.
+async fn interrupted(source: &Rig, destination_rig: &Rig, node: &FakeNode) -> (Worker, PathBuf) {
+    let serving = started(source.source()).await;
+    let fetching = started(destination(destination_rig, node)).await;
+    node.order(slow(source.order(1, b"E.mpg")));
+    well_under_way(node, 1).await;
+    fetching.stop().await;
+    let left = temps(destination_rig);
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(std::fs::metadata(&left[0]).unwrap().len() >= SPARED);
+    assert!(!node.reports().iter().any(|report| report.is_end()));
+    (serving, left.into_iter().next().unwrap())
+}
+
+#[actix::test]
+async fn a_destination_that_is_killed_asks_only_for_what_it_has_not() {
+    let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let contents = source.master(b"E.mpg", SIZE);
+    let serving = started(source.source()).await;
+    node.order(slow(source.order(1, b"E.mpg")));
+    let first = WorkerProcess::start(PROGRAM, &rig, &node);
+    well_under_way(&node, 1).await;
+    drop(first);
+    let before = sent(&serving);
+    node.order(source.order(1, b"E.mpg"));
+
+    let second = WorkerProcess::start(PROGRAM, &rig, &node);
+    let end = node.end_of(1).await;
+    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(copied(&rig) == contents);
+    assert!(sent(&serving) - before <= SIZE as u64 - SPARED);
+    eventually("nothing left behind", || temps(&rig).is_empty()).await;
+    drop(second);
+    serving.stop().await;
+    node.stop().await;
+}
+
+#[actix::test]
+async fn a_source_that_comes_back_goes_on_with_the_same_copy() {
+    let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let contents = source.master(b"E.mpg", SIZE);
+    let serving = started(source.source()).await;
+    let mut settings = destination(&rig, &node);
+    // However long the source is away under load.
+    settings.resume.tries = 8;
+    let fetching = started(settings).await;
+    node.order(slow(source.order(1, b"E.mpg")));
+    well_under_way(&node, 1).await;
+    serving.stop().await;
+    node.order(source.order(1, b"E.mpg"));
+    let serving = started(source.source()).await;
+
+    let end = node.end_of(1).await;
+    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(copied(&rig) == contents);
+    assert!(sent(&serving) <= SIZE as u64 - SPARED);
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+}
+
+#[actix::test]
+async fn a_master_that_was_replaced_meanwhile_is_copied_from_its_beginning() {
+    let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    source.master(b"E.mpg", SIZE);
+    let (serving, _) = interrupted(&source, &rig, &node).await;
+    let before = sent(&serving);
+    let contents = source.master(b"E.mpg", SIZE);
+    node.order(source.order(1, b"E.mpg"));
+
+    let fetching = started(destination(&rig, &node)).await;
+    let end = node.end_of(1).await;
+    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(copied(&rig) == contents);
+    assert!(sent(&serving) - before >= SIZE as u64);
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+}
+
+#[actix::test]
+async fn a_resumed_copy_whose_hash_is_wrong_is_begun_anew() {
+    let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let contents = source.master(b"E.mpg", SIZE);
+    let (serving, left) = interrupted(&source, &rig, &node).await;
+    assert!(left.exists());
+    other_state(&rig);
+    node.order(source.order(1, b"E.mpg"));
+
+    let fetching = started(destination(&rig, &node)).await;
+    let end = node.end_of(1).await;
+    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(copied(&rig) == contents);
+    assert!(temps(&rig).is_empty());
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+}
+
+/// Puts the hash of other bytes under the one interrupted copy.
+fn other_state(rig: &Rig) {
+    use reelyard_actors::downloader::state_store::StateStore;
+    use reelyard_actors::downloader::tree_hash::{TreeHasher, Trunk};
+    let store = StateStore::open(&rig.place.path().join("state")).unwrap();
+    let mut partial = store.partials().unwrap().remove(0);
+    let mut other = TreeHasher::resume(Trunk::default());
+    let length = usize::try_from(partial.trunk.length()).unwrap();
+    other.update(&vec![0; length]);
+    partial.trunk = other.trunk(partial.size);
+    assert_eq!(partial.trunk.length(), length as u64);
+    store.keep_partial(&partial).unwrap();
+}
+
+#[actix::test]
+async fn another_source_goes_on_with_what_the_first_one_sent() {
+    let (first, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let contents = first.master(b"E.mpg", SIZE);
+    let (gone, _) = interrupted(&first, &rig, &node).await;
+    gone.stop().await;
+    node.withdraw(1);
+    let second = Rig::new();
+    std::fs::write(second.data().join("E.mpg"), &contents).unwrap();
+    let serving = started(second.source()).await;
+    node.order(second.order(2, b"E.mpg"));
+
+    let fetching = started(destination(&rig, &node)).await;
+    let end = node.end_of(2).await;
+    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(copied(&rig) == contents);
+    assert!(sent(&serving) <= SIZE as u64 - SPARED);
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+}
+
+#[actix::test]
+async fn a_source_that_stays_away_is_told_and_what_it_sent_is_kept() {
+    let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    source.master(b"E.mpg", SIZE);
+    let serving = started(source.source()).await;
+    let mut settings = destination(&rig, &node);
+    settings.resume.pause = Duration::from_millis(1);
+    let fetching = started(settings).await;
+    node.order(slow(source.order(1, b"E.mpg")));
+    well_under_way(&node, 1).await;
+    serving.stop().await;
+
+    let Said::Failed { blame: Blame::Source, reason } = node.end_of(1).await else {
+        panic!("it must fail for its source")
+    };
+    assert!(reason.contains("cannot be reached"), "{reason}");
+    assert_eq!(temps(&rig).len(), 1);
+    fetching.stop().await;
+    node.stop().await;
+}

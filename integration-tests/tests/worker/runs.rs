@@ -1,0 +1,222 @@
+//! Small copies that are made in runs: asked for together, over one connection.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+
+use reelyard_actors::wire::worker::{Blame, Said, TaskOrder};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
+
+/// Stands between a destination and a source's data port.
+struct Between {
+    addr: SocketAddr,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    connections: AtomicUsize,
+    /// How many bytes of answers the first connection lets through.
+    first_lets_through: usize,
+    passed: AtomicUsize,
+    /// Whether it waits before it lets the rest through.
+    is_shut: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Between {
+    fn start(to: SocketAddr, state: State) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let state = Arc::new(state);
+        let of_thread = Arc::clone(&state);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (client, source) = (client.unwrap(), TcpStream::connect(to).unwrap());
+                let is_first = of_thread.connections.fetch_add(1, Ordering::SeqCst) == 0;
+                let (from, into) = (client.try_clone().unwrap(), source.try_clone().unwrap());
+                thread::spawn(move || io::copy(&mut &from, &mut &into));
+                let state = Arc::clone(&of_thread);
+                thread::spawn(move || state.answer(source, client, is_first));
+            }
+        });
+        Between { addr, state }
+    }
+
+    fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
+    }
+
+    fn open(&self) {
+        *self.state.is_shut.lock().unwrap() = false;
+        self.state.opened.notify_all();
+    }
+}
+
+impl State {
+    fn answer(&self, mut source: TcpStream, mut client: TcpStream, is_first: bool) {
+        let mut left = if is_first { self.first_lets_through } else { usize::MAX };
+        let mut buffer = [0; 8192];
+        while left > 0 {
+            let most = left.min(buffer.len());
+            let Ok(read @ 1..) = source.read(&mut buffer[..most]) else { break };
+            if client.write_all(&buffer[..read]).is_err() {
+                break;
+            }
+            self.passed.fetch_add(read, Ordering::SeqCst);
+            left -= read;
+        }
+        let is_shut = self.is_shut.lock().unwrap();
+        drop(self.opened.wait_while(is_shut, |is_shut| *is_shut).unwrap());
+        let _ = client.shutdown(Shutdown::Both);
+    }
+}
+
+/// What of a run arrives over one connection, and the rest of it: `copies` small files, the answers
+/// cut off after `lets_through` bytes.
+async fn all_arrive(copies: i64, lets_through: usize) -> usize {
+    let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let settings = source.source();
+    let state = State { first_lets_through: lets_through, ..State::default() };
+    let between = Between::start(settings.data_listen, state);
+    let serving = started(settings).await;
+    let mut contents = Vec::new();
+    for id in 1..=copies {
+        let name = format!("{id}.mpg");
+        // The last is empty.
+        contents.push(source.master(name.as_bytes(), (copies - id) as usize * 20_000));
+        node.order(TaskOrder {
+            source_data: Some(between.addr),
+            ..source.order(id, name.as_bytes())
+        });
+    }
+    let mut settings = destination.destination(&node.url);
+    settings.copies_at_once = 1;
+    let fetching = started(settings).await;
+    for (id, contents) in (1..).zip(&contents) {
+        let end = node.end_of(id).await;
+        assert!(matches!(end, Said::Done { .. }), "{id}: {end:?}");
+        let copy = std::fs::read(destination.copies().join(format!("{id}.mpg"))).unwrap();
+        assert!(copy == *contents, "{id}");
+    }
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+    between.connections()
+}
+
+#[actix::test]
+async fn a_run_comes_over_one_connection() {
+    assert_eq!(all_arrive(12, usize::MAX).await, 1);
+}
+
+#[actix::test]
+async fn a_run_whose_connection_breaks_off_arrives_all_the_same() {
+    for lets_through in [0, 10, 100_000, 500_000] {
+        // One more to look whether the byte at which it broke off can be read at all.
+        let connections = all_arrive(12, lets_through).await;
+        assert!((2..=3).contains(&connections), "{lets_through}: {connections}");
+    }
+}
+
+#[actix::test]
+async fn a_master_that_is_gone_fails_by_itself() {
+    let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let serving = started(source.source()).await;
+    let names = [b"a.mpg", b"b.mpg", b"c.mpg", b"d.mpg"];
+    for (id, name) in (1..).zip(names) {
+        let contents = source.master(name, 10_000);
+        node.order(source.order(id, name));
+        match name {
+            b"b.mpg" => std::fs::remove_file(source.data().join("b.mpg")).unwrap(),
+            // Another size than the planned one.
+            b"c.mpg" => std::fs::write(source.data().join("c.mpg"), &contents[..500]).unwrap(),
+            _ => {}
+        }
+    }
+    let mut settings = destination.destination(&node.url);
+    settings.copies_at_once = 1;
+    let fetching = started(settings).await;
+    for (id, name) in (1..).zip(names) {
+        match node.end_of(id).await {
+            Said::Failed { blame, .. } => assert_eq!((blame, name), (Blame::File, b"b.mpg")),
+            Said::Done { size, .. } => {
+                assert_eq!(size, if name == b"c.mpg" { 500 } else { 10_000 });
+                let (copy, master) = (destination.copies(), source.data());
+                let [copy, master] =
+                    [copy, master].map(|dir| std::fs::read(dir.join(os_name(name))).unwrap());
+                assert!(copy == master);
+            }
+            other => panic!("{id} ended as {other:?}"),
+        }
+    }
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+}
+
+#[actix::test]
+async fn what_is_withdrawn_from_a_run_holds_none_of_it_up() {
+    let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let settings = source.source();
+    let state = State { first_lets_through: 15_000, is_shut: Mutex::new(true), ..State::default() };
+    let between = Between::start(settings.data_listen, state);
+    let serving = started(settings).await;
+    for id in 1..=5 {
+        let name = format!("{id}.mpg");
+        source.master(name.as_bytes(), 10_000);
+        let order = source.order(id, name.as_bytes());
+        node.order(TaskOrder { source_data: Some(between.addr), ..order });
+    }
+    let mut settings = destination.destination(&node.url);
+    settings.copies_at_once = 1;
+    let fetching = started(settings).await;
+    let passed = || between.state.passed.load(Ordering::SeqCst) == 15_000;
+    eventually("half of the second", passed).await;
+    node.withdraw(2);
+    node.withdraw(4);
+    for id in [1, 3, 5] {
+        assert!(matches!(node.end_of(id).await, Said::Done { .. }), "{id}");
+    }
+    between.open();
+    fetching.stop().await;
+    assert!(!destination.copies().join("2.mpg").exists());
+    assert!(!destination.copies().join("4.mpg").exists());
+    serving.stop().await;
+    node.stop().await;
+}
+
+#[actix::test]
+async fn a_master_that_is_large_by_now_holds_no_other_of_its_run_up() {
+    let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
+    let settings = source.source();
+    let state =
+        State { first_lets_through: 1_000_000, is_shut: Mutex::new(true), ..State::default() };
+    let between = Between::start(settings.data_listen, state);
+    let serving = started(settings).await;
+    for id in 1..=5 {
+        let name = format!("{id}.mpg");
+        source.master(name.as_bytes(), 10_000);
+        let order = source.order(id, name.as_bytes());
+        node.order(TaskOrder { source_data: Some(between.addr), ..order });
+    }
+    // The second has grown since.
+    source.master(b"2.mpg", 3_000_000);
+    let mut settings = destination.destination(&node.url);
+    settings.copies_at_once = 1;
+    let fetching = started(settings).await;
+    let passed = || between.state.passed.load(Ordering::SeqCst) >= 1_000_000;
+    eventually("a part of the second", passed).await;
+    for id in [1, 3, 4, 5] {
+        assert!(matches!(node.end_of(id).await, Said::Done { .. }), "{id}");
+    }
+    assert!(!destination.copies().join("2.mpg").exists(), "the others waited for it");
+    between.open();
+    assert!(matches!(node.end_of(2).await, Said::Done { size: 3_000_000, .. }));
+    fetching.stop().await;
+    serving.stop().await;
+    node.stop().await;
+}

@@ -1,0 +1,215 @@
+//! cfw's wire on our worker, byte for byte (spec 2, 2.2), and what Reelyard adds to it.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::symlink;
+
+use reelyard::worker::Worker;
+use reelyard_actors::host::HostAddr;
+use reelyard_actors::token::SharedToken;
+use reelyard_actors::wire::worker::WorkerInfo;
+use reelyard_integration_tests::worker_rig::{Rig, os_name, started};
+
+/// Sends a request as it is written and answers what comes, without the date.
+async fn raw(host: HostAddr, request: &str, headers: &str) -> String {
+    let request = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n");
+    let answer = tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(host.socket()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        answer
+    });
+    let answer = String::from_utf8_lossy(&answer.await.unwrap()).into_owned();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let mut lines: Vec<&str> = head.lines().collect();
+    lines.retain(|line| !line.starts_with("date:") && *line != "connection: close");
+    lines[1..].sort_unstable();
+    format!("{}\n\n{body}", lines.join("\n"))
+}
+
+async fn worker(rig: &Rig) -> Worker {
+    let mut settings = rig.destination("127.0.0.1:1");
+    settings.nodes.clear();
+    started(settings).await
+}
+
+fn put(rig: &Rig, name: &[u8]) {
+    std::fs::write(rig.copies().join(os_name(name)), b"x").unwrap();
+}
+
+#[actix::test]
+async fn heartbeat_files_and_the_router_answer_as_cfw() {
+    let rig = Rig::new();
+    let worker = worker(&rig).await;
+    for name in [&b"b.mpg"[..], b"a b.mpg", b".hidden", b"B.mpg", b"new\nline"] {
+        put(&rig, name);
+    }
+    symlink("nowhere", rig.copies().join("dangling")).unwrap();
+    symlink("/tmp", rig.copies().join("to-dir")).unwrap();
+    std::fs::create_dir(rig.copies().join("dir")).unwrap();
+
+    const EMPTY_405: &str = "HTTP/1.1 405 Method Not Allowed\ncontent-length: 0\n\n";
+    const NOT_FOUND: &str = "HTTP/1.1 404 Not Found\ncontent-length: 19\n\
+        content-type: text/plain; charset=utf-8\nx-content-type-options: nosniff\n\n\
+        404 page not found\n";
+    for (request, answer) in [
+        (
+            "HEAD /hb",
+            "HTTP/1.1 200 OK\ncontent-length: 0\ncontent-type: text/plain;charset=UTF-8\n\n",
+        ),
+        ("GET /hb", EMPTY_405),
+        ("POST /files", EMPTY_405),
+        ("GET /files/b.mpg", EMPTY_405),
+        ("PUT /df", EMPTY_405),
+        ("GET /nothing", NOT_FOUND),
+        ("DELETE /files/a%2Fb", NOT_FOUND),
+        (
+            "GET /files",
+            "HTTP/1.1 200 OK\ncontent-length: 44\ncontent-type: text/plain;charset=UTF-8\n\n\
+             .hidden\nB.mpg\na b.mpg\nb.mpg\ndangling\nto-dir\n",
+        ),
+        (
+            "GET /files/",
+            "HTTP/1.1 301 Moved Permanently\ncontent-length: 41\n\
+             content-type: text/html; charset=utf-8\nlocation: /files\n\n\
+             <a href=\"/files\">Moved Permanently</a>.\n\n",
+        ),
+        ("GET //files", "HTTP/1.1 301 Moved Permanently\ncontent-length: 0\nlocation: /files\n\n"),
+        (
+            "DELETE /files/../../etc/passwd",
+            "HTTP/1.1 301 Moved Permanently\ncontent-length: 0\nlocation: /etc/passwd\n\n",
+        ),
+    ] {
+        assert_eq!(raw(rig.host, request, "").await, answer, "{request}");
+    }
+    assert_eq!(worker.view().unlistable_names, 1);
+    worker.stop().await;
+}
+
+#[actix::test]
+async fn the_disk_is_told_as_cfw_tells_it() {
+    let rig = Rig::new();
+    let worker = worker(&rig).await;
+    let answer = raw(rig.host, "GET /df", "").await;
+    let (head, body) = answer.split_once("\n\n").unwrap();
+    assert!(head.contains("content-type: application/json;charset=UTF-8"), "{head}");
+    let disk: serde_json::Value = serde_json::from_str(body).unwrap();
+    let text = |key: &str| disk[key].as_str().unwrap().to_owned();
+    let number = |key: &str| text(key).parse::<u128>().unwrap();
+    let (used, avail) = (number("used_size"), number("avail_size"));
+    assert_eq!(used, number("total_size") - number("free_size"));
+    let percent = (200 * used + used + avail) / (2 * (used + avail));
+    let expected = format!(
+        "{{\"total_size\":\"{}\",\"used_size\":\"{used}\",\"avail_size\":\"{avail}\",\
+         \"used_percent\":{percent},\"free_size\":\"{}\"}}\n",
+        text("total_size"),
+        text("free_size")
+    );
+    assert_eq!(body, expected);
+    worker.stop().await;
+}
+
+#[actix::test]
+async fn files_are_deleted_exactly_as_named() {
+    let rig = Rig::new();
+    let worker = worker(&rig).await;
+    let outside = rig.place.path().join("outside");
+    std::fs::write(&outside, b"x").unwrap();
+    symlink(&outside, rig.copies().join("link")).unwrap();
+    symlink("/tmp", rig.copies().join("to-dir")).unwrap();
+    for name in [&b"a"[..], b"a#b.mpg", b"c", b"c?d.mpg", b"A1.mpg", b"%411.mpg", b"\xff\n"] {
+        put(&rig, name);
+    }
+    let long = format!("DELETE /files/{}", "x".repeat(256));
+    for (request, status) in [
+        ("DELETE /files/a%23b.mpg", "200 OK"),
+        ("DELETE /files/c%3Fd.mpg", "200 OK"),
+        ("DELETE /files/%25411.mpg", "200 OK"),
+        ("DELETE /files/%FF%0A", "200 OK"),
+        ("DELETE /files/link", "200 OK"),
+        ("DELETE /files/link", "404 Not Found"),
+        ("DELETE /files/to-dir", "406 Not Acceptable"),
+        ("DELETE /files/temp.downloaded", "406 Not Acceptable"),
+        (&long, "500 Internal Server Error"),
+    ] {
+        let expected = format!(
+            "HTTP/1.1 {status}\ncontent-length: 0\ncontent-type: application/json;charset=UTF-8\n\n"
+        );
+        assert_eq!(raw(rig.host, request, "").await, expected, "{request}");
+    }
+    let left = raw(rig.host, "GET /files", "").await;
+    assert!(left.ends_with("\n\nA1.mpg\na\nc\nto-dir\n"), "{left}");
+    assert!(outside.exists());
+    worker.stop().await;
+}
+
+#[actix::test]
+async fn the_inventory_holds_every_name_and_says_where_it_ends() {
+    let rig = Rig::new();
+    let worker = worker(&rig).await;
+    put(&rig, b"new\nline");
+    put(&rig, b"\xff");
+    let answer = raw(rig.host, "GET /inventory", "").await;
+    let lines: Vec<&str> = answer.split_once("\n\n").unwrap().1.lines().collect();
+    assert!(lines[0].starts_with("1 ") && lines[0].ends_with(" new%0Aline"), "{answer}");
+    assert!(lines[1].starts_with("1 ") && lines[1].ends_with(" %FF"), "{answer}");
+    assert_eq!(lines[2..], ["end 2"]);
+    worker.stop().await;
+}
+
+#[actix::test]
+async fn a_deposed_leader_deletes_nothing() {
+    let rig = Rig::new();
+    let first = worker(&rig).await;
+    for name in [b"a", b"b", b"c"] {
+        put(&rig, name);
+    }
+    let delete = async |name: &str, epoch: &str| {
+        let header = format!("Reelyard-Epoch: {epoch}\r\n");
+        let answer = raw(rig.host, &format!("DELETE /files/{name}"), &header).await;
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(delete("a", "5").await, "200");
+    assert_eq!(delete("b", "4").await, "412");
+    assert_eq!(delete("b", "soon").await, "400");
+    first.stop().await;
+    let second = worker(&rig).await;
+    assert_eq!(delete("b", "4").await, "412", "it is remembered over a restart");
+    assert!(rig.copies().join("b").exists());
+    assert_eq!(delete("b", "5").await, "200");
+    let answer = raw(rig.host, "GET /info", "").await;
+    let info: WorkerInfo = serde_json::from_str(answer.split_once("\n\n").unwrap().1).unwrap();
+    assert_eq!((info.epoch.0, info.host), (5, rig.host));
+    assert_eq!(info.data_listen, second.view().data_listen);
+    assert!(info.destination && !info.source && info.program == "reelyard");
+    second.stop().await;
+}
+
+#[actix::test]
+async fn with_a_token_only_its_bearer_deletes() {
+    let rig = Rig::new();
+    let token = SharedToken::new("0123456789abcdef").unwrap();
+    let mut settings = rig.destination("127.0.0.1:1");
+    settings.nodes.clear();
+    settings.token = Some(token.clone());
+    assert!(!format!("{settings:?}").contains("0123456789"), "a secret was printed");
+    let worker = started(settings).await;
+    put(&rig, b"a");
+    let bearer = format!("Authorization: {}\r\n", token.bearer());
+    let status = async |request: &str, headers: &str| {
+        raw(rig.host, request, headers).await.split(' ').nth(1).unwrap().to_owned()
+    };
+    for request in ["DELETE /files/a", "GET /info", "GET /inventory"] {
+        assert_eq!(status(request, "").await, "401", "{request}");
+        assert_eq!(status(request, "Authorization: Bearer 0123456789abcdeX\r\n").await, "401");
+    }
+    assert!(rig.copies().join("a").exists());
+    for request in ["GET /files", "GET /df", "HEAD /hb"] {
+        assert_eq!(status(request, "").await, "200", "{request}");
+    }
+    for request in ["GET /info", "GET /inventory", "DELETE /files/a"] {
+        assert_eq!(status(request, &bearer).await, "200", "{request}");
+    }
+    worker.stop().await;
+}

@@ -1,0 +1,18 @@
+//! Whole yards of real processes, new and old.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod by_hand;
+mod explains;
+mod hosts;
+mod inputs;
+mod links;
+mod moves;
+mod old_cfm;
+mod old_cfw;
+mod old_source;
+mod old_to_new;
+mod places;
+mod recovers;
+mod removes;
+mod two_managers;
+mod wire;
