@@ -2,9 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
-use reelyard_actors::journal::{Journal, Transport, Unreachable};
+use reelyard_actors::event::PieceId;
+use reelyard_actors::journal::{Journal, JournalSettings, Transport, Unreachable};
+
+/// The nodes of a cluster of three.
+pub const NODES: [u64; 3] = [1, 2, 3];
 
 /// The network. Clones are the same network.
 #[derive(Clone, Default)]
@@ -18,6 +23,22 @@ struct State {
 }
 
 impl MemoryHub {
+    /// The journal of one of three nodes, reached by the others, with the settings it would have alone.
+    /// When the leader is gone, another one leads after a second or two.
+    pub async fn open(&self, alone: JournalSettings, piece: PieceId) -> Journal {
+        let settings = JournalSettings {
+            founders: NODES.map(|node| (node, String::new())).into(),
+            heartbeat: Duration::from_millis(100),
+            election: (Duration::from_millis(600), Duration::from_millis(1200)),
+            ..alone
+        };
+        let node = settings.node;
+        let journal = Journal::open(settings, self.transport(node), &[piece]).await;
+        let journal = journal.unwrap_or_else(|why| panic!("node {node}: {why}"));
+        self.attach(node, journal.clone());
+        journal
+    }
+
     /// What node `node` reaches the others by.
     pub fn transport(&self, node: u64) -> Arc<dyn Transport> {
         Arc::new(Link { hub: self.clone(), node })

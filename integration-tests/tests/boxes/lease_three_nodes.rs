@@ -1,7 +1,6 @@
 //! Three BoxLeaseActors on three journals over a network in memory: whoever leads decides, and leases and
 //! tokens go on where the last leader left them.
 
-use std::path::Path;
 use std::time::Duration;
 
 use reelyard_actors::box_lease::{
@@ -9,26 +8,11 @@ use reelyard_actors::box_lease::{
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{CommitError, Journal, JournalSettings};
+use reelyard_actors::journal::{CommitError, JournalSettings};
 use reelyard_integration_tests::box_yard::{BoxYard, START, ScriptedHosts, ask, one, p, seconds};
-use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
-
-const NODES: [u64; 3] = [1, 2, 3];
-
-async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
-    let settings = JournalSettings {
-        founders: NODES.map(|node| (node, String::new())).into(),
-        commit_timeout: Duration::from_secs(20),
-        heartbeat: Duration::from_millis(150),
-        election: (Duration::from_secs(1), Duration::from_secs(2)),
-        ..JournalSettings::alone(dir, node)
-    };
-    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Boxes]).await.unwrap();
-    hub.attach(node, journal.clone());
-    journal
-}
 
 /// The node that leads in an epoch after `epoch`.
 async fn leader(yards: &[BoxYard], epoch: u64) -> usize {
@@ -47,7 +31,11 @@ fn leases_and_tokens_go_on_under_the_next_leader_and_waits_end() {
         let (hub, clock) = (MemoryHub::default(), Clock::manual(START));
         let mut yards = Vec::new();
         for (node, dir) in NODES.into_iter().zip(&dirs) {
-            let journal = journal(&hub, node, dir.path()).await;
+            let alone = JournalSettings {
+                commit_timeout: Duration::from_secs(20),
+                ..JournalSettings::alone(dir.path(), node)
+            };
+            let journal = hub.open(alone, PieceId::Boxes).await;
             let hosts = ScriptedHosts::default();
             yards.push(BoxYard::start(journal, &clock, BoxSettings::default(), hosts));
         }

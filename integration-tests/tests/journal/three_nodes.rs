@@ -10,12 +10,10 @@ use reelyard_actors::journal::{CommitError, Journal, JournalSettings};
 use reelyard_integration_tests::journal_probe::{
     CommitEvents, Look, ProbeActor, ProbeEvent, View, request_of, small_snapshots, transfer,
 };
-use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
 use tempfile::TempDir;
-
-const NODES: [u64; 3] = [1, 2, 3];
 
 struct Member {
     journal: Journal,
@@ -97,15 +95,11 @@ impl Cluster {
 }
 
 async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> Member {
-    let settings = JournalSettings {
-        founders: NODES.map(|node| (node, String::new())).into(),
+    let alone = JournalSettings {
         commit_timeout: Duration::from_secs(2),
-        heartbeat: Duration::from_millis(60),
-        election: (Duration::from_millis(200), Duration::from_millis(400)),
         ..small_snapshots(dir.path(), node)
     };
-    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Probe]).await.unwrap();
-    hub.attach(node, journal.clone());
+    let journal = hub.open(alone, PieceId::Probe).await;
     let probe = ProbeActor::new(journal.clone()).start();
     Member { journal, probe, dir }
 }

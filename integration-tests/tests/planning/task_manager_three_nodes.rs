@@ -1,35 +1,19 @@
 //! Three TaskManagers on three journals over a network in memory: whoever leads decides, all hold
 //! the same.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use reelyard_actors::event::PieceId;
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::journal::{Journal, JournalSettings};
+use reelyard_actors::journal::JournalSettings;
 use reelyard_actors::task_manager::{Task, TaskManagerView};
-use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
 
 use crate::task_manager_yard::{Plot, Yard};
 
 const START: i64 = 1_800_000_000_000;
-const NODES: [u64; 3] = [1, 2, 3];
-
-async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
-    let settings = JournalSettings {
-        founders: NODES.map(|node| (node, String::new())).into(),
-        commit_timeout: Duration::from_secs(2),
-        heartbeat: Duration::from_millis(60),
-        election: (Duration::from_millis(200), Duration::from_millis(400)),
-        ..JournalSettings::alone(dir, node)
-    };
-    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Tasks]).await.unwrap();
-    hub.attach(node, journal.clone());
-    journal
-}
 
 /// The node whose TaskManager leads in an epoch after `epoch`.
 async fn leader(yards: &[Yard], epoch: u64) -> usize {
@@ -63,7 +47,10 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
         let plot = Plot::of(1, 2);
         let mut yards = Vec::new();
         for (node, dir) in NODES.into_iter().zip(&dirs) {
-            yards.push(plot.open_on(journal(&hub, node, dir.path()).await, START));
+            yards.push(plot.open_on(
+                hub.open(JournalSettings::alone(dir.path(), node), PieceId::Tasks).await,
+                START,
+            ));
         }
         for yard in &yards {
             plot.up(yard).await;

@@ -1,7 +1,6 @@
 //! Three nodes as far as shares go: on journals over a network in memory, each with a clock of its own.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +14,11 @@ use reelyard_actors::share_expiry::{
     ShareError, ShareExpiry, ShareFilter, ShareHappening, ShareId, ShareKind, SharePath,
     ShareSettings, Term, Totals,
 };
-use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
 use tempfile::TempDir;
 
 pub const START: Millis = Millis(1_800_000_000_000);
-pub const NODES: [u64; 3] = [1, 2, 3];
 
 /// A node as far as shares go.
 pub struct Node {
@@ -53,19 +51,6 @@ pub fn film(ttl: u64) -> CreateShare {
         asked_by: "a test".to_owned(),
         request: None,
     }
-}
-
-pub async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
-    let settings = JournalSettings {
-        founders: NODES.map(|node| (node, String::new())).into(),
-        commit_timeout: Duration::from_secs(2),
-        heartbeat: Duration::from_millis(150),
-        election: (Duration::from_secs(1), Duration::from_secs(2)),
-        ..JournalSettings::alone(dir, node)
-    };
-    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Shares]).await.unwrap();
-    hub.attach(node, journal.clone());
-    journal
 }
 
 impl Node {
@@ -104,7 +89,7 @@ impl Cluster {
         let (hub, mut nodes, mut dirs) = (MemoryHub::default(), Vec::new(), Vec::new());
         for node in NODES {
             let dir = tempfile::tempdir().unwrap();
-            let journal = journal(&hub, node, dir.path()).await;
+            let journal = hub.open(JournalSettings::alone(dir.path(), node), PieceId::Shares).await;
             let (board, clock) = (ShareBoard::default(), Clock::manual(START));
             let (settings, time) = (settings.clone(), clock.clone());
             let expiry = ShareExpiry::new(settings, time, journal.clone(), board.clone()).start();

@@ -18,12 +18,11 @@ use reelyard_actors::share_files::{
     Collaborators, MoveError, MoveFile, ShareFiles, ShareFilesBoard, ShareFilesSettings,
 };
 use reelyard_actors::supervision::Route;
-use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
 
 const START: Millis = Millis(1_800_000_000_000);
-const NODES: [u64; 3] = [1, 2, 3];
 
 /// Puts a move on record and answers that only once its node has lost the lead, if it is to.
 struct Delayed {
@@ -73,15 +72,8 @@ fn place(path: &str) -> SharePlace {
 }
 
 async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Node {
-    let settings = JournalSettings {
-        founders: NODES.map(|node| (node, String::new())).into(),
-        commit_timeout: Duration::from_secs(2),
-        heartbeat: Duration::from_millis(100),
-        election: (Duration::from_millis(500), Duration::from_millis(1000)),
-        ..JournalSettings::alone(dir, node)
-    };
-    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Shares]).await.unwrap();
-    hub.attach(node, journal.clone());
+    let alone = JournalSettings::alone(dir, node);
+    let journal = hub.open(alone, PieceId::Shares).await;
     let (shares, clock) = (ShareBoard::default(), Clock::manual(START));
     let settings = ShareSettings { roots: BTreeSet::from([root()]), ..ShareSettings::default() };
     let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), shares.clone()).start();

@@ -14,6 +14,7 @@ use reelyard_actors::share_expiry::{
     Admission, ClientKey, CreateShare, Ending, Found, ReclaimNow, ShareError, ShareId,
     TakeDownload, What,
 };
+use reelyard_integration_tests::memory_hub::NODES;
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually;
 

@@ -20,11 +20,9 @@ use reelyard_actors::webhook::{
     Webhook, hook_client,
 };
 use reelyard_integration_tests::hook_receiver::{HookReceiver, Manner, SECRET};
-use reelyard_integration_tests::memory_hub::MemoryHub;
+use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::{eventually, eventually_some};
-
-const NODES: [u64; 3] = [1, 2, 3];
 
 /// A node as far as shares and one webhook go.
 struct Yard {
@@ -165,19 +163,6 @@ async fn many_happenings_take_few_commits() {
     yard.journal.stop().await;
 }
 
-async fn journal(hub: &MemoryHub, node: u64, dir: &Path) -> Journal {
-    let settings = JournalSettings {
-        founders: NODES.map(|node| (node, String::new())).into(),
-        commit_timeout: Duration::from_secs(2),
-        heartbeat: Duration::from_millis(60),
-        election: (Duration::from_millis(200), Duration::from_millis(400)),
-        ..JournalSettings::alone(dir, node)
-    };
-    let journal = Journal::open(settings, hub.transport(node), &[PieceId::Shares]).await.unwrap();
-    hub.attach(node, journal.clone());
-    journal
-}
-
 /// The node that leads in an epoch after `epoch`, and knows how far its hook was told.
 async fn leader(yards: &[Yard], epoch: u64) -> (usize, u64) {
     eventually_some("one leads", || async {
@@ -197,7 +182,11 @@ fn the_leader_alone_tells_and_the_next_one_goes_on() {
         let clock = manual_clock();
         let mut yards = Vec::new();
         for (node, dir) in NODES.into_iter().zip(&dirs) {
-            yards.push(opened(journal(&hub, node, dir.path()).await, &clock, &receiver));
+            yards.push(opened(
+                hub.open(JournalSettings::alone(dir.path(), node), PieceId::Shares).await,
+                &clock,
+                &receiver,
+            ));
         }
         let (old, epoch) = leader(&yards, 0).await;
         yards[old].revoked().await;

@@ -1,12 +1,10 @@
 //! `POST /api/v1/pools/{pool}/leases`: waiting for boxes, with or without being told how it goes.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
-use actix_web::http::header::{ACCEPT, CACHE_CONTROL};
+use actix_web::http::header::ACCEPT;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use futures::Stream;
 use reelyard_actors::box_lease::{Acquisition, AskBoxes, BoxError, Grant, PoolName, Progress};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
@@ -16,14 +14,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::NoQuery;
+use super::event_stream::{EVENT_STREAM, KEEP_ALIVE, STILL_HERE, Told, event, streamed};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
-
-/// What whoever wants to be told how the wait goes accepts.
-const EVENT_STREAM: &str = "text/event-stream";
-
-/// How often something is sent, so that whoever stands between does not take the line for dead.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `POST /pools/{pool}/leases`.
 #[utoipa::path(
@@ -63,13 +56,8 @@ pub async fn acquire(
         let progress = acquisition.progress();
         let clock = state.clock.clone();
         let acquisition = Some(acquisition);
-        let told = Told { acquisition, progress, clock, stopping, keep_alive };
-        return Ok(HttpResponse::Ok()
-            .content_type(EVENT_STREAM)
-            .insert_header((CACHE_CONTROL, "no-store"))
-            // nginx would hold back what is small.
-            .insert_header(("X-Accel-Buffering", "no"))
-            .streaming(told.stream()));
+        let told = Waiter { acquisition, progress, clock, stopping, keep_alive };
+        return Ok(streamed(": the wait begins\n\n", told));
     }
     let outcome = tokio::select! {
         biased;
@@ -109,7 +97,7 @@ fn wants_events(request: &HttpRequest) -> bool {
 }
 
 /// Somebody who waits and is told how it goes. Dropped, it leaves the queue.
-struct Told {
+struct Waiter {
     /// None once it is over.
     acquisition: Option<Acquisition>,
     progress: watch::Receiver<Progress>,
@@ -118,19 +106,7 @@ struct Told {
     keep_alive: Instant,
 }
 
-impl Told {
-    fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
-        // At once, so that whoever stands between passes the head of the answer on.
-        let hello = Bytes::from_static(b": the wait begins\n\n");
-        let first = futures::stream::iter([Ok(hello)]);
-        let rest = futures::stream::unfold(self, |mut told| async {
-            let sent = told.next().await?;
-            Some((Ok(sent), told))
-        });
-        futures::StreamExt::chain(first, rest)
-    }
-
-    /// What is sent next; none once it is over.
+impl Told for Waiter {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let acquisition = self.acquisition.as_mut()?;
@@ -148,7 +124,7 @@ impl Told {
                 Ok(()) = self.progress.changed() => shown(*self.progress.borrow_and_update()),
                 () = sleep_until(self.keep_alive) => {
                     self.keep_alive = Instant::now() + KEEP_ALIVE;
-                    Some(Bytes::from_static(b": still here\n\n"))
+                    Some(Bytes::from_static(STILL_HERE.as_bytes()))
                 }
             };
             if sent.is_some() {
@@ -162,9 +138,10 @@ fn shown(progress: Progress) -> Option<Bytes> {
     match progress {
         Progress::Asked => None,
         Progress::Waiting { position, estimate } => {
-            event("waiting", &WaitShown { position, estimate: estimate.map(whole_seconds) })
+            let wait = WaitShown { position, estimate: estimate.map(whole_seconds) };
+            Some(unnamed("waiting", &wait))
         }
-        Progress::Preparing => event("preparing", &serde_json::Map::new()),
+        Progress::Preparing => Some(unnamed("preparing", &serde_json::Map::new())),
     }
 }
 
@@ -174,17 +151,15 @@ fn whole_seconds(estimate: Duration) -> Span {
 }
 
 fn ended(outcome: Result<Granted, Refusal>) -> Bytes {
-    let event = match outcome {
-        Ok(granted) => event("granted", &granted),
-        Err(refusal) => event("refused", refusal.problem()),
-    };
-    event.unwrap_or_default()
+    match outcome {
+        Ok(granted) => unnamed("granted", &granted),
+        Err(refusal) => unnamed("refused", refusal.problem()),
+    }
 }
 
-fn event(kind: &str, data: &impl Serialize) -> Option<Bytes> {
-    // Plain data: it can always be written.
-    let data = serde_json::to_string(data).ok()?;
-    Some(Bytes::from(format!("event: {kind}\ndata: {data}\n\n")))
+/// An event without an id: a wait that was cut off cannot be gone on with.
+fn unnamed(kind: &str, data: &impl Serialize) -> Bytes {
+    event(None::<u64>, kind, data).into()
 }
 
 #[cfg(test)]

@@ -1,13 +1,9 @@
 //! `/api/v1/events`: every change as it happens, as server-sent events.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
-use std::time::Duration;
 
-use actix_web::http::header::{CACHE_CONTROL, HeaderName};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use futures::Stream;
 use reelyard_actors::change_feed::{Begin, Heard, Listener};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::wire::api::{ChangeEvent, ChangeKind};
@@ -16,19 +12,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 
+use super::event_stream::{GATHERING, KEEP_ALIVE, LAST_EVENT_ID, Told, event, streamed};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
-
-/// With which a client that was cut off says what it heard last.
-pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-
-/// How often something is sent, so that whoever stands between does not take the line for dead, and
-/// a client that is gone is noticed.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// How long changes are gathered once something was sent: where very much happens, as many wakes
-/// as this are enough.
-pub(super) const GATHERING: Duration = Duration::from_millis(20);
 
 /// How many changes are sent at a time at most.
 const AT_ONCE: usize = 512;
@@ -104,24 +90,12 @@ pub async fn follow(
     let listener = state.actors.changes.listen(begin)?;
     let (clock, stopping) = (state.clock.clone(), state.stopping.clone());
     let (keep_alive, rests_until) = (Instant::now() + KEEP_ALIVE, Instant::now());
-    let told = Told { listener, kinds, clock, stopping, keep_alive, rests_until };
-    Ok(streamed(told.stream()))
-}
-
-/// An answer of server-sent events.
-pub(super) fn streamed(
-    events: impl Stream<Item = Result<Bytes, Infallible>> + 'static,
-) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("text/event-stream")
-        .insert_header((CACHE_CONTROL, "no-store"))
-        // nginx would hold back what is small.
-        .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(events)
+    let told = Follower { listener, kinds, clock, stopping, keep_alive, rests_until };
+    Ok(streamed(": changes follow\n\n", told))
 }
 
 /// A client that is told.
-struct Told {
+struct Follower {
     listener: Listener,
     kinds: BTreeSet<ChangeKind>,
     clock: Clock,
@@ -130,20 +104,7 @@ struct Told {
     rests_until: Instant,
 }
 
-impl Told {
-    /// What is sent. Nothing is read from the listener before the client has taken what there was.
-    fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
-        // At once, so that whoever stands between passes the head of the answer on.
-        let hello = Bytes::from_static(b": changes follow\n\n");
-        let first = futures::stream::iter([Ok(hello)]);
-        let rest = futures::stream::unfold(self, |mut told| async {
-            let sent = told.next().await?;
-            Some((Ok(sent), told))
-        });
-        futures::StreamExt::chain(first, rest)
-    }
-
-    /// What is sent next; none once the node stops.
+impl Told for Follower {
     async fn next(&mut self) -> Option<Bytes> {
         let mut text = String::new();
         while text.is_empty() {
@@ -154,7 +115,7 @@ impl Told {
                 heard = self.listener.next(&self.clock, AT_ONCE) => {
                     let wanted =
                         heard.iter().filter(|one| self.kinds.contains(&one.event.change.kind()));
-                    wanted.for_each(|one| write(one, &mut text));
+                    wanted.for_each(|one| text.push_str(&written(one)));
                 }
                 () = sleep_until(self.keep_alive) => {
                     // Also with an id, so that who hears only a few kinds comes back where it was.
@@ -168,40 +129,13 @@ impl Told {
     }
 }
 
-/// Writes one event.
-fn write(heard: &Heard, text: &mut String) {
-    let event = &heard.event;
-    // A change is plain data: it can always be written.
-    let Ok(data) = serde_json::to_string(&**event) else { return };
-    let (id, kind) = (heard.id, event.change.kind().word());
-    text.push_str(&format!("id: {id}\nevent: {kind}\ndata: {data}\n\n"));
+fn written(heard: &Heard) -> String {
+    event(Some(heard.id), heard.event.change.kind().word(), &*heard.event)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use reelyard_actors::change_feed::ChangeId;
-    use reelyard_actors::clock::Millis;
-    use reelyard_actors::wire::api::{Change, InputChange};
-
     use super::*;
-
-    #[test]
-    fn an_event_is_written_as_the_standard_has_it() {
-        let problem = "a\nb".to_owned();
-        let change = Change::Input(InputChange::Unusable { problem });
-        let event = Arc::new(ChangeEvent { time: Millis(5), change });
-        let heard = Heard { id: ChangeId { start: 1, number: 2 }, event };
-        let mut text = String::new();
-        write(&heard, &mut text);
-        let (head, data) = text.split_once("\ndata: ").unwrap();
-        assert_eq!(head, "id: 1-2\nevent: input");
-        // A line feed in a text is escaped by JSON: data is one line.
-        let data = data.strip_suffix("\n\n").unwrap();
-        assert!(!data.contains('\n'), "{data}");
-        assert_eq!(serde_json::from_str::<ChangeEvent>(data).unwrap(), *heard.event);
-    }
 
     #[test]
     fn kinds_are_words_and_a_reset_is_always_told() {

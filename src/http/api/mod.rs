@@ -7,6 +7,7 @@ mod boxes;
 mod calls;
 mod config;
 mod deciding;
+mod event_stream;
 mod events;
 mod explain;
 mod file_moves;

@@ -1,12 +1,10 @@
 //! `/api/v1/shares/events`: what happened to shares, out of the chronicle that webhooks are told from.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use futures::Stream;
 use reelyard_actors::change_feed::{Begin, Listener};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::share_expiry::{Happenings, HappeningsFrom, ShareExpiry, ShareHappening};
@@ -17,7 +15,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use utoipa::IntoParams;
 
-use super::events::{GATHERING, KEEP_ALIVE, LAST_EVENT_ID, streamed};
+use super::event_stream::{
+    GATHERING, KEEP_ALIVE, LAST_EVENT_ID, STILL_HERE, Told, event, streamed,
+};
 use super::shares::knows_its_shares;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
@@ -121,7 +121,7 @@ pub async fn follow(
         // What has these numbers now may never have been heard.
         Start::Lost => (0, Some(Missed::OtherProcess)),
     };
-    let told = Told {
+    let told = Follower {
         shares,
         happenings,
         next,
@@ -134,11 +134,15 @@ pub async fn follow(
         keep_alive: Instant::now() + KEEP_ALIVE,
         _place: place,
     };
-    Ok(streamed(told.stream()))
+    let hello = match told.missed {
+        None => format!(": happenings follow\nid: {}\n\n", before(told.next)),
+        Some(_) => ": happenings follow\n\n".to_owned(),
+    };
+    Ok(streamed(hello, told))
 }
 
 /// A client that is told.
-struct Told {
+struct Follower {
     shares: Supervised<ShareExpiry>,
     /// The number that the next happening will have.
     happenings: watch::Receiver<u64>,
@@ -159,23 +163,7 @@ struct Told {
     _place: Listener,
 }
 
-impl Told {
-    /// What is sent. Nothing is asked for before the client has taken what there was.
-    fn stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
-        // At once, so that whoever stands between passes the head of the answer on.
-        let hello = match self.missed {
-            None => format!(": happenings follow\nid: {}\n\n", before(self.next)),
-            Some(_) => ": happenings follow\n\n".to_owned(),
-        };
-        let first = futures::stream::iter([Ok(Bytes::from(hello))]);
-        let rest = futures::stream::unfold(self, |mut told| async {
-            let sent = told.next().await?;
-            Some((Ok(sent), told))
-        });
-        futures::StreamExt::chain(first, rest)
-    }
-
-    /// What is sent next; none once the node stops.
+impl Told for Follower {
     async fn next(&mut self) -> Option<Bytes> {
         let mut text = String::new();
         while text.is_empty() {
@@ -185,13 +173,15 @@ impl Told {
                 biased;
                 _ = stopping.wait_for(|stopping| *stopping) => return None,
                 () = self.fetch() => self.write(&mut text),
-                () = sleep_until(keep_alive) => text.push_str(": still here\n\n"),
+                () = sleep_until(keep_alive) => text.push_str(STILL_HERE),
             }
         }
         self.keep_alive = Instant::now() + KEEP_ALIVE;
         Some(Bytes::from(text))
     }
+}
 
+impl Follower {
     /// Asks for what comes next, as soon as there may be any.
     async fn fetch(&mut self) {
         loop {
@@ -241,14 +231,14 @@ impl Told {
         if let Some(why) = self.missed.take() {
             let first = self.waiting.front().map_or(self.next, |front| front.number);
             let change = Change::Reset(Reset { why, first: Some(first) });
-            let event = ChangeEvent { time: self.clock.now(), change };
-            write(before(first), "reset", &event, text);
+            let reset = ChangeEvent { time: self.clock.now(), change };
+            text.push_str(&event(Some(before(first)), "reset", &reset));
             self.next = first;
         }
         for happening in self.waiting.drain(..) {
             let (number, kind) = (happening.number, happening.what.word());
             self.next = number + 1;
-            write(i128::from(number), kind, &ChangeEvent::from(happening), text);
+            text.push_str(&event(Some(number), kind, &ChangeEvent::from(happening)));
         }
     }
 }
@@ -256,13 +246,6 @@ impl Told {
 /// The id that whoever is to hear the happening of this number next heard last; -1 before the first.
 fn before(number: u64) -> i128 {
     i128::from(number) - 1
-}
-
-/// Writes one event.
-fn write(id: i128, kind: &str, event: &ChangeEvent, text: &mut String) {
-    // A change is plain data: it can always be written.
-    let Ok(data) = serde_json::to_string(event) else { return };
-    text.push_str(&format!("id: {id}\nevent: {kind}\ndata: {data}\n\n"));
 }
 
 #[cfg(test)]
