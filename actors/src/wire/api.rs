@@ -70,6 +70,7 @@ mod explain;
 mod file;
 mod file_move;
 mod host;
+mod instant;
 mod lease;
 mod page;
 mod plan;
@@ -97,6 +98,7 @@ pub use host::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
     Stays, StaysView, WantedMode, WantedRole,
 };
+pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
 pub use lease::{
     Granted, LeaseEnded, LeaseShown, LeaseState, LeaseToken, LeaseTold, LeaseVerified, WaitShown,
     WantedLease, WantedLeaseRevocation, WantedRenewal,
@@ -108,8 +110,8 @@ pub use removal::{
     Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
 };
 pub use share::{
-    BadInstant, BadTtl, Password, ReclaimView, Rfc3339, ShareShown, Ttl, TwoTerms, WantedReclaim,
-    WantedRevocation, WantedShare, WantedTerms, place, term,
+    Password, ReclaimView, ShareShown, TwoTerms, WantedReclaim, WantedRevocation, WantedShare,
+    WantedTerms, place, term,
 };
 pub use share_change::{ShareChange, ShareTold};
 pub use share_hook::{HookFailing, HookShown};

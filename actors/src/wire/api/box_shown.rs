@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::instant::Rfc3339;
 use super::lease::LeaseShown;
-use super::share::Rfc3339;
 use crate::box_lease::{
     AuditEntry, BoxLine, BoxNews, BoxNumber, BoxPhase, BoxStanding, BoxState, FenceToken, LeaseEnd,
     PoolName, Reason, Said, SlotId,

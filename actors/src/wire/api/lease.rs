@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::share::Rfc3339;
+use super::instant::Rfc3339;
 use super::span::Span;
 use crate::box_lease::{
     BoxNumber, EndedLease, FenceToken, Grant, Holder, Lease, LeaseEnd, LeaseId, PoolName, Priority,
