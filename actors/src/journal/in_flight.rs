@@ -8,7 +8,15 @@ use crate::event::RequestId;
 /// it is never shown, and it ends when its commit is applied or refused, or when leadership ends.
 #[derive(Debug)]
 pub struct InFlight<E> {
-    commits: HashMap<RequestId, Vec<E>>,
+    commits: HashMap<RequestId, UnderWay<E>>,
+}
+
+#[derive(Debug)]
+struct UnderWay<E> {
+    events: Vec<E>,
+    /// How often they were handed in, by whoever repeats a request before it is answered. One of these
+    /// changes the piece, whichever is applied first.
+    times: usize,
 }
 
 impl<E> Default for InFlight<E> {
@@ -20,12 +28,17 @@ impl<E> Default for InFlight<E> {
 impl<E> InFlight<E> {
     /// Every event under way, in no particular order.
     pub fn events(&self) -> impl Iterator<Item = &E> {
-        self.commits.values().flatten()
+        self.commits.values().flat_map(|commit| &commit.events)
     }
 
     /// Whether a commit of this id is under way.
     pub fn contains(&self, request: RequestId) -> bool {
         self.commits.contains_key(&request)
+    }
+
+    /// What a request decided that is under way.
+    pub fn of(&self, request: RequestId) -> Option<&[E]> {
+        self.commits.get(&request).map(|commit| commit.events.as_slice())
     }
 
     /// Whether the name of `request` is that of another one under way.
@@ -46,10 +59,20 @@ impl<E> InFlight<E> {
 
     /// A commit sets out.
     pub fn begin(&mut self, request: RequestId, events: Vec<E>) {
-        self.commits.insert(request, events);
+        let commit = self.commits.entry(request).or_insert(UnderWay { events, times: 0 });
+        commit.times += 1;
     }
 
-    /// A commit was applied, refused, or never set out.
+    /// A commit was refused, or never set out: the same one may be under way a second time.
+    pub fn end_one(&mut self, request: RequestId) {
+        let Some(commit) = self.commits.get_mut(&request) else { return };
+        commit.times -= 1;
+        if commit.times == 0 {
+            self.commits.remove(&request);
+        }
+    }
+
+    /// A commit was applied: that is what all of this id come to.
     pub fn end(&mut self, request: RequestId) {
         self.commits.remove(&request);
     }

@@ -152,7 +152,7 @@ impl<P: Piece> Ownership<P> {
     /// until it is applied after all or leadership ends.
     pub fn settle<T>(&mut self, request: RequestId, result: &Result<T, CommitError>) {
         if !matches!(result, Err(CommitError::Unknown { .. })) {
-            self.in_flight.end(request);
+            self.in_flight.end_one(request);
         }
     }
 

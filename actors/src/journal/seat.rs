@@ -84,6 +84,15 @@ impl<P: Piece> Seat<P> {
         self.own.means_another(request)
     }
 
+    /// What a request decided that is under way. Whoever repeats it then has just that committed once
+    /// more, under its name, and hears what came of it: decided anew it would stand in its own way.
+    pub fn under_way(&self, request: RequestId) -> Option<Vec<P::Event>>
+    where
+        P::Event: Clone,
+    {
+        self.own.in_flight().of(request).map(<[_]>::to_vec)
+    }
+
     /// Cuts a list of events into parts that each fit one commit, in order. Each part is committed
     /// and applied by itself: the list is not applied as one. An event that fits no commit stands
     /// alone, and committing it answers `TooLarge`.

@@ -3,12 +3,14 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
+use super::cuts::Cuts;
 use super::facts::Owner;
 use super::id::ShareId;
 use super::moves::{Moves, Moving, Whereabouts};
@@ -39,6 +41,8 @@ struct Inner {
     /// Shares of which readers found that what they stand for is not there.
     missing: Mutex<HashSet<ShareId>>,
     missing_noted: Notify,
+    /// Shares that were revoked hard a moment ago.
+    cuts: RwLock<Cuts>,
     is_up: AtomicBool,
     view: ArcSwap<ShareView>,
     refused_by_time: AtomicU64,
@@ -54,6 +58,7 @@ impl Default for Inner {
             unsettled: watch::Sender::default(),
             missing: Mutex::default(),
             missing_noted: Notify::default(),
+            cuts: RwLock::default(),
             is_up: AtomicBool::default(),
             view: ArcSwap::default(),
             refused_by_time: AtomicU64::default(),
@@ -150,9 +155,22 @@ impl ShareBoard {
         self.0.is_up.load(Ordering::Acquire)
     }
 
-    /// Whether running downloads of `id` are to be cut: it was revoked hard.
+    /// Whether running downloads of `id` are to be cut: it was revoked hard, before or after its end.
     pub fn is_cut(&self, id: ShareId) -> bool {
-        matches!(self.find(id), Found::Ended(tombstone) if tombstone.cut)
+        let is_noted = self.0.cuts.read().unwrap_or_else(PoisonError::into_inner).has(id);
+        is_noted || matches!(self.find(id), Found::Ended(tombstone) if tombstone.cut)
+    }
+
+    /// Running downloads of these are cut from now on.
+    pub(super) fn cut(&self, ids: &[ShareId]) {
+        let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
+        cuts.note(ids, Instant::now());
+    }
+
+    /// Lets go of what was cut long ago.
+    pub(super) fn prune_cuts(&self) {
+        let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
+        cuts.prune(Instant::now());
     }
 
     /// A part of the shares that `filter` takes, from `from` on, at most so many.

@@ -297,20 +297,6 @@ fn tombstones_go_when_they_are_too_many_or_too_old() {
 }
 
 #[test]
-fn a_share_that_was_revoked_hard_is_remembered_until_its_downloads_were_cut() {
-    let settings = ShareSettings { keep_tombstones: 0, ..ShareSettings::default() };
-    let mut case = Case::new(settings);
-    let ended = case.now;
-    case.apply(vec![ShareEvent::Created(Box::new(new_share(1, "a", NOW.0 + 60_000)))]);
-    let (ids, why, by) = (vec![ShareId(1)], Ending::Revoked, "me".to_owned());
-    case.apply(vec![ShareEvent::Ended { ids, why, cut: true, by }]);
-    case.now = ended.after(Duration::from_millis(14_999));
-    assert_eq!(case.upkeep(), []);
-    case.now = ended.after(Duration::from_secs(15));
-    assert!(matches!(case.upkeep()[..], [ShareEvent::Forgot { tombstones_before: 1, .. }]));
-}
-
-#[test]
 fn happenings_are_kept_until_every_hook_was_told_or_they_are_too_old() {
     let settings = ShareSettings {
         keep_happenings: 0,

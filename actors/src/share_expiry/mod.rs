@@ -9,6 +9,7 @@ mod apply_tests;
 mod board;
 mod budget;
 mod changes;
+mod cuts;
 mod decide;
 mod decide_moves;
 #[cfg(test)]

@@ -89,13 +89,8 @@ impl Handler<CreateShare> for ShareExpiry {
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
         }
-        let id = match ShareId::random() {
-            Ok(id) => id,
-            Err(error) => return self.refuse(ShareRefusal::NoRandomness(error.to_string())),
-        };
-        let now = self.clock.now();
-        let (desk, standpoint) = self.at(now);
-        let events = match desk.create(&asked, id, standpoint) {
+        let under_way = asked.request.and_then(|request| self.seat.under_way(request));
+        let events = match under_way.map_or_else(|| self.decide_creation(&asked), Ok) {
             Ok(events) => events,
             Err(refusal) => return self.refuse(refusal),
         };
@@ -104,6 +99,15 @@ impl Handler<CreateShare> for ShareExpiry {
             None => Asked::by_itself(&asked.asked_by),
         };
         self.commit_for(asked, events, Self::created)
+    }
+}
+
+impl ShareExpiry {
+    fn decide_creation(&mut self, asked: &CreateShare) -> Result<Vec<ShareEvent>, ShareRefusal> {
+        let id = ShareId::random().map_err(|bad| ShareRefusal::NoRandomness(bad.to_string()))?;
+        let now = self.clock.now();
+        let (desk, standpoint) = self.at(now);
+        desk.create(asked, id, standpoint)
     }
 }
 
@@ -130,15 +134,16 @@ impl Handler<ChangeShare> for ShareExpiry {
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
         }
+        let asked = Asked::by_request(asked_by, request);
+        if let Some(events) = self.seat.under_way(request) {
+            return self.commit_for(asked, events, read);
+        }
         let now = self.clock.now();
         let (desk, standpoint) = self.at(now);
         match desk.change(id, &change, standpoint) {
             Err(refusal) => self.refuse(refusal),
             Ok(None) => answer(self.live(id)),
-            Ok(Some(event)) => {
-                let asked = Asked::by_request(asked_by, request);
-                self.commit_for(asked, vec![event], read)
-            }
+            Ok(Some(event)) => self.commit_for(asked, vec![event], read),
         }
     }
 }

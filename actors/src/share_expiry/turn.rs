@@ -45,6 +45,7 @@ impl ShareExpiry {
     /// Takes a turn now.
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
         self.watch_clock();
+        self.board.prune_cuts();
         let now = self.clock.now();
         self.wake_after(LONGEST_SLEEP, ctx);
         if self.seat.epoch().is_none() {
@@ -211,6 +212,9 @@ impl ShareExpiry {
         let now = self.clock.now();
         let mut nearest: Option<Millis> = None;
         for AppliedEvent { event, result, .. } in applied {
+            if let ShareEvent::Ended { ids, cut: true, .. } = event {
+                self.board.cut(ids);
+            }
             let id = match (event, result) {
                 (_, Err(_)) => {
                     self.counters.refused += u64::from(leads);

@@ -1,27 +1,14 @@
 //! What the actor does by itself besides reclaiming: it tells what will end soon, forgets what was
 //! told, and ends the shares of roots that are gone and those that are too many. Pure.
 
-use std::time::Duration;
-
 use super::decide::{AT_ONCE, Desk, Standpoint};
 use super::event::ShareEvent;
 use super::facts::Ending;
 use super::path::{RootName, SharePath};
-use super::shards::Found;
-use super::state::Grave;
+use crate::clock::Millis;
 
 /// How many tombstones and happenings are looked at for one event: forgetting many takes several.
 const LOOKED_AT: usize = 4000;
-
-/// How long a share that was revoked hard is remembered in any case: until every download of it has
-/// looked and was cut.
-const CUT_WITHIN: Duration = Duration::from_secs(15);
-
-/// Whether downloads of an ended share may still run that are to be cut.
-fn is_being_cut(at: Standpoint<'_>, grave: &Grave) -> bool {
-    let is_cut = || matches!(at.table.find(grave.id), Found::Ended(tombstone) if tombstone.cut);
-    at.now < grave.ended.after(CUT_WITHIN) && is_cut()
-}
 
 impl Desk {
     /// Events that are to be committed, one after the other: none while one like it is under way.
@@ -63,12 +50,9 @@ impl Desk {
     fn tombstones(&self, at: Standpoint<'_>) -> u64 {
         let (graves, settings) = (at.table.graves(), &self.settings);
         let too_many = graves.len().saturating_sub(settings.keep_tombstones);
-        let is_old =
-            |ended: crate::clock::Millis| at.now >= ended.after(settings.keep_tombstones_for);
+        let is_old = |ended: Millis| at.now >= ended.after(settings.keep_tombstones_for);
         let going = graves.oldest_first().map(|(_, grave)| grave).zip(0_u64..).take(LOOKED_AT);
-        let going = going.take_while(|(grave, place)| {
-            (*place < too_many || is_old(grave.ended)) && !is_being_cut(at, grave)
-        });
+        let going = going.take_while(|(grave, place)| *place < too_many || is_old(grave.ended));
         at.table.first_grave() + going.count() as u64
     }
 

@@ -243,11 +243,18 @@ pub async fn revoke(
 ) -> Result<HttpResponse, Refusal> {
     let id = share_id(&id)?;
     knows_its_shares(&state)?;
-    if matches!(state.actors.share_board.find(id), Found::Unknown) {
-        return Err(Refusal::not_found("there is no such share"));
+    let is_known = !matches!(state.actors.share_board.find(id), Found::Unknown);
+    // Downloads may go on of what has ended, and longer than that it has is remembered.
+    if is_known || query.hard {
+        take_back(&state, vec![id], query.hard).await?;
     }
-    take_back(&state, vec![id], query.hard).await?;
-    Ok(HttpResponse::NoContent().finish())
+    match (is_known, query.hard) {
+        (true, _) => Ok(HttpResponse::NoContent().finish()),
+        (false, false) => Err(Refusal::not_found("there is no such share")),
+        (false, true) => Err(Refusal::not_found(
+            "there is no such share; were it one that is forgotten, its downloads are cut now",
+        )),
+    }
 }
 
 /// `POST /shares/revoke`.

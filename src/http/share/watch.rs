@@ -42,11 +42,13 @@ impl Watch {
             return true;
         }
         self.looked = Instant::now();
-        match self.board.find(self.id) {
-            Found::Live(share) => !self.cut_at_deadline || share.is_live(self.clock.now()),
-            Found::Ended(tombstone) => !tombstone.cut && !self.cut_at_deadline,
-            // Its tombstone has crumbled: it ended long ago.
-            Found::Unknown => !self.cut_at_deadline,
+        if self.board.is_cut(self.id) {
+            return false;
         }
+        let is_live = || match self.board.find(self.id) {
+            Found::Live(share) => share.is_live(self.clock.now()),
+            Found::Ended(_) | Found::Unknown => false,
+        };
+        !self.cut_at_deadline || is_live()
     }
 }
