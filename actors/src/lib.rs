@@ -30,6 +30,7 @@ pub mod manager;
 pub mod mounts;
 pub mod names;
 pub mod outbound;
+mod passage;
 pub mod processes;
 pub mod remover;
 pub mod secret_id;

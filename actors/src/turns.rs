@@ -8,6 +8,14 @@ use actix::{Actor, AsyncContext, Context, SpawnHandle};
 #[derive(Default)]
 pub(crate) struct NextTurn(Option<(Instant, SpawnHandle)>);
 
+impl NextTurn {
+    /// How long it is until then; no time at all if none is planned.
+    pub(crate) fn left(&self) -> Duration {
+        let left = |(at, _): &(Instant, SpawnHandle)| at.saturating_duration_since(Instant::now());
+        self.0.as_ref().map_or(Duration::ZERO, left)
+    }
+}
+
 /// An actor that decides in turns.
 pub(crate) trait InTurns: Actor<Context = Context<Self>> {
     /// Where it notes its next turn.

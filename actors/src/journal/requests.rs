@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Millis;
 use crate::event::RequestId;
 use crate::journal::piece::{Piece, UnreadableEvent};
+use crate::passage::Passage;
 
 /// How long an answered request is remembered, by the time of its commit.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
@@ -51,6 +52,9 @@ struct LedgerRow {
     at: Millis,
     request: RequestId,
     answers: Answers,
+    /// When that was, as time has passed.
+    #[serde(skip)]
+    passage: Passage,
 }
 
 impl RequestLedger {
@@ -68,7 +72,9 @@ impl RequestLedger {
 
     /// Remembers an answer and forgets those that are too old by now.
     pub fn remember(&mut self, request: RequestId, at: Millis, answers: Answers) {
-        self.forget(at);
+        let last = self.blocks.back().and_then(|block| block.last()).map(|row| row.passage);
+        let passage = last.map_or(Passage::from(at), |last| last.then(at));
+        self.forget(passage);
         // Whoever asks again was answered from memory; the first answer holds.
         if self.places.contains_key(&request.name()) {
             return;
@@ -80,14 +86,14 @@ impl RequestLedger {
         if let Some(last) = self.blocks.back_mut() {
             let last = Arc::make_mut(last);
             self.places.insert(request.name(), Place { request, block, place: last.len() });
-            last.push(LedgerRow { at, request, answers });
+            last.push(LedgerRow { at, request, answers, passage });
         }
     }
 
-    fn forget(&mut self, now: Millis) {
+    fn forget(&mut self, now: Passage) {
         while let Some(first) = self.blocks.front() {
             match first.get(self.forgotten) {
-                Some(oldest) if now.since(oldest.at) < REMEMBERED_FOR => break,
+                Some(oldest) if now.since(oldest.passage) < REMEMBERED_FOR => break,
                 Some(oldest) => {
                     self.places.remove(&oldest.request.name());
                     self.forgotten += 1;
@@ -114,7 +120,8 @@ impl RequestLedger {
             piece: P::ID,
             error: error.to_string(),
         };
-        let LedgerRow { at, request, answers } = postcard::from_bytes(row).map_err(unreadable)?;
+        let LedgerRow { at, request, answers, .. } =
+            postcard::from_bytes(row).map_err(unreadable)?;
         for answer in &answers {
             match answer {
                 Ok(bytes) => drop(postcard::from_bytes::<P::Outcome>(bytes).map_err(unreadable)?),
@@ -163,6 +170,20 @@ mod tests {
         ledger.remember(second, Millis(0).after(REMEMBERED_FOR), vec![]);
         assert_eq!(ledger.recall(first), None);
         assert!(ledger.recall(second).is_some());
+    }
+
+    #[test]
+    fn what_was_answered_by_a_clock_that_was_ahead_is_forgotten_in_time_too() {
+        let mut ledger = RequestLedger::default();
+        let year = 365 * 86_400_000;
+        ledger.remember(RequestId(1), Millis(year), answer(1));
+        ledger.remember(RequestId(2), Millis(0), answer(2));
+        let just_before = REMEMBERED_FOR - Duration::from_millis(1);
+        ledger.remember(RequestId(3), Millis(0).after(just_before), answer(3));
+        assert!(ledger.recall(RequestId(1)).is_some());
+        ledger.remember(RequestId(4), Millis(0).after(REMEMBERED_FOR), answer(4));
+        let known = (1..=4).map(|id| ledger.recall(RequestId(id)).is_some());
+        assert_eq!(known.collect::<Vec<_>>(), [false, false, true, true]);
     }
 
     #[test]

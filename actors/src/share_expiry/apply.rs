@@ -20,7 +20,7 @@ use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
 use ShareOutcome::{AlreadySo, Applied};
 
 /// How many clients of one share may resume a download without counting again: the last ones.
-const MOST_TAKERS: usize = 1000;
+const MOST_TAKERS: usize = 10_000;
 
 type Applying = Result<ShareOutcome, ShareRefusal>;
 
@@ -132,12 +132,7 @@ impl ShareTable {
         if former.generation() != generation {
             return Err(ShareRefusal::ChangedMeanwhile);
         }
-        let taken = former.downloads().map_or(0, Downloads::taken);
-        if let Some(Some(most)) = changes.max_downloads
-            && most.get() <= taken
-        {
-            return Err(ShareRefusal::FewerThanTaken { taken, most: most.get() });
-        }
+        former.allows(changes.max_downloads)?;
         if let Some(new) = &changes.owner
             && let Some(owner) = new.owner.as_ref().filter(|owner| former.owner() != Some(owner))
             && new.most > 0
@@ -166,11 +161,13 @@ impl ShareTable {
             (!share.is_live(at)).then(|| {
                 // That the last download was taken was told then.
                 let number = share.exhausted().map_or(number, |exhausted| exhausted.number);
-                Tombstone::of(share, at, share.why_due(), number, false)
+                let until = share.exhausted().and(share.due().instant());
+                let ended = until.map_or(at, |until| until.min(at));
+                Tombstone::of(share, ended, share.why_due(), number, false)
             })
         });
         let Some((share, tombstone)) = buried else { return false };
-        self.mourn(share, tombstone, None);
+        self.mourn(at, share, tombstone, None);
         true
     }
 
@@ -193,7 +190,7 @@ impl ShareTable {
         let buried = self.shards.bury(id, |share| Some(Tombstone::of(share, at, why, number, cut)));
         let ended = buried.is_some();
         if let Some((share, tombstone)) = buried {
-            self.mourn(share, tombstone, Some(by));
+            self.mourn(at, share, tombstone, Some(by));
         } else if cut {
             self.shards.cut(id);
         }
@@ -201,14 +198,14 @@ impl ShareTable {
     }
 
     /// What a share leaves behind.
-    fn mourn(&mut self, share: Arc<Share>, tombstone: Tombstone, by: Option<&Text>) {
-        let Tombstone { ended, why, .. } = tombstone;
+    fn mourn(&mut self, at: Millis, share: Arc<Share>, tombstone: Tombstone, by: Option<&Text>) {
+        let why = tombstone.why;
         self.take_out(&share, None);
         self.live -= 1;
         self.totals.count(why);
-        self.graves.push(Grave { ended, id: share.id() });
+        self.graves.push(Grave { ended: at, id: share.id() });
         if why != Ending::Exhausted {
-            self.tell(ended, share, What::Ended(why), by);
+            self.tell(at, share, What::Ended(why), by);
         }
     }
 
@@ -320,6 +317,15 @@ impl Tombstone {
 }
 
 impl Share {
+    /// Whether it may have this limit of downloads: more than were taken already.
+    pub(super) fn allows(&self, limit: Option<Option<NonZeroU32>>) -> Result<(), ShareRefusal> {
+        let taken = self.downloads().map_or(0, Downloads::taken);
+        match limit.flatten().map(NonZeroU32::get) {
+            Some(most) if most <= taken => Err(ShareRefusal::FewerThanTaken { taken, most }),
+            _ => Ok(()),
+        }
+    }
+
     /// The share with other terms.
     pub(super) fn changed(&self, changes: &Changes) -> Share {
         let mut share = self.to_change();

@@ -229,6 +229,15 @@ impl ShareBoard {
         self.0.happenings.subscribe()
     }
 
+    /// How many moves have begun so far, for whoever looks at what is there to share it. None while that
+    /// is being moved itself.
+    pub fn moves_begun(&self, root: &RootName, path: &SharePath) -> Option<u64> {
+        // In this order: one that begins in between is begun after what is told.
+        let begun = self.view().moves_begun;
+        let whereabouts = self.0.moves.load().whereabouts(root, path);
+        matches!(whereabouts, Whereabouts::AsSaid).then_some(begun)
+    }
+
     /// Where what a share stands for is to be looked for: where it says, unless it is being moved.
     pub fn whereabouts(&self, share: &Share) -> Whereabouts {
         self.0.moves.load().whereabouts(share.root(), share.path())

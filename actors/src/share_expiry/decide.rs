@@ -19,6 +19,9 @@ use crate::journal::InFlight;
 /// How many shares one commit ends at most: their ids fit an entry of the journal.
 pub const AT_ONCE: usize = 1900;
 
+/// How many shares make room for another one at most: it stands in the same entry, with all that it says.
+const MAKE_ROOM: usize = AT_ONCE * 3 / 4;
+
 /// How many shares whose time has come are looked through for those of one owner.
 const DUE_LOOKED_AT: usize = 10_000;
 
@@ -76,7 +79,8 @@ impl Desk {
         if !self.settings.roots.contains(&asked.root) {
             return Err(ShareRefusal::NoRoot { root: asked.root.clone() });
         }
-        if at.is_moving(&asked.root, &asked.path) {
+        let has_moved = asked.looked.is_some_and(|looked| looked != at.table.next_move);
+        if has_moved || at.is_moving(&asked.root, &asked.path) {
             return Err(ShareRefusal::BeingMoved);
         }
         let NewDeadline { deadline, noticed } = self.deadline(asked.term, at.now)?;
@@ -133,7 +137,7 @@ impl Desk {
         let excess = (there + 1).saturating_sub(most).saturating_sub(leaving);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX);
         let due = at.due(&going).take(DUE_LOOKED_AT).filter(|id| is_theirs(id) == Some(true));
-        let due: Vec<ShareId> = due.take(excess.min(AT_ONCE)).collect();
+        let due: Vec<ShareId> = due.take(excess.min(MAKE_ROOM)).collect();
         if due.len() < excess { Err(ShareRefusal::OwnerFull { most }) } else { Ok(due) }
     }
 
@@ -151,7 +155,7 @@ impl Desk {
             going.extend(due.iter().copied());
             let count = (at.table.len() + coming).saturating_sub(going.len() as u64);
             let excess = usize::try_from((count + 1).saturating_sub(most)).unwrap_or(usize::MAX);
-            if excess > AT_ONCE - due.len() {
+            if excess > MAKE_ROOM - due.len() {
                 return Err(ShareRefusal::Full { most });
             }
             let more: Vec<ShareId> = at.due(&going).take(excess).collect();
@@ -200,13 +204,13 @@ impl Desk {
         Some(ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by })
     }
 
-    /// A share is to have other terms. None when nothing is to be otherwise.
+    /// A share is to have other terms. No events when nothing is to be otherwise.
     pub fn change(
         &self,
         id: ShareId,
         change: &NewTerms,
         at: Standpoint<'_>,
-    ) -> Result<Option<ShareEvent>, ShareRefusal> {
+    ) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let share = at.as_it_will_be(id)?;
         if share.exhausted().is_some() {
             return Err(ShareRefusal::Exhausted);
@@ -219,15 +223,11 @@ impl Desk {
                 return Err(ShareRefusal::ConditionFails { deadline: present });
             }
         }
-        if let Some(Some(owner)) = &change.owner
-            && share.owner() != Some(owner)
-        {
-            // Their shares whose time has come are in the way until they are reclaimed.
-            let due = self.room_of_owner(owner, at)?;
-            if !due.is_empty() {
-                return Err(ShareRefusal::OwnerFull { most: self.settings.max_per_owner });
-            }
-        }
+        share.allows(change.max_downloads)?;
+        let due = match &change.owner {
+            Some(Some(owner)) if share.owner() != Some(owner) => self.room_of_owner(owner, at)?,
+            _ => Vec::new(),
+        };
         let most = self.settings.max_per_owner;
         let owner = change.owner.clone().map(|owner| NewOwner { owner, most });
         let changes = Changes {
@@ -238,8 +238,12 @@ impl Desk {
             note: change.note.clone(),
         };
         let generation = share.generation();
-        let is_change = changes != Changes::default();
-        Ok(is_change.then(|| ShareEvent::Changed { id, generation, changes: Box::new(changes) }))
+        if changes == Changes::default() {
+            return Ok(Vec::new());
+        }
+        let changed = ShareEvent::Changed { id, generation, changes: Box::new(changes) };
+        let reclaimed = (!due.is_empty()).then_some(ShareEvent::Reclaimed { ids: due });
+        Ok(reclaimed.into_iter().chain([changed]).collect())
     }
 
     /// Bytes of a share are asked for.

@@ -57,6 +57,7 @@ impl Case {
             root: root(),
             path: path("a"),
             kind: ShareKind::File,
+            looked: None,
             term,
             password: None,
             max_downloads: NonZeroU32::new(2),
@@ -69,7 +70,7 @@ impl Case {
         desk.create(&asked, ShareId(id), Standpoint { table, in_flight, now: *now })
     }
 
-    fn change(&self, change: NewTerms) -> Result<Option<ShareEvent>, ShareRefusal> {
+    fn change(&self, change: NewTerms) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let Case { desk, table, in_flight, now, .. } = self;
         desk.change(ShareId(1), &change, Standpoint { table, in_flight, now: *now })
     }
@@ -180,9 +181,9 @@ fn an_owner_has_room_once_shares_of_theirs_are_due_and_none_for_one_that_is_abou
     let mine = Some(Some(Owner::new("we").unwrap()));
     let change = NewTerms { owner: mine, ..NewTerms::default() };
     let at = Standpoint { table: &case.table, in_flight: &case.in_flight, now: case.now };
-    let changed = case.desk.change(ShareId(4), &change, at).unwrap().unwrap();
+    let changed = case.desk.change(ShareId(4), &change, at).unwrap();
     assert!(case.create(6, "we", ttl(90)).is_ok());
-    case.begin(vec![changed]);
+    case.begin(changed);
     assert_eq!(case.create(6, "we", ttl(90)), Err(ShareRefusal::OwnerFull { most: 1 }));
 }
 
@@ -206,15 +207,15 @@ fn a_change_sees_the_changes_under_way() {
     let mut case = Case::new(ShareSettings::default());
     let events = case.create(1, "me", ttl(60)).unwrap();
     case.apply(events);
-    let longer = case.change(term(ttl(90), Some(OnlyIf::Greater))).unwrap().unwrap();
-    case.begin(vec![longer.clone()]);
+    let longer = case.change(term(ttl(90), Some(OnlyIf::Greater))).unwrap();
+    case.begin(longer.clone());
     let deadline = Deadline::at(NOW.after(Duration::from_secs(90)));
     let refused = case.change(term(ttl(80), Some(OnlyIf::Greater)));
     assert_eq!(refused, Err(ShareRefusal::ConditionFails { deadline }));
-    let shorter = case.change(term(ttl(80), Some(OnlyIf::Less))).unwrap().unwrap();
-    assert!(matches!(shorter, ShareEvent::Changed { generation: 1, .. }));
-    case.apply(vec![longer, shorter]);
-    assert_eq!(case.change(NewTerms::default()), Ok(None));
+    let shorter = case.change(term(ttl(80), Some(OnlyIf::Less))).unwrap();
+    assert!(matches!(shorter[..], [ShareEvent::Changed { generation: 1, .. }]));
+    case.apply([longer, shorter].concat());
+    assert_eq!(case.change(NewTerms::default()), Ok(Vec::new()));
     case.now = NOW.after(Duration::from_secs(80));
     let why = Ending::Expired;
     assert_eq!(case.change(term(ttl(60), None)), Err(ShareRefusal::Ended { why }));

@@ -35,6 +35,11 @@ struct Order {
 }
 
 impl Order {
+    /// Whether no more than half of it has ended, where so many shares are there.
+    fn is_tidy(&self, there: u64) -> bool {
+        self.shares.len() as u64 <= 2 * there + 1024
+    }
+
     fn figure(&self, share: &Share) -> Figure {
         let used = share.used();
         match self.policy {
@@ -45,8 +50,10 @@ impl Order {
 }
 
 impl Eviction {
-    /// A share was created.
-    pub fn note(&mut self, share: &Share) {
+    /// A share was created or changed, of so many that are there. An order that nobody asks for grows by
+    /// what has ended: it goes, and is made anew when it is asked for.
+    pub fn note(&mut self, share: &Share, there: u64) {
+        self.order = self.order.take().filter(|order| order.is_tidy(there));
         if let Some(order) = &mut self.order {
             let figure = order.figure(share);
             order.shares.insert((figure, share.id()));
@@ -108,9 +115,7 @@ impl Eviction {
 
     /// The order of this policy, made anew when there is none or half of it has ended.
     fn order_of(&mut self, policy: AtLimit, table: &ShareTable) -> &mut Order {
-        let fits = |order: &Order| {
-            order.policy == policy && order.shares.len() as u64 <= 2 * table.len() + 1024
-        };
+        let fits = |order: &Order| order.policy == policy && order.is_tidy(table.len());
         let kept = self.order.take().filter(fits);
         self.order.insert(kept.unwrap_or_else(|| {
             let mut order = Order { policy, shares: BTreeSet::new() };
@@ -167,12 +172,25 @@ mod tests {
         assert_eq!(victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table), [2, 5, 6]);
         assert_eq!(victims(&mut eviction, AtLimit::LeastUsed, &table), [2, 5, 6]);
         create(&mut table, 77, 20_500, 500);
-        table.look(ShareId(77), |share| eviction.note(share));
+        table.look(ShareId(77), |share| eviction.note(share, 11));
         let ids = vec![ShareId(5)];
         let event = ShareEvent::Ended { ids, why: Ending::Evicted, cut: false, by: String::new() };
         table.apply(Millis(1), &event).unwrap();
         assert_eq!(victims(&mut eviction, AtLimit::LeastUsed, &table), [2, 6, 7]);
         assert_eq!(victims(&mut eviction, AtLimit::NearestDeadline, &table), [77, 9, 8]);
+    }
+
+    #[test]
+    fn an_order_that_nobody_asks_for_does_not_grow_by_what_has_ended() {
+        let (mut eviction, mut table) = (Eviction::default(), table());
+        victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table);
+        for id in 100..3000 {
+            create(&mut table, id, 0, 500);
+            table.look(ShareId(id), |share| eviction.note(share, 11));
+            table.apply(Millis(500), &ShareEvent::Reclaimed { ids: vec![ShareId(id)] }).unwrap();
+        }
+        assert!(eviction.order.is_none());
+        assert_eq!(victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table), [0, 2, 3]);
     }
 
     #[test]

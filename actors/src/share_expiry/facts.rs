@@ -251,7 +251,7 @@ impl Ending {
 /// What is left of an ended share, for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
-    /// When it ended.
+    /// When it ended. Of one whose downloads were all taken: until when they could be resumed.
     pub ended: Millis,
     /// Why.
     pub why: Ending,

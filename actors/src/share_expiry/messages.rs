@@ -39,6 +39,9 @@ pub struct CreateShare {
     pub path: SharePath,
     /// What it is.
     pub kind: ShareKind,
+    /// How many moves had begun when it was looked at, as [`ShareBoard`](super::ShareBoard) told. When
+    /// others have begun since, it is to be looked at again. None for what no move can concern.
+    pub looked: Option<u64>,
     /// How long it lasts.
     pub term: Term,
     /// The hash of its password.

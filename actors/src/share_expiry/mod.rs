@@ -189,6 +189,8 @@ impl ShareExpiry {
             happenings: table.next_happening() - table.first_happening(),
             backlog: self.backlog,
             window: self.timer.len() as u64,
+            moves_begun: table.next_move,
+            next_turn: self.next_turn.left(),
             counters: self.counters,
             lags: self.lags,
         });

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Millis;
 use crate::event::RequestId;
+use crate::passage::Passage;
 
 /// How long one is remembered: nobody who waits for bytes asks for longer.
 pub(super) const REMEMBERED_FOR: Duration = Duration::from_secs(60);
@@ -24,7 +25,7 @@ pub(super) struct Recent {
 /// Those of the last minute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecentTakes {
-    oldest_first: VecDeque<Recent>,
+    oldest_first: VecDeque<(Passage, Recent)>,
     left: HashMap<RequestId, u32>,
 }
 
@@ -36,19 +37,21 @@ impl RecentTakes {
 
     /// One was counted.
     pub(super) fn note(&mut self, recent: Recent) {
-        let is_old = |first: &Recent| recent.at.since(first.at) >= REMEMBERED_FOR;
-        while let Some(first) = self.oldest_first.front().filter(|first| is_old(first)) {
+        let last = self.oldest_first.back().map(|(passage, _)| *passage);
+        let now = last.map_or(Passage::from(recent.at), |last| last.then(recent.at));
+        let is_old = |(then, _): &&(Passage, Recent)| now.since(*then) >= REMEMBERED_FOR;
+        while let Some((_, first)) = self.oldest_first.front().filter(is_old) {
             self.left.remove(&first.request);
             self.oldest_first.pop_front();
         }
         if self.left.insert(recent.request, recent.left).is_none() {
-            self.oldest_first.push_back(recent);
+            self.oldest_first.push_back((now, recent));
         }
     }
 
     /// All of them, the oldest first.
     pub(super) fn all(&self) -> Vec<Recent> {
-        self.oldest_first.iter().copied().collect()
+        self.oldest_first.iter().map(|(_, recent)| *recent).collect()
     }
 }
 
@@ -67,5 +70,18 @@ mod tests {
         assert_eq!(note(59_999, 2, 8), [Some(9), Some(8), None]);
         assert_eq!(note(60_000, 3, 7), [None, Some(8), Some(7)]);
         assert_eq!(takes.all().len(), 2);
+    }
+
+    #[test]
+    fn what_was_counted_by_a_clock_that_was_ahead_is_forgotten_after_a_minute_too() {
+        let mut takes = RecentTakes::default();
+        let year = 365 * 86_400_000;
+        for second in 0..200_u32 {
+            let ahead = if second < 10 { year } else { 0 };
+            let at = Millis(ahead + i64::from(second) * 1000);
+            takes.note(Recent { at, request: RequestId(second.into()), left: 0 });
+        }
+        let kept: Vec<u128> = takes.all().into_iter().map(|recent| recent.request.0).collect();
+        assert_eq!(kept, (140..200).collect::<Vec<_>>());
     }
 }

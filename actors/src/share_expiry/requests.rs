@@ -142,8 +142,8 @@ impl Handler<ChangeShare> for ShareExpiry {
         let (desk, standpoint) = self.at(now);
         match desk.change(id, &change, standpoint) {
             Err(refusal) => self.refuse(refusal),
-            Ok(None) => answer(self.live(id)),
-            Ok(Some(event)) => self.commit_for(asked, vec![event], read),
+            Ok(events) if events.is_empty() => answer(self.live(id)),
+            Ok(events) => self.commit_for(asked, events, read),
         }
     }
 }

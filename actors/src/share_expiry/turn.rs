@@ -238,9 +238,10 @@ impl ShareExpiry {
             };
             if leads {
                 let ShareExpiry { seat, timer, notices, desk, .. } = self;
+                let there = seat.piece().len();
                 let due = seat.piece().look(id, |share| {
                     timer.note(share);
-                    desk.eviction.note(share);
+                    desk.eviction.note(share, there);
                     if !share.is_noticed() {
                         notices.note(share);
                     }

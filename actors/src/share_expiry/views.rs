@@ -31,6 +31,10 @@ pub struct ShareView {
     pub backlog: u64,
     /// Deadlines in the timer's heap.
     pub window: u64,
+    /// How many moves have begun so far.
+    pub moves_begun: u64,
+    /// After how long the actor looks again what is due, unless something happens before.
+    pub next_turn: Duration,
     /// Counts of what this node did while it led, since the process started.
     pub counters: ShareCounters,
     /// How late shares were reclaimed.

@@ -138,6 +138,7 @@ async fn at_the_actor() -> Result<Vec<Figure>> {
                 root: RootName::new("media")?,
                 path: SharePath::new(path)?,
                 kind: ShareKind::File,
+                looked: None,
                 term: Term::Ttl(Duration::from_secs(60)),
                 password: None,
                 max_downloads: None,

@@ -43,6 +43,7 @@ pub fn film(ttl: u64) -> CreateShare {
         root: RootName::new("films").unwrap(),
         path: SharePath::new("a.mpg").unwrap(),
         kind: ShareKind::File,
+        looked: None,
         term: Term::Ttl(seconds(ttl)),
         password: None,
         max_downloads: None,

@@ -2,165 +2,24 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::prelude::*;
 use futures::StreamExt;
 use futures::future::join_all;
 use reelyard_actors::change_feed::{Begin, ChangeFeed};
-use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::clock::Clock;
 use reelyard_actors::event::{PieceId, RequestId};
 use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
 use reelyard_actors::share_expiry::{
-    Admission, AtLimit, ChangeSettings, ChangeShare, ClientKey, CreateShare, EndRemoved, Ending,
-    Found, HappeningsDelivered, HappeningsFrom, NewTerms, OnlyIf, Owner, PauseReclaim, ReclaimNow,
-    RevokeShares, Revoked, RootName, Share, ShareBoard, ShareError, ShareExpiry, ShareId,
-    ShareKind, SharePath, SharePlace, ShareRefusal, ShareSettings, TakeDownload, Term, ToldUpTo,
-    Tombstone, What,
+    Admission, AtLimit, ChangeSettings, CreateShare, EndRemoved, Ending, Found,
+    HappeningsDelivered, HappeningsFrom, NewTerms, OnlyIf, Owner, ReclaimNow, Revoked, ShareId,
+    SharePath, SharePlace, ShareRefusal, ShareSettings, Term, ToldUpTo, What,
 };
 use reelyard_actors::wire::api::{Change, ShareChange};
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::waiting::eventually;
 
-const START: Millis = Millis(1_700_000_000_000);
-
-struct Yard {
-    journal: Journal,
-    expiry: Addr<ShareExpiry>,
-    board: ShareBoard,
-    clock: Clock,
-}
-
-fn root() -> RootName {
-    RootName::new("films").unwrap()
-}
-
-fn path(text: &str) -> SharePath {
-    SharePath::new(text).unwrap()
-}
-
-fn settings() -> ShareSettings {
-    ShareSettings {
-        roots: BTreeSet::from([root()]),
-        notice_before: None,
-        ..ShareSettings::default()
-    }
-}
-
-fn seconds(count: u64) -> Duration {
-    Duration::from_secs(count)
-}
-
-fn film(ttl: u64) -> CreateShare {
-    CreateShare {
-        root: root(),
-        path: path("d/film.mkv"),
-        kind: ShareKind::File,
-        term: Term::Ttl(seconds(ttl)),
-        password: None,
-        max_downloads: None,
-        owner: None,
-        note: None,
-        asked_by: "a test".to_owned(),
-        request: None,
-    }
-}
-
-async fn opened(dir: &Path, settings: ShareSettings, clock: &Clock) -> Yard {
-    let journal = JournalSettings::alone(dir, 1);
-    let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
-    opened_on(journal, settings, clock, None).await
-}
-
-async fn opened_on(
-    journal: Journal,
-    settings: ShareSettings,
-    clock: &Clock,
-    feed: Option<ChangeFeed>,
-) -> Yard {
-    let (board, clock) = (ShareBoard::default(), clock.clone());
-    let mut expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone());
-    if let Some(feed) = feed {
-        expiry = expiry.telling_on(feed);
-    }
-    let expiry = expiry.start();
-    eventually("this node leads", || board.view().epoch.is_some()).await;
-    Yard { journal, expiry, board, clock }
-}
-
-impl Yard {
-    async fn create(&self, asked: CreateShare) -> Arc<Share> {
-        self.expiry.send(asked).await.unwrap().unwrap()
-    }
-
-    async fn change(&self, id: ShareId, change: NewTerms) -> Result<Arc<Share>, ShareError> {
-        let (asked_by, request) = ("a test".to_owned(), RequestId::random());
-        self.expiry.send(ChangeShare { id, change, asked_by, request }).await.unwrap()
-    }
-
-    async fn revoke(&self, ids: &[ShareId], hard: bool) -> Revoked {
-        let (asked_by, request) = ("a test".to_owned(), RequestId::random());
-        let asked = RevokeShares { ids: ids.to_vec(), hard, asked_by, request };
-        self.expiry.send(asked).await.unwrap().unwrap()
-    }
-
-    fn take(
-        &self,
-        id: ShareId,
-        client: u64,
-        ranged: bool,
-    ) -> impl Future<Output = Result<Admission, ShareError>> + use<> {
-        let (client, request) = (ClientKey(client), RequestId::random());
-        let asked = self.expiry.send(TakeDownload { id, client, ranged, request });
-        async move { asked.await.unwrap() }
-    }
-
-    async fn pause(&self, paused: bool) -> bool {
-        let (asked_by, request) = ("a test".to_owned(), RequestId::random());
-        self.expiry.send(PauseReclaim { paused, asked_by, request }).await.unwrap().unwrap()
-    }
-
-    async fn advance(&self, by: u64) {
-        self.clock.advance(seconds(by));
-        self.expiry.send(ReclaimNow).await.unwrap().unwrap();
-    }
-
-    /// How a share ended, once it has.
-    async fn ended(&self, id: ShareId) -> Tombstone {
-        eventually_some("the share ends", || {
-            let found = self.board.find(id);
-            async move {
-                match found {
-                    Found::Ended(tombstone) => Some(tombstone),
-                    _ => None,
-                }
-            }
-        })
-        .await
-    }
-
-    fn is_there(&self, id: ShareId) -> bool {
-        matches!(self.board.find(id), Found::Live(_))
-    }
-
-    async fn told(&self) -> Vec<(u64, ShareId, What)> {
-        let told = self.expiry.send(HappeningsFrom { from: 0, most: 1000 }).await.unwrap();
-        told.happenings.into_iter().map(|told| (told.number, told.id, told.what)).collect()
-    }
-
-    async fn closed(self) {
-        self.journal.stop().await;
-    }
-}
-
-fn refused<T>(answer: Result<T, ShareError>) -> ShareRefusal {
-    match answer {
-        Err(ShareError::Refused(refusal)) => refusal,
-        Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it was not refused"),
-    }
-}
+use crate::expiry_yard::*;
 
 #[actix::test]
 async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {

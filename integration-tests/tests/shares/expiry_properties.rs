@@ -218,6 +218,7 @@ impl World {
             root: root(),
             path: SharePath::new(path).unwrap(),
             kind: ShareKind::File,
+            looked: None,
             term: Term::Ttl(Duration::from_millis(ttl)),
             password: None,
             max_downloads: NonZeroU32::new(limit),
@@ -272,8 +273,9 @@ impl World {
             modelled.noticed = wanted.is_some_and(|wanted| wanted <= self.now + NOTICE);
             modelled.deadline = wanted;
         }
-        let event = decided.unwrap().unwrap();
-        self.apply(&event);
+        for event in decided.unwrap() {
+            self.apply(&event);
+        }
         self.note(id);
     }
 

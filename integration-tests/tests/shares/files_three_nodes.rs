@@ -131,6 +131,7 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
             root: root(),
             path: place("a").path,
             kind: ShareKind::File,
+            looked: None,
             term: Term::Ttl(Duration::from_secs(86_400)),
             password: None,
             max_downloads: None,

@@ -119,6 +119,7 @@ impl Yard {
             root,
             path,
             kind: ShareKind::File,
+            looked: None,
             term: Term::Ttl(Duration::from_secs(600)),
             password: None,
             max_downloads: None,

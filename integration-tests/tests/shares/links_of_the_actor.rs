@@ -48,6 +48,7 @@ impl Yard {
             root: root(),
             path: path(at),
             kind: ShareKind::File,
+            looked: None,
             term: Term::Ttl(TTL),
             password: None,
             max_downloads: max_downloads.and_then(NonZeroU32::new),

@@ -74,6 +74,7 @@ impl Yard {
             root: RootName::new("films").unwrap(),
             path: SharePath::new("a.mpg").unwrap(),
             kind: ShareKind::File,
+            looked: None,
             term: Term::Ttl(Duration::from_secs(86_400)),
             password: None,
             max_downloads: None,

@@ -10,7 +10,8 @@ use utoipa::openapi::{RefOr, Schema};
 use super::box_refusals::LEASE_KINDS;
 use super::{
     acquire, boxes, config, events, explain, file_moves, files, history, host_changes, hosts,
-    leases, openapi, pins, plan, pools, removals, share_events, shares, status, tasks, workers,
+    leases, new_share, openapi, pins, plan, pools, removals, share_events, shares, status, tasks,
+    workers,
 };
 
 /// Why a call may be refused that hands a request to an actor.
@@ -150,7 +151,7 @@ fn of_the_yard() -> Vec<Call> {
 
 fn of_shares() -> Vec<Call> {
     vec![
-        Call::of::<shares::__path_create, _, _>(shares::create)
+        Call::of::<new_share::__path_create, _, _>(new_share::create)
             .refused(&["not-found", "not-allowed", "unreadable", "terms", "limit-reached"])
             .refused(&["being-moved", "request-id-reused", "gone"])
             .refused(CARRIES_BODY)

@@ -2,26 +2,25 @@
 
 use std::num::NonZeroU32;
 
-use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{
-    ChangeShare, CreateShare, Found, LARGEST_PAGE, NewTerms, Owner, PasswordHash, PauseReclaim,
-    RecallShare, RevokeShares, Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
+    ChangeShare, Found, LARGEST_PAGE, NewTerms, Owner, PauseReclaim, RevokeShares, Revoked, Share,
+    ShareFilter, ShareId, SharePage, ShareState,
 };
 use reelyard_actors::wire::api::{
-    Cursor, HookShown, Page, Password, ReclaimView, Rfc3339, ShareShown, WantedReclaim,
-    WantedRevocation, WantedShare, WantedTerms, place, term,
+    Cursor, HookShown, Page, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation,
+    WantedTerms, place, term,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::NoQuery;
 use super::paging::PageQuery;
+use super::share_password::{hashed, is_the_same};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
-use crate::http::share::{Roots, hash_password};
 
 /// Who asks.
 pub(super) const API: &str = "api";
@@ -96,63 +95,6 @@ pub async fn list(
     Ok(web::Json(Page { items, next: next.map(|id| Cursor(id.to_string())) }))
 }
 
-/// `POST /shares`.
-#[utoipa::path(
-    post,
-    path = "/shares",
-    tag = "shares",
-    operation_id = "createShare",
-    summary = "Makes a link to a file or a directory",
-    description = "Under a `request_id` it may be repeated: it answers the same share, also when what \
-                   is shared was moved meanwhile, or with 410 once that share has ended. Without one \
-                   a repetition makes a second link, so after a lost answer or a 504 the list is to \
-                   be looked at instead.",
-    request_body(content = WantedShare, description = "What is shared, and on which terms"),
-    responses((status = 201, description = "The share", body = ShareShown))
-)]
-pub async fn create(
-    state: web::Data<NodeState>,
-    _: web::Query<NoQuery>,
-    wanted: web::Json<WantedShare>,
-) -> Result<HttpResponse, Refusal> {
-    let wanted = wanted.into_inner();
-    let bad = |why: &dyn std::fmt::Display| Refusal::bad_request(why.to_string());
-    let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
-    // Before the disk is asked: what was shared then may be elsewhere by now.
-    if let Some(request) = request
-        && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
-    {
-        return Ok(created(&state, &share));
-    }
-    let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
-    let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?;
-    let roots: Roots = state.share_links.roots.clone();
-    let (at_root, at_path) = (root.clone(), path.clone());
-    let opened = web::block(move || roots.open_at(&at_root, &at_path)).await;
-    let kind =
-        opened.map_err(|_| Refusal::stopped())?.map_err(|why| no_such(&wanted.path, why))?.kind;
-    let create = CreateShare {
-        root,
-        path,
-        kind,
-        term: term.unwrap_or_default(),
-        password: hashed(wanted.password).await?,
-        max_downloads: wanted.max_downloads,
-        owner: wanted.owner,
-        note: wanted.note,
-        asked_by: API.to_owned(),
-        request,
-    };
-    let share = state.actors.share_expiry.ask(create).await??;
-    Ok(created(&state, &share))
-}
-
-fn created(state: &NodeState, share: &Share) -> HttpResponse {
-    let shown = shown(state, share, state.clock.now());
-    let location = format!("{}/shares/{}", super::API, shown.id);
-    HttpResponse::Created().insert_header((LOCATION, location)).json(shown)
-}
-
 /// `GET /shares/{id}`.
 #[utoipa::path(
     get,
@@ -197,12 +139,13 @@ pub async fn change(
     wanted: web::Json<WantedTerms>,
 ) -> Result<web::Json<ShareShown>, Refusal> {
     let (id, wanted) = (share_id(&id)?, wanted.into_inner());
-    let request = named(id, &wanted);
+    let (request, is_named) = (named(id, &wanted), wanted.request_id.is_some());
     let term =
         term(wanted.ttl, wanted.expires_at).map_err(|why| Refusal::bad_request(why.to_string()))?;
     if wanted.only_if.is_some() && term.is_none() {
         return Err(Refusal::bad_request("if: it is about a new deadline: give ttl or expires_at"));
     }
+    let given = wanted.password.clone().flatten();
     let password = match wanted.password {
         None => None,
         Some(password) => Some(hashed(password).await?),
@@ -212,6 +155,9 @@ pub async fn change(
     let change = NewTerms { term, only_if: wanted.only_if, password, max_downloads, owner, note };
     let change = ChangeShare { id, change, asked_by: API.to_owned(), request };
     let share = state.actors.share_expiry.ask(change).await??;
+    if is_named {
+        is_the_same(given, &share).await?;
+    }
     Ok(web::Json(shown(&state, &share, state.clock.now())))
 }
 
@@ -381,7 +327,7 @@ async fn take_back(state: &NodeState, ids: Vec<ShareId>, hard: bool) -> Result<R
     Ok(state.actors.share_expiry.ask(revoke).await??)
 }
 
-fn shown(state: &NodeState, share: &Share, now: Millis) -> ShareShown {
+pub(super) fn shown(state: &NodeState, share: &Share, now: Millis) -> ShareShown {
     ShareShown::of(share, &state.share_links.public_url(), now)
 }
 
@@ -390,39 +336,10 @@ fn share_id(text: &str) -> Result<ShareId, Refusal> {
     text.parse().map_err(|_| Refusal::not_found("there is no such share"))
 }
 
-/// What is asked for, but for the password: nothing of that is to be told by the name of a request.
-fn asked_for(wanted: &WantedShare) -> Vec<u8> {
-    let password = wanted.password.is_some();
-    let rest = WantedShare { password: None, request_id: None, ..wanted.clone() };
-    format!("create {rest:?} password {password}").into_bytes()
-}
-
 /// The request to change a share. A password that is given counts, not which it is.
 fn named(id: ShareId, wanted: &WantedTerms) -> RequestId {
     let Some(name) = &wanted.request_id else { return RequestId::random() };
     let password = wanted.password.as_ref().map(Option::is_some);
     let rest = WantedTerms { password: None, request_id: None, ..wanted.clone() };
     RequestId::of(name, format!("change {id} {rest:?} password {password:?}").as_bytes())
-}
-
-async fn hashed(password: Option<Password>) -> Result<Option<PasswordHash>, Refusal> {
-    let Some(Password(password)) = password else { return Ok(None) };
-    let hashed = web::block(move || hash_password(&password)).await;
-    let hashed = hashed.map_err(|_| Refusal::stopped())?;
-    hashed.map(Some).map_err(|bad| Refusal::bad_request(format!("password: {bad}")))
-}
-
-/// Why something cannot be shared.
-fn no_such(path: &str, why: crate::http::share::NotOpened) -> Refusal {
-    use crate::http::share::NotOpened;
-    let detail = format!("{path}: {why}");
-    match why {
-        NotOpened::NoRoot | NotOpened::Absent => Refusal::not_found(detail),
-        NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
-            Refusal::new(actix_web::http::StatusCode::CONFLICT, "not-allowed", detail)
-        }
-        NotOpened::Failed(_) => {
-            Refusal::new(actix_web::http::StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
-        }
-    }
 }

@@ -29,7 +29,7 @@ mod watch;
 mod whereabouts;
 
 pub use counters::ShareServerCounters;
-pub use passwords::{BadPassword, LONGEST_PASSWORD, hash_password};
+pub use passwords::{BadPassword, LONGEST_PASSWORD, hash_password, is_password};
 pub use roots::{BadRoot, NotOpened, Opened, Roots};
 pub use settings::ShareServerSettings;
 

@@ -151,6 +151,11 @@ impl Passwords {
     }
 }
 
+/// Whether this is the password behind a hash. Slow, as is meant.
+pub fn is_password(hash: &PasswordHash, given: &str) -> bool {
+    is_right(hash, given.as_bytes())
+}
+
 fn is_right(hash: &PasswordHash, given: &[u8]) -> bool {
     if given.len() > LONGEST_PASSWORD {
         return false;

@@ -1,0 +1,168 @@
+//! The ShareExpiryActor on a real journal, with a manual clock, for tests by its messages.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use reelyard_actors::change_feed::ChangeFeed;
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::share_expiry::{
+    Admission, ChangeShare, ClientKey, CreateShare, Found, HappeningsFrom, NewTerms, PauseReclaim,
+    ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareBoard, ShareError, ShareExpiry,
+    ShareId, ShareKind, SharePath, ShareRefusal, ShareSettings, TakeDownload, Term, Tombstone,
+    What,
+};
+use reelyard_integration_tests::waiting::{eventually, eventually_some};
+
+pub const START: Millis = Millis(1_700_000_000_000);
+
+pub struct Yard {
+    pub journal: Journal,
+    pub expiry: Addr<ShareExpiry>,
+    pub board: ShareBoard,
+    pub clock: Clock,
+}
+
+pub fn root() -> RootName {
+    RootName::new("films").unwrap()
+}
+
+pub fn path(text: &str) -> SharePath {
+    SharePath::new(text).unwrap()
+}
+
+pub fn settings() -> ShareSettings {
+    ShareSettings {
+        roots: BTreeSet::from([root()]),
+        notice_before: None,
+        ..ShareSettings::default()
+    }
+}
+
+pub fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+pub fn film(ttl: u64) -> CreateShare {
+    CreateShare {
+        root: root(),
+        path: path("d/film.mkv"),
+        kind: ShareKind::File,
+        looked: None,
+        term: Term::Ttl(seconds(ttl)),
+        password: None,
+        max_downloads: None,
+        owner: None,
+        note: None,
+        asked_by: "a test".to_owned(),
+        request: None,
+    }
+}
+
+pub async fn opened(dir: &Path, settings: ShareSettings, clock: &Clock) -> Yard {
+    let journal = JournalSettings::alone(dir, 1);
+    let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
+    opened_on(journal, settings, clock, None).await
+}
+
+pub async fn opened_on(
+    journal: Journal,
+    settings: ShareSettings,
+    clock: &Clock,
+    feed: Option<ChangeFeed>,
+) -> Yard {
+    let (board, clock) = (ShareBoard::default(), clock.clone());
+    let mut expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone());
+    if let Some(feed) = feed {
+        expiry = expiry.telling_on(feed);
+    }
+    let expiry = expiry.start();
+    eventually("this node leads", || board.view().epoch.is_some()).await;
+    Yard { journal, expiry, board, clock }
+}
+
+impl Yard {
+    pub async fn create(&self, asked: CreateShare) -> Arc<Share> {
+        self.expiry.send(asked).await.unwrap().unwrap()
+    }
+
+    pub async fn change(&self, id: ShareId, change: NewTerms) -> Result<Arc<Share>, ShareError> {
+        let (asked_by, request) = ("a test".to_owned(), RequestId::random());
+        self.expiry.send(ChangeShare { id, change, asked_by, request }).await.unwrap()
+    }
+
+    pub async fn revoke(&self, ids: &[ShareId], hard: bool) -> Revoked {
+        let (asked_by, request) = ("a test".to_owned(), RequestId::random());
+        let asked = RevokeShares { ids: ids.to_vec(), hard, asked_by, request };
+        self.expiry.send(asked).await.unwrap().unwrap()
+    }
+
+    pub fn take(
+        &self,
+        id: ShareId,
+        client: u64,
+        ranged: bool,
+    ) -> impl Future<Output = Result<Admission, ShareError>> + use<> {
+        let (client, request) = (ClientKey(client), RequestId::random());
+        let asked = self.expiry.send(TakeDownload { id, client, ranged, request });
+        async move { asked.await.unwrap() }
+    }
+
+    pub async fn pause(&self, paused: bool) -> bool {
+        let (asked_by, request) = ("a test".to_owned(), RequestId::random());
+        self.expiry.send(PauseReclaim { paused, asked_by, request }).await.unwrap().unwrap()
+    }
+
+    pub async fn advance(&self, by: u64) {
+        self.clock.advance(seconds(by));
+        self.expiry.send(ReclaimNow).await.unwrap().unwrap();
+    }
+
+    /// How a share ended, once it has.
+    pub async fn ended(&self, id: ShareId) -> Tombstone {
+        eventually_some("the share ends", || {
+            let found = self.board.find(id);
+            async move {
+                match found {
+                    Found::Ended(tombstone) => Some(tombstone),
+                    _ => None,
+                }
+            }
+        })
+        .await
+    }
+
+    /// Returns once nothing is known of a share any more.
+    pub async fn forgotten(&self, id: ShareId) {
+        let asked = || async {
+            self.expiry.send(ReclaimNow).await.unwrap().unwrap();
+            matches!(self.board.find(id), Found::Unknown).then_some(())
+        };
+        eventually_some("it is forgotten", asked).await;
+    }
+
+    pub fn is_there(&self, id: ShareId) -> bool {
+        matches!(self.board.find(id), Found::Live(_))
+    }
+
+    pub async fn told(&self) -> Vec<(u64, ShareId, What)> {
+        let told = self.expiry.send(HappeningsFrom { from: 0, most: 1000 }).await.unwrap();
+        told.happenings.into_iter().map(|told| (told.number, told.id, told.what)).collect()
+    }
+
+    pub async fn closed(self) {
+        self.journal.stop().await;
+    }
+}
+
+pub fn refused<T>(answer: Result<T, ShareError>) -> ShareRefusal {
+    match answer {
+        Err(ShareError::Refused(refusal)) => refusal,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was not refused"),
+    }
+}

@@ -1,0 +1,132 @@
+//! `POST /api/v1/shares`: links are made.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, web};
+use reelyard_actors::event::RequestId;
+use reelyard_actors::share_expiry::{
+    CreateShare, RecallShare, RootName, Share, ShareError, ShareKind, SharePath, ShareRefusal,
+};
+use reelyard_actors::wire::api::{Password, ShareShown, WantedShare, place, term};
+
+use super::NoQuery;
+use super::share_password::{hashed, is_the_same};
+use super::shares::{API, shown};
+use crate::http::node::NodeState;
+use crate::http::problem::Refusal;
+use crate::http::share::{NotOpened, Roots};
+
+/// How often it is looked what is there while all sorts of things are moved.
+const LOOKS: usize = 20;
+
+/// `POST /shares`.
+#[utoipa::path(
+    post,
+    path = "/shares",
+    tag = "shares",
+    operation_id = "createShare",
+    summary = "Makes a link to a file or a directory",
+    description = "Under a `request_id` it may be repeated: it answers the same share, also when what \
+                   is shared was moved meanwhile, or with 410 once that share has ended. Without one \
+                   a repetition makes a second link, so after a lost answer or a 504 the list is to \
+                   be looked at instead.",
+    request_body(content = WantedShare, description = "What is shared, and on which terms"),
+    responses((status = 201, description = "The share", body = ShareShown))
+)]
+pub async fn create(
+    state: web::Data<NodeState>,
+    _: web::Query<NoQuery>,
+    wanted: web::Json<WantedShare>,
+) -> Result<HttpResponse, Refusal> {
+    let wanted = wanted.into_inner();
+    let bad = |why: &dyn std::fmt::Display| Refusal::bad_request(why.to_string());
+    let given = wanted.password.clone();
+    let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
+    // Before the disk is asked: what was shared then may be elsewhere by now.
+    if let Some(request) = request
+        && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
+    {
+        return created(&state, &share, given).await;
+    }
+    let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
+    let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?.unwrap_or_default();
+    // Before the disk is asked: it takes a while, and what is there may be moved meanwhile.
+    let password = hashed(wanted.password).await?;
+    let (max_downloads, owner, note) = (wanted.max_downloads, wanted.owner, wanted.note);
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let (kind, looked) = look(&state, &root, &path, &wanted.path).await?;
+        let create = CreateShare {
+            root: root.clone(),
+            path: path.clone(),
+            kind,
+            looked: Some(looked),
+            term,
+            password: password.clone(),
+            max_downloads,
+            owner: owner.clone(),
+            note: note.clone(),
+            asked_by: API.to_owned(),
+            request,
+        };
+        match state.actors.share_expiry.ask(create).await? {
+            Err(ShareError::Refused(ShareRefusal::BeingMoved)) if looks < LOOKS => {}
+            answer => {
+                let share = answer?;
+                return created(&state, &share, given.filter(|_| request.is_some())).await;
+            }
+        }
+    }
+}
+
+/// What is at a path, and how many moves had begun when it was looked at.
+async fn look(
+    state: &NodeState,
+    root: &RootName,
+    path: &SharePath,
+    told: &str,
+) -> Result<(ShareKind, u64), Refusal> {
+    let Some(looked) = state.actors.share_board.moves_begun(root, path) else {
+        return Err(ShareError::from(ShareRefusal::BeingMoved).into());
+    };
+    let roots: Roots = state.share_links.roots.clone();
+    let (root, path) = (root.clone(), path.clone());
+    let opened = web::block(move || roots.open_at(&root, &path)).await;
+    let opened = opened.map_err(|_| Refusal::stopped())?.map_err(|why| no_such(told, why))?;
+    Ok((opened.kind, looked))
+}
+
+/// The answer to a request that may have been made before, with the password that is `given` now.
+async fn created(
+    state: &NodeState,
+    share: &Share,
+    given: Option<Password>,
+) -> Result<HttpResponse, Refusal> {
+    // Another one may have been set since.
+    if share.generation() == 0 {
+        is_the_same(given, share).await?;
+    }
+    let shown = shown(state, share, state.clock.now());
+    let location = format!("{}/shares/{}", super::API, shown.id);
+    Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(shown))
+}
+
+/// What is asked for, but for the password: nothing of that is to be told by the name of a request.
+fn asked_for(wanted: &WantedShare) -> Vec<u8> {
+    let password = wanted.password.is_some();
+    let rest = WantedShare { password: None, request_id: None, ..wanted.clone() };
+    format!("create {rest:?} password {password}").into_bytes()
+}
+
+/// Why something cannot be shared.
+fn no_such(path: &str, why: NotOpened) -> Refusal {
+    let detail = format!("{path}: {why}");
+    match why {
+        NotOpened::NoRoot | NotOpened::Absent => Refusal::not_found(detail),
+        NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
+            Refusal::new(StatusCode::CONFLICT, "not-allowed", detail)
+        }
+        NotOpened::Failed(_) => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail),
+    }
+}
