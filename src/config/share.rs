@@ -40,7 +40,8 @@ settings! {
         /// How long before its deadline it is told that a share will end. Not set: it is not. Nor is it
         /// of a deadline that is nearer than that from the beginning.
         notice_before: Option<Duration> = Optional "24h",
-        /// How long a download that counted may be resumed without counting again.
+        /// How long a download that counted may be resumed without counting again: of one link, by
+        /// the last 10,000 who have taken one.
         resume_within: Duration = Default "24h",
         /// Whether a download that is running at the deadline is cut. Otherwise it finishes.
         cut_at_deadline: bool = Default "false",

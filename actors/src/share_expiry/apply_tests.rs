@@ -187,6 +187,26 @@ fn exactly_as_many_downloads_are_counted_as_are_allowed() {
 }
 
 #[test]
+fn what_was_used_up_has_ended_when_it_could_be_resumed_no_more_whenever_it_is_reclaimed() {
+    let mut table = limited(1);
+    table.apply(Millis(2), &taken(1, 2)).unwrap();
+    assert_eq!(reclaim(&mut table, 21, &[1]), 0);
+    assert_eq!(reclaim(&mut table, 50, &[1]), 1);
+    assert_eq!(tombstone(&table, 1).refused_since(), Millis(22));
+}
+
+#[test]
+fn the_last_ten_thousand_who_took_a_download_may_resume_it() {
+    let mut table = limited(20_000);
+    for client in 0..10_002 {
+        table.apply(Millis(1), &taken(client, 1)).unwrap();
+    }
+    let Found::Live(share) = table.find(ShareId(1)) else { panic!("it is there") };
+    let by = |client| share.downloads().unwrap().taken_by(ClientKey(client));
+    assert_eq!((by(1), by(2), by(10_001)), (None, Some(Millis(1)), Some(Millis(1))));
+}
+
+#[test]
 fn a_limit_may_be_raised_and_lowered_to_more_than_was_taken() {
     let mut table = limited(3);
     table.apply(Millis(1), &taken(1, 1)).unwrap();

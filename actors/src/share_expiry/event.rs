@@ -128,7 +128,7 @@ pub enum ShareEvent {
     MoveFollowed {
         /// The move.
         number: u64,
-        /// How many events have changed shares by it before this one, which is refused otherwise.
+        /// How many events have changed shares by it before this one, which changes nothing otherwise.
         part: u32,
         /// How many shares this event changes at most.
         most: u64,

@@ -106,7 +106,7 @@ impl Totals {
 pub struct ShareCounters {
     /// Turns of reclaim that found something due.
     pub turns: u64,
-    /// Shares that the timer reclaimed.
+    /// Shares that were reclaimed: by the timer, or to make room for others.
     pub reclaimed: u64,
     /// Turns that ended with more due because reclaim may take no more of a core.
     pub time_caps: u64,

@@ -8,7 +8,8 @@ use futures::future::join_all;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{
-    AtLimit, ChangeShare, CreateShare, Ending, Found, NewTerms, OnlyIf, Owner, ShareRefusal,
+    AtLimit, BeginMove, Begun, ChangeShare, CreateShare, EndRemoved, Ending, FileIdentity, Found,
+    MoveEnd, MoveRefused, NewMove, NewTerms, OnlyIf, Owner, SettleMove, SharePlace, ShareRefusal,
     ShareSettings, Term,
 };
 
@@ -107,6 +108,31 @@ async fn a_full_owner_is_given_no_share_of_another_but_for_one_whose_time_has_co
     yard.clock.advance(Duration::from_millis(1));
     assert_eq!(yard.change(id, to_ann).await.unwrap().owner(), ann().as_ref());
     assert_eq!(yard.ended(short.id()).await.why, Ending::Expired);
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn what_is_being_moved_does_not_end_because_it_is_not_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
+    let id = yard.create(film(600)).await.id();
+    let place = |path_of: &str| SharePlace { root: root(), path: path(path_of) };
+    let end = || async {
+        let gone = vec![(id, place("d/film.mkv"))];
+        let asked = EndRemoved { gone, asked_by: "a test".to_owned() };
+        yard.expiry.send(asked).await.unwrap().unwrap()
+    };
+    let file = FileIdentity { device: 1, inode: 2, born: None };
+    let (by, request) = ("a test".to_owned(), RequestId::of("a move", b""));
+    let new = NewMove { from: place("d"), to: place("e"), file, by, request };
+    let Begun { number, .. } = yard.expiry.send(BeginMove(new)).await.unwrap().unwrap();
+    assert_eq!(end().await, 0);
+    assert_eq!(yard.board.moves_begun(&root(), &path("d/film.mkv")), None);
+    assert_eq!(yard.board.moves_begun(&root(), &path("other")), Some(1));
+    let refused = MoveEnd::NotMoved(MoveRefused::NoSource);
+    let settled = yard.expiry.send(SettleMove { number, end: refused }).await.unwrap().unwrap();
+    assert_eq!(settled, Err(MoveRefused::NoSource));
+    assert_eq!(end().await, 1);
     yard.closed().await;
 }
 

@@ -74,7 +74,8 @@ pub struct WantedTerms {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub password: Option<Option<Password>>,
-    /// How many downloads it allows in all, or null for any number.
+    /// How many downloads it allows in all, or null for any number: none of those that were taken
+    /// before count against a limit that is set after that.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_downloads: Option<Option<NonZeroU32>>,
