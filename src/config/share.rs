@@ -45,7 +45,8 @@ settings! {
         resume_within: Duration = Default "24h",
         /// Whether a download that is running at the deadline is cut. Otherwise it finishes.
         cut_at_deadline: bool = Default "false",
-        /// How many shares there may be. Not set: any number.
+        /// How many shares there may be. Not set: any number. One of which all downloads were taken
+        /// counts until it can be resumed no more, for this and for its owner.
         max_shares: Option<NonZeroU64> = Optional "1000000",
         /// What happens at `max_shares`: "refuse" new ones, or end the one with the
         /// "nearest-deadline", the "least-recently-used" or the "least-used" one. What was used is

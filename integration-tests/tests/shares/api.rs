@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Result;
 use reelyard_actors::clock::Clock;
@@ -347,5 +348,57 @@ fn a_root_that_is_taken_away_takes_its_links_along() -> Result<()> {
         Some(place.ask("GET", &path, None)).filter(|(status, _)| *status == 410)
     })?;
     assert!(told.1["detail"].as_str().unwrap().contains("root_gone"), "{}", told.1);
+    Ok(())
+}
+
+#[test]
+fn another_password_is_another_request() -> Result<()> {
+    let place = Place::start(&[])?;
+    let reused = "urn:reelyard:problem:request-id-reused";
+    let create = |password: &str| {
+        let wanted = json!({ "path": "films/a.mpg", "password": password, "request_id": "once" });
+        place.ask("POST", "/shares", Some(wanted))
+    };
+    let (status, first) = create("one");
+    assert_eq!((status, create("one").1["id"].clone()), (201, first["id"].clone()));
+    let (status, refused) = create("two");
+    assert_eq!((status, refused["type"].as_str()), (409, Some(reused)));
+    let id = format!("/shares/{}", first["id"].as_str().unwrap());
+    let change = |password: &str| {
+        let wanted = json!({ "password": password, "request_id": "twice" });
+        place.ask("PATCH", &id, Some(wanted))
+    };
+    assert_eq!((change("three").0, change("three").0), (200, 200));
+    let (status, refused) = change("four");
+    assert_eq!((status, refused["type"].as_str()), (409, Some(reused)));
+    // What was answered once holds, also when the password is another one by now.
+    assert_eq!(create("one").1["id"], first["id"]);
+    Ok(())
+}
+
+#[test]
+fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> {
+    let place = Place::start(&[])?;
+    let mut at = "films/a.mpg";
+    for n in 0..20_u64 {
+        let other = if at == "films/a.mpg" { "films/new/a.mpg" } else { "films/a.mpg" };
+        let (status, share) = std::thread::scope(|scope| {
+            let wanted = json!({ "path": at, "password": "open sesame" });
+            let creating = scope.spawn(|| place.ask("POST", "/shares", Some(wanted)));
+            // Somewhere between the first look and the answer.
+            std::thread::sleep(Duration::from_millis(n));
+            let to = json!({ "from": at, "to": other });
+            assert_eq!(place.ask("POST", "/files/move", Some(to)).0, 200);
+            creating.join().unwrap()
+        });
+        at = other;
+        if status == 201 {
+            let id = share["id"].as_str().unwrap();
+            let (_, now) = place.ask("GET", &format!("/shares/{id}"), None);
+            assert_eq!(now["path"], at, "after {n} ms");
+        } else {
+            assert!(matches!(status, 404 | 409), "{status} {share}");
+        }
+    }
     Ok(())
 }

@@ -167,7 +167,8 @@ pub async fn change(
 #[into_params(parameter_in = Query)]
 pub struct RevokeQuery {
     /// Whether running downloads are cut, within a second. What was handed over as a whole, over a
-    /// connection that has ended in order since, may still arrive.
+    /// connection that has ended in order since, may still arrive. Those of a share that ended before
+    /// are cut, too; of one that is forgotten although the answer is 404.
     #[serde(default)]
     pub hard: bool,
 }
