@@ -15,6 +15,7 @@ mod files_mailbox;
 mod files_three_nodes;
 mod files_yard;
 mod hooks;
+mod link_edges;
 mod links;
 mod links_of_the_actor;
 mod moves_survive_kill;

@@ -76,7 +76,7 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<Option
         (_, None) => Length::Bytes(0),
     };
     let range = range.filter(|range| !asked.is_head() && !range.is_empty());
-    let watch = range.is_some().then(|| shared.watch(begun.share.id()));
+    let watch = range.is_some().then(|| shared.watch(&begun.share));
     let mut sending = Sending::new(asked.line, shared.patience(), watch);
     sending.bytes(&head.finish(length), range.is_some()).await?;
     let Some(range) = range else { return Ok(None) };

@@ -39,7 +39,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use reelyard_actors::clock::Clock;
-use reelyard_actors::share_expiry::{Share, ShareBoard, ShareId, TakeDownload};
+use reelyard_actors::share_expiry::{Share, ShareBoard, TakeDownload};
 use reelyard_actors::supervision::Route;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch as watching};
@@ -122,8 +122,8 @@ impl Shared {
         Patience { send_timeout, least_pace }
     }
 
-    fn watch(&self, id: ShareId) -> Watch {
-        Watch::new(self.board.clone(), self.clock.clone(), id, self.settings.cut_at_deadline)
+    fn watch(&self, share: &Share) -> Watch {
+        Watch::new(self.board.clone(), self.clock.clone(), share, self.settings.cut_at_deadline)
     }
 }
 

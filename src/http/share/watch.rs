@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use reelyard_actors::clock::Clock;
-use reelyard_actors::share_expiry::{Found, ShareBoard, ShareId};
+use reelyard_actors::share_expiry::{Deadline, Found, Share, ShareBoard, ShareId};
 use tokio::time::sleep;
 
 /// How often a running download looks whether it may go on. A hard revoke cuts within a second.
@@ -19,14 +19,21 @@ pub(super) struct Watch {
     board: ShareBoard,
     clock: Clock,
     id: ShareId,
-    cut_at_deadline: bool,
+    /// The deadline that cuts it, as it was last known; none where no deadline cuts.
+    deadline: Option<Deadline>,
     looked: Instant,
 }
 
 impl Watch {
-    /// Watches over a download of `id` that begins now.
-    pub(super) fn new(board: ShareBoard, clock: Clock, id: ShareId, cut_at_deadline: bool) -> Self {
-        Watch { board, clock, id, cut_at_deadline, looked: Instant::now() }
+    /// Watches over a download of `share` that begins now.
+    pub(super) fn new(
+        board: ShareBoard,
+        clock: Clock,
+        share: &Share,
+        cut_at_deadline: bool,
+    ) -> Self {
+        let deadline = cut_at_deadline.then(|| share.deadline());
+        Watch { board, clock, id: share.id(), deadline, looked: Instant::now() }
     }
 
     /// Returns when the download may not go on.
@@ -45,10 +52,17 @@ impl Watch {
         if self.board.is_cut(self.id) {
             return false;
         }
-        let is_live = || match self.board.find(self.id) {
-            Found::Live(share) => share.is_live(self.clock.now()),
-            Found::Ended(_) | Found::Unknown => false,
-        };
-        !self.cut_at_deadline || is_live()
+        self.deadline = self.deadline.map(|known| self.deadline_now().unwrap_or(known));
+        self.deadline.is_none_or(|deadline| deadline.is_after(self.clock.now()))
+    }
+
+    /// The deadline of the share, or that it had: an end before it, or the last download taken, is
+    /// no reason to cut one that runs. None when the share is forgotten.
+    fn deadline_now(&self) -> Option<Deadline> {
+        match self.board.find(self.id) {
+            Found::Live(share) => Some(share.deadline()),
+            Found::Ended(tombstone) => Some(tombstone.deadline),
+            Found::Unknown => None,
+        }
     }
 }

@@ -92,9 +92,14 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<Option
     head.line("Content-Disposition", disposition(&format!("{}.zip", share.display_name())));
     head.line("Accept-Ranges", "none");
     head.line("Cache-Control", "private, no-store");
-    let watch = pieces.is_some().then(|| shared.watch(share.id()));
+    let watch = pieces.is_some().then(|| shared.watch(&share));
     let mut sending = Sending::new(asked.line, shared.patience(), watch);
     let length = if chunked { Length::Chunked } else { Length::UntilClosed };
+    if !chunked && pieces.is_some() {
+        // Its end is the end of the connection: until it has come, any other is a reset, also where
+        // this process dies.
+        asked.line.take_back();
+    }
     sending.bytes(&head.finish(length), pieces.is_some()).await?;
     let Some(mut pieces) = pieces else { return Ok(None) };
     loop {
@@ -112,6 +117,8 @@ async fn send(asked: &Asked<'_>, shared: &Shared, begun: Begun) -> Result<Option
             Some(Piece::End) => {
                 if chunked {
                     sending.bytes(b"0\r\n\r\n", false).await?;
+                } else {
+                    asked.line.let_stand();
                 }
                 return Ok(sending.finish());
             }

@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::sendfile;
+use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use rustls::ServerConnection;
 use tokio::io::Interest;
@@ -149,6 +150,13 @@ impl Line {
     pub(super) fn take_back(&self) {
         if let Err(error) = self.stream.set_zero_linger() {
             tracing::warn!(%error, "what a client was not sent yet cannot be taken back");
+        }
+    }
+
+    /// Ends the connection as usual after all: what was sent is whole.
+    pub(super) fn let_stand(&self) {
+        if let Err(error) = set_socket_linger(&self.stream, None) {
+            tracing::warn!(%error, "what a client was sent may be taken back at its end");
         }
     }
 

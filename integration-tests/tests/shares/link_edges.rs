@@ -1,0 +1,133 @@
+//! Downloads of public links at the edge of what they may: at deadlines, and where something breaks
+//! off in their middle.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use reelyard_actors::share_expiry::{Changes, Deadline, Ending, NewDeadline, ShareEvent, ShareId};
+use reelyard_integration_tests::share_links::{A_DAY, Links, RESUME_WITHIN, curl};
+use reelyard_integration_tests::waiting::eventually;
+use tokio::task::JoinHandle;
+
+/// More than the kernel keeps for a connection.
+const LARGE: usize = 24 << 20;
+
+/// What curl tells of an answer whose connection was reset.
+const RESET: i32 = 56;
+
+/// A download that is slow enough to be still running when something happens; how curl ends.
+async fn running(links: &Links, id: ShareId, part: &str, more: &[&str]) -> JoinHandle<i32> {
+    let begun = || links.server.counters().downloads + links.server.counters().archives;
+    let before = begun();
+    let slow = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &links.url(id, part)];
+    let arguments: Vec<String> = [&slow, more].concat().into_iter().map(str::to_owned).collect();
+    let download = tokio::spawn(async move {
+        curl(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).await.exit
+    });
+    eventually("the download runs", || begun() > before).await;
+    download
+}
+
+fn set_deadline(links: &Links, id: ShareId, deadline: Deadline) {
+    let deadline = Some(NewDeadline { deadline, noticed: true });
+    let changes = Box::new(Changes { deadline, ..Changes::default() });
+    links.apply(&ShareEvent::Changed { id, generation: 0, changes });
+}
+
+fn end(links: &Links, id: ShareId, why: Ending) {
+    links.apply(&ShareEvent::Ended { ids: vec![id], why, cut: false, by: "test".to_owned() });
+}
+
+/// Links that cut at the deadline, with a large file.
+fn strict() -> Links {
+    let links = Links::start(|settings| settings.cut_at_deadline = true);
+    links.write("a", &vec![7; LARGE]);
+    links
+}
+
+#[actix::test]
+async fn only_the_deadline_cuts_and_no_other_end() {
+    let links = strict();
+    let last = links.share("a", |new| {
+        (new.deadline, new.max_downloads) = (Deadline::NEVER, NonZeroU32::new(1));
+    });
+    let [revoked, removed] = [(); 2].map(|()| links.share("a", |_| {}));
+    let of_last = running(&links, last, "/file", &[]).await;
+    let of_revoked = running(&links, revoked, "/file", &[]).await;
+    let of_removed = running(&links, removed, "/file", &[]).await;
+    end(&links, revoked, Ending::Revoked);
+    end(&links, removed, Ending::Removed);
+    assert_eq!((of_revoked.await.unwrap(), of_removed.await.unwrap()), (0, 0));
+    assert_eq!(of_last.await.unwrap(), 0);
+    let again = links.share("a", |new| {
+        (new.deadline, new.max_downloads) = (Deadline::NEVER, NonZeroU32::new(1));
+    });
+    let of_again = running(&links, again, "/file", &[]).await;
+    links.clock.advance(RESUME_WITHIN);
+    assert_eq!(of_again.await.unwrap(), 0, "nobody may resume it any more, which it does not need");
+    assert_eq!(links.server.counters().cut, 0);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_deadline_that_is_moved_meanwhile_counts_where_it_is_now() {
+    let links = strict();
+    let (later, sooner) = (links.share("a", |_| {}), links.share("a", |_| {}));
+    let of_later = running(&links, later, "/file", &[]).await;
+    set_deadline(&links, later, Deadline::at(links.clock.now().after(3 * A_DAY)));
+    links.clock.advance(A_DAY - Duration::from_secs(1));
+    let of_sooner = running(&links, sooner, "/file", &[]).await;
+    links.clock.advance(Duration::from_secs(1));
+    assert!(matches!(of_sooner.await.unwrap(), 18 | RESET));
+    assert_eq!(of_later.await.unwrap(), 0);
+    assert_eq!(links.server.counters().cut, 1);
+
+    let sooner = links.share("a", |_| {});
+    let of_sooner = running(&links, sooner, "/file", &[]).await;
+    set_deadline(&links, sooner, Deadline::at(links.clock.now().after(Duration::from_secs(60))));
+    links.clock.advance(Duration::from_secs(60));
+    assert!(matches!(of_sooner.await.unwrap(), 18 | RESET));
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_deadline_cuts_also_what_ended_before_it_and_is_forgotten() {
+    let links = strict();
+    let forget = || {
+        let (tombstones_before, happenings_before, hooks) = (u64::MAX, 0, Vec::new());
+        links.apply(&ShareEvent::Forgot { tombstones_before, happenings_before, hooks });
+    };
+    let id = links.share("a", |_| {});
+    let download = running(&links, id, "/file", &[]).await;
+    end(&links, id, Ending::Revoked);
+    forget();
+    assert_eq!(download.await.unwrap(), 0, "the deadline it had is still to come");
+    for is_forgotten in [false, true] {
+        let id = links.share("a", |_| {});
+        let download = running(&links, id, "/file", &[]).await;
+        end(&links, id, Ending::Revoked);
+        if is_forgotten {
+            forget();
+        }
+        links.clock.advance(A_DAY);
+        assert!(matches!(download.await.unwrap(), 18 | RESET));
+    }
+    assert_eq!(links.server.counters().cut, 2);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn an_archive_that_breaks_off_is_no_archive_to_a_client_that_knows_no_chunks() {
+    let links = Links::start(|_| {});
+    links.write("dir/a", &vec![7; LARGE]);
+    let id = links.share("dir", |_| {});
+    let download = running(&links, id, "/zip", &["--http1.0"]).await;
+    let file = std::fs::File::options().append(true).open(links.below("dir/a")).unwrap();
+    file.set_len(LARGE as u64 + 1).unwrap();
+    assert_eq!(download.await.unwrap(), RESET, "the file is another");
+    assert_eq!(links.server.counters().broken_off, 1);
+
+    let download = running(&links, id, "/zip", &["--http1.0"]).await;
+    links.stop().await;
+    assert_eq!(download.await.unwrap(), RESET, "nobody sends the rest");
+}
