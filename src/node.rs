@@ -28,7 +28,6 @@ use tokio::time::timeout;
 
 use crate::config::NodeConfig;
 use crate::http::node::{self as http, NodeState};
-use crate::http::share::BadRoot;
 pub use boxes::Boxes;
 pub use hook_yard::HookYard;
 pub use host_yard::{Host, HostYard};
@@ -48,12 +47,6 @@ pub enum NodeError {
     /// The journal does not open.
     #[error(transparent)]
     Journal(#[from] OpenError),
-    /// A directory that may be shared from cannot be opened.
-    #[error(transparent)]
-    Root(#[from] BadRoot),
-    /// The directories that may be shared from cannot be held open.
-    #[error("the roots of shares cannot be held open")]
-    Roots(#[source] std::io::Error),
     /// The client for calls to hosts cannot be made.
     #[error("no calls to hosts can be made")]
     Client(#[from] reqwest::Error),
@@ -84,11 +77,11 @@ impl Node {
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let live = Live::new(config.clone())?;
-        let (roots, shared) = share_links::open_roots(&config)?;
+        let roots = share_links::open_roots(&config);
         let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
-        let actors = Wiring::start(&live, &journal, &names, &clock, &shared)?;
+        let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
         settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
         let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock)?;

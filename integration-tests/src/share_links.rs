@@ -215,7 +215,7 @@ impl Site {
         let place = tempfile::tempdir().unwrap_or_else(|error| must(&error));
         let dir = place.path().join("films");
         std::fs::create_dir(&dir).unwrap_or_else(|error| must(&error));
-        let roots = Roots::open([(root(), dir)]).unwrap_or_else(|error| must(&error));
+        let roots = Roots::open([(root(), dir)]);
         let mut settings = ShareServerSettings::default();
         change(&mut settings);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| must(&error));

@@ -136,7 +136,7 @@ fn show_one(setting: &Effective, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let (_, settings) = config::load::<R>(&layers.layers())?;
+    let (config, settings) = config::load::<R>(&layers.layers())?;
     let set = settings.iter().filter(|setting| setting.origin != Origin::Default).count();
     writeln!(
         out,
@@ -144,6 +144,7 @@ fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure>
         R::NAME,
         settings.len()
     )?;
+    config.not_there().iter().try_for_each(|what| writeln!(out, "{what}"))?;
     Ok(())
 }
 

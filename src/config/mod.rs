@@ -78,6 +78,11 @@ pub trait Role: Group {
         Vec::new()
     }
 
+    /// What is named by the settings and not there now, though that is no fault, in words.
+    fn not_there(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Looks at the settings together, settles those that depend on others, and tells faults.
     fn settle(&mut self, reader: &mut Reader);
 }

@@ -398,6 +398,10 @@ impl Role for NodeConfig {
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, key)| key).collect()
     }
 
+    fn not_there(&self) -> Vec<String> {
+        self.share.not_there()
+    }
+
     fn settle(&mut self, reader: &mut Reader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         if self.data_dir.exists() && !self.data_dir.is_dir() {

@@ -20,7 +20,9 @@ settings! {
     pub struct ShareSettings {
         /// Directories that may be shared from, by name, as in { movies = "/data/movies" }; a share
         /// names what it is of by "movies/new/a.mpg". Without any, nothing is shared, and nothing
-        /// listens on `share.listen`. Shares of a root that is taken away end.
+        /// listens on `share.listen`. Shares of a root that is taken away end. One whose directory is
+        /// not there now, as before it is mounted, is opened once it is; so is another directory
+        /// that takes its place.
         roots: RootDirs = Default "{}",
         /// Where links are served. Nothing of the API or the console is reachable there.
         listen: SocketAddr = Default "127.0.0.1:8081",
@@ -128,10 +130,21 @@ impl ShareSettings {
             let (name, shown) = (name.as_str(), dir.display());
             if !dir.is_absolute() {
                 reader.fault("share.roots", format!("{name}: {shown} is not an absolute path"));
-            } else if !dir.is_dir() {
-                reader.fault("share.roots", format!("{name}: {shown} is no directory"));
+            } else if dir.exists() && !dir.is_dir() {
+                reader.fault("share.roots", format!("{name}: {shown} is not a directory"));
             }
         }
+    }
+
+    /// The roots that are not there now (a file system that is not mounted yet), which is no fault:
+    /// each is opened once it is.
+    pub(super) fn not_there(&self) -> Vec<String> {
+        let missing = self.roots.0.iter().filter(|(_, dir)| !dir.is_dir());
+        let told = missing.map(|(name, dir)| {
+            let (name, shown) = (name.as_str(), dir.display());
+            format!("share.roots: {name}: {shown} is not there now; it is opened once it is")
+        });
+        told.collect()
     }
 }
 

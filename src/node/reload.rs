@@ -193,6 +193,8 @@ impl Wiring {
         if old != new {
             self.share_files.addr().do_send(share_files::ChangeSettings(new));
         }
+        // Whoever reloads may have mounted one a moment ago.
+        self.share_files.addr().do_send(share_files::LookAtRoots);
         self.boxes.go_by(before, after);
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
         let (old, new) = (of_tasks(before), of_tasks(after));

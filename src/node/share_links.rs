@@ -6,7 +6,6 @@ use std::sync::Arc;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::share_expiry::ShareBoard;
-use reelyard_actors::share_files::SharedDirs;
 
 use super::{Live, NodeError, Wiring, settings};
 use crate::config::NodeConfig;
@@ -30,12 +29,10 @@ pub struct ShareLinksView {
     pub meter: Option<ShareServerMeter>,
 }
 
-/// Opens what may be shared: once for its links, and once for whoever moves what is in it.
-pub(super) fn open_roots(config: &NodeConfig) -> Result<(Roots, SharedDirs), NodeError> {
+/// Opens what may be shared, as far as it is there.
+pub(super) fn open_roots(config: &NodeConfig) -> Roots {
     let named = &config.share.roots.0;
-    let roots = Roots::open(named.iter().map(|(name, dir)| (name.clone(), dir.clone())))?;
-    let dirs = roots.shared_dirs().map_err(NodeError::Roots)?;
-    Ok((roots, dirs))
+    Roots::open(named.iter().map(|(name, dir)| (name.clone(), dir.clone())))
 }
 
 impl ShareLinks {

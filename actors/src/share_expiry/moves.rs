@@ -196,6 +196,12 @@ pub enum MoveRefused {
          longer be right"
     )]
     HoldsRoot,
+    /// Something else is at the path of a root, or nothing is.
+    #[error(
+        "a root's directory is not there now, or another one has just taken its place: see that it \
+         is there, or mounted, and ask again in a moment"
+    )]
+    RootAway,
 }
 
 /// Where what a share stands for is to be looked for.

@@ -5,38 +5,25 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
 };
 use rustix::io::Errno;
 
 use super::disk::{Disk, NotRenamed, Slot, SystemDisk, rename};
-use crate::share_expiry::{
-    FileIdentity, MoveEnd, MoveRefused, NewMove, RootName, SharePath, SharePlace,
-};
+use super::held::{NotReached, Reached, SharedDir};
+use crate::share_expiry::{FileIdentity, MoveRefused, NewMove, RootName, SharePath, SharePlace};
 
 /// How often opening is tried while somebody renames directories above the path.
 const TRIES: usize = 16;
 
-/// One of them, as it was opened.
-#[derive(Debug)]
-pub struct SharedDir {
-    /// What it is called.
-    pub name: RootName,
-    /// Where it was opened.
-    pub path: PathBuf,
-    /// It. A path handle is enough.
-    pub handle: OwnedFd,
-}
-
 /// All of them. Cheap to clone. Everything here blocks on the disk.
 #[derive(Clone, Debug)]
 pub struct SharedDirs {
-    dirs: Arc<BTreeMap<RootName, SharedDir>>,
-    disk: Arc<dyn Disk>,
+    pub(super) dirs: Arc<BTreeMap<RootName, SharedDir>>,
+    pub(super) disk: Arc<dyn Disk>,
 }
 
 impl Default for SharedDirs {
@@ -78,14 +65,14 @@ pub enum Looked {
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) identity: FileIdentity,
-    kind: FileType,
+    pub(super) kind: FileType,
     /// How many names it has.
     pub(super) names: u32,
 }
 
 /// The directory that something is in, and its name there.
-struct Parent<'a> {
-    dir: OwnedFd,
+pub(super) struct Parent<'a> {
+    pub(super) dir: OwnedFd,
     name: &'a str,
 }
 
@@ -122,12 +109,17 @@ impl FileIdentity {
     }
 }
 
-fn beneath(dir: &OwnedFd, path: &str, flags: OFlags, how: ResolveFlags) -> Result<OwnedFd, Errno> {
+pub(super) fn beneath(
+    dir: impl AsFd,
+    path: &str,
+    flags: OFlags,
+    how: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { "." } else { path };
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | how;
     let mut opened = Err(Errno::AGAIN);
     for _ in 0..TRIES {
-        opened = openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), how);
+        opened = openat2(&dir, path, flags | OFlags::CLOEXEC, Mode::empty(), how);
         if !matches!(opened, Err(Errno::AGAIN | Errno::INTR)) {
             break;
         }
@@ -162,11 +154,11 @@ fn refused(errno: Errno) -> MoveRefused {
 }
 
 impl Parent<'_> {
-    fn slot(&self) -> Slot<'_> {
+    pub(super) fn slot(&self) -> Slot<'_> {
         Slot { dir: self.dir.as_fd(), name: self.name }
     }
 
-    fn entry(&self) -> Result<Option<Entry>, MoveRefused> {
+    pub(super) fn entry(&self) -> Result<Option<Entry>, MoveRefused> {
         match entry(&self.dir, self.name) {
             Ok(entry) => Ok(Some(entry)),
             Err(errno) if is_absent(errno) => Ok(None),
@@ -174,8 +166,35 @@ impl Parent<'_> {
         }
     }
 
-    fn is_at(&self, file: &FileIdentity) -> Result<bool, MoveRefused> {
+    pub(super) fn is_at(&self, file: &FileIdentity) -> Result<bool, MoveRefused> {
         Ok(self.entry()?.is_some_and(|entry| entry.identity.is(file)))
+    }
+}
+
+impl From<NotReached> for MoveRefused {
+    fn from(why: NotReached) -> Self {
+        match why {
+            NotReached::NoRoot => MoveRefused::NoRoot,
+            NotReached::Away(_) => MoveRefused::RootAway,
+        }
+    }
+}
+
+/// The directory that something of a root is in; none if that is not there.
+pub(super) fn parent<'a>(
+    root: &Reached<'_>,
+    place: &'a SharePlace,
+) -> Result<Option<Parent<'a>>, MoveRefused> {
+    let path = place.path.as_str();
+    if path.is_empty() {
+        return Err(MoveRefused::Root);
+    }
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    match beneath(root, dir, flags, ResolveFlags::NO_SYMLINKS) {
+        Ok(dir) => Ok(Some(Parent { dir, name })),
+        Err(errno) if is_absent(errno) => Ok(None),
+        Err(errno) => Err(refused(errno)),
     }
 }
 
@@ -198,45 +217,12 @@ impl SharedDirs {
 
     /// What is at a path, as a link finds it: symlinks are followed as long as they stay within.
     pub fn look(&self, root: &RootName, path: &SharePath) -> Looked {
-        let Some(dir) = self.dirs.get(root) else { return Looked::Unclear };
-        match beneath(&dir.handle, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
+        let Ok(dir) = self.reached(root) else { return Looked::Unclear };
+        match beneath(&dir, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
             Ok(_) => Looked::There,
             Err(errno) if is_absent(errno) => Looked::Missing,
             Err(_) => Looked::Unclear,
         }
-    }
-
-    /// Why what is missing below a root may be missing because all of it cannot be reached; none if
-    /// it is as it was. One that is empty is taken for one of which something was unmounted only where
-    /// there `was_something` in it.
-    pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
-        let dir = self.dirs.get(root)?;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = openat(CWD, &dir.path, flags, Mode::empty()).and_then(|now| entry(now, ""));
-        let (now, then) = match (opened, entry(&dir.handle, "")) {
-            (Ok(now), Ok(then)) => (now.identity, then.identity),
-            (Err(error), _) | (_, Err(error)) => {
-                return Some(format!("it cannot be read: {error}"));
-            }
-        };
-        if (now.device, now.inode) != (then.device, then.inode) {
-            return Some("it is no longer the directory that was opened".to_owned());
-        }
-        match self.is_empty(dir) {
-            Ok(is_empty) => (is_empty && was_something).then(|| "it is empty".to_owned()),
-            Err(error) => Some(format!("it cannot be read: {error}")),
-        }
-    }
-
-    fn is_empty(&self, dir: &SharedDir) -> Result<bool, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let mut entries = Dir::new(beneath(&dir.handle, ".", flags, ResolveFlags::empty())?)?;
-        // The directory itself and its parent are always there.
-        let other = entries.find(|entry| match entry {
-            Ok(entry) => !matches!(entry.file_name().to_bytes(), b"." | b".."),
-            Err(_) => true,
-        });
-        Ok(other.transpose()?.is_none())
     }
 
     /// Whether something can be moved, as the disk has it now, and what it is.
@@ -246,14 +232,16 @@ impl SharedDirs {
         to: &SharePlace,
         overwrite: bool,
     ) -> Result<FileIdentity, MoveRefused> {
-        let source = self.parent(from)?.ok_or(MoveRefused::NoSource)?;
+        let roots = self.roots_of(from, to)?;
+        are_in_place(&roots)?;
+        let source = parent(&roots[0], from)?.ok_or(MoveRefused::NoSource)?;
         let file = source.entry()?.ok_or(MoveRefused::NoSource)?;
         match file.kind {
             FileType::RegularFile | FileType::Directory => {}
             FileType::Symlink => return Err(MoveRefused::Symlink),
             _ => return Err(MoveRefused::Special),
         }
-        let target = self.parent(to)?.ok_or(MoveRefused::NoDirectory)?;
+        let target = parent(&roots[1], to)?.ok_or(MoveRefused::NoDirectory)?;
         if let Some(there) = target.entry()? {
             if there.identity.is(&file.identity) {
                 return Err(MoveRefused::Same);
@@ -283,9 +271,9 @@ impl SharedDirs {
     /// Whether a root is this directory, or lies below it: then its configured path would lead nowhere,
     /// or to something else.
     fn holds_root(&self, directory: &FileIdentity) -> bool {
-        self.dirs.values().any(|root| {
+        self.dirs.values().filter_map(|dir| dir.reached().ok()).any(|root| {
             // A second handle of it, to climb from: the directories above may not be readable.
-            let mut above = step(&root.handle, ".");
+            let mut above = step(&root, ".");
             let mut below = None;
             while let Ok((dir, identity)) = above {
                 if identity.is(directory) {
@@ -313,13 +301,17 @@ impl SharedDirs {
         overwrite: bool,
         leads: impl FnOnce() -> bool,
     ) -> Result<(), NotMoved> {
-        let source = self.parent(&new.from)?.ok_or(MoveRefused::NoSource)?;
-        let target = self.parent(&new.to)?.ok_or(MoveRefused::NoDirectory)?;
+        let roots = self.roots_of(&new.from, &new.to)?;
+        let source = parent(&roots[0], &new.from)?.ok_or(MoveRefused::NoSource)?;
+        let target = parent(&roots[1], &new.to)?.ok_or(MoveRefused::NoDirectory)?;
         // Whatever took its place meanwhile is not what is on record.
         let found = |at: &Parent<'_>| -> Result<_, MoveRefused> {
             Ok(at.entry()?.filter(|entry| entry.identity.is(&new.file)))
         };
         let (at_source, at_target) = (found(&source)?, found(&target)?);
+        if at_source.is_some() {
+            are_in_place(&roots)?;
+        }
         if !leads() {
             return Err(NotMoved::Deposed);
         }
@@ -359,76 +351,17 @@ impl SharedDirs {
         }
     }
 
-    /// What became of what was on record to be moved.
-    ///
-    /// # Errors
-    /// Why that cannot be said.
-    pub fn standing(&self, new: &NewMove) -> Result<MoveEnd, String> {
-        let said = |why: MoveRefused| why.to_string();
-        let is_at = |place: &SharePlace| match self.parent(place) {
-            Ok(Some(parent)) => {
-                // What is seen is to be so after a power loss, too.
-                self.disk.sync(parent.dir.as_fd()).map_err(|error| error.to_string())?;
-                parent.is_at(&new.file).map_err(said)
-            }
-            // Nothing can be at a place that is not there.
-            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(false),
-            Err(why) => Err(said(why)),
-        };
-        let is_empty = |place: &SharePlace| match self.parent(place) {
-            Ok(Some(parent)) => Ok(parent.entry().map_err(said)?.is_none()),
-            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(true),
-            Err(why) => Err(said(why)),
-        };
-        if is_at(&new.to)? {
-            self.take_old_name(new)?;
-            return Ok(MoveEnd::Moved);
-        }
-        // Another file in its place has its links, as one that was replaced without any move.
-        if is_at(&new.from)? || (!is_empty(&new.from)? && is_empty(&new.to)?) {
-            return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
-        }
-        for SharePlace { root, .. } in [&new.from, &new.to] {
-            if let Some(why) = self.unreachable(root, true) {
-                return Err(format!("{root}: {why}"));
-            }
-        }
-        Ok(MoveEnd::Lost)
+    fn roots_of(
+        &self,
+        from: &SharePlace,
+        to: &SharePlace,
+    ) -> Result<[Reached<'_>; 2], MoveRefused> {
+        Ok([self.reached(&from.root)?, self.reached(&to.root)?])
     }
+}
 
-    /// Where a file that is at its new path was moved by a link, the old name may be there still.
-    fn take_old_name(&self, new: &NewMove) -> Result<(), String> {
-        let said = |why: MoveRefused| why.to_string();
-        let source = match self.parent(&new.from) {
-            Ok(Some(source)) => source,
-            // Nothing can be at a place that is not there.
-            Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => return Ok(()),
-            Err(why) => return Err(said(why)),
-        };
-        let Some(entry) = source.entry().map_err(said)? else { return Ok(()) };
-        // One that has no other name is seen by two paths.
-        let is_link = entry.kind == FileType::RegularFile && entry.names > 1;
-        if is_link && entry.identity.is(&new.file) {
-            let unlinked = self.disk.unlink(source.slot());
-            let done = unlinked.and_then(|()| self.disk.sync(source.dir.as_fd()));
-            done.map_err(|errno| format!("its old name does not go: {errno}"))?;
-        }
-        Ok(())
-    }
-
-    /// The directory that something is in; none if that is not there.
-    fn parent<'a>(&self, place: &'a SharePlace) -> Result<Option<Parent<'a>>, MoveRefused> {
-        let root = self.dirs.get(&place.root).ok_or(MoveRefused::NoRoot)?;
-        let path = place.path.as_str();
-        if path.is_empty() {
-            return Err(MoveRefused::Root);
-        }
-        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        match beneath(&root.handle, dir, flags, ResolveFlags::NO_SYMLINKS) {
-            Ok(dir) => Ok(Some(Parent { dir, name })),
-            Err(errno) if is_absent(errno) => Ok(None),
-            Err(errno) => Err(refused(errno)),
-        }
-    }
+/// Refuses where nothing, or something else, is at the path of one of these.
+fn are_in_place(roots: &[Reached<'_>]) -> Result<(), MoveRefused> {
+    let is_away = roots.iter().any(|root| root.displaced().is_some());
+    if is_away { Err(MoveRefused::RootAway) } else { Ok(()) }
 }

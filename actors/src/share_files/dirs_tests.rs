@@ -3,16 +3,13 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
-
 use super::dirs::*;
+use super::held::SharedDir;
 use crate::event::RequestId;
 use crate::share_expiry::{FileIdentity, MoveEnd, MoveRefused, NewMove, SharePlace};
 
 pub(super) fn opened(name: &str, path: &Path) -> SharedDir {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let handle = openat(CWD, path, flags, Mode::empty()).unwrap();
-    SharedDir { name: name.parse().unwrap(), path: path.to_owned(), handle }
+    SharedDir::new(name.parse().unwrap(), path.to_owned())
 }
 
 pub(super) fn place(at: &str) -> SharePlace {
@@ -83,7 +80,8 @@ fn another_file_system_is_told_as_such() {
     let (yard, shm) = (yard(), Path::new("/dev/shm"));
     let other = tempfile::tempdir_in(shm).unwrap();
     let dirs = [opened("films", &yard.films), opened("other", other.path())];
-    let [one, another] = dirs.each_ref().map(|dir| FileIdentity::of(&dir.handle).unwrap().device);
+    let [one, another] =
+        dirs.each_ref().map(|dir| FileIdentity::of(dir.reached().unwrap()).unwrap().device);
     let is_other = one != another;
     assert!(is_other, "/dev/shm is a file system of its own");
     let told = SharedDirs::new(dirs).prepare(&place("films/a"), &place("other/a"), false);

@@ -51,7 +51,13 @@ pub enum MoveError {
     },
 }
 
-/// Looks now at what is missing and at all shares, instead of when it is time. Operators and tests
+/// Looks now at what is at the paths of the roots, instead of when it is time: what has come is
+/// opened.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct LookAtRoots;
+
+/// Looks now at the roots, at what is missing and at all shares, instead of when it is time. Operators and tests
 /// send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]

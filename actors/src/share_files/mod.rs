@@ -6,9 +6,14 @@ mod dirs_tests;
 mod disk;
 #[cfg(test)]
 mod disk_tests;
+mod held;
+#[cfg(test)]
+mod held_tests;
 mod messages;
 mod missing;
 mod moves;
+mod roots;
+mod standing;
 mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -20,8 +25,9 @@ use actix::{
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-pub use dirs::{Looked, NotMoved, SharedDir, SharedDirs};
+pub use dirs::{Looked, NotMoved, SharedDirs};
 pub use disk::{Disk, Slot, SystemDisk};
+pub use held::{NotReached, Reached, SharedDir};
 pub use messages::*;
 
 use crate::clock::{Clock, Millis};
@@ -86,6 +92,8 @@ pub struct ShareFiles {
     /// Whether a pass is under way.
     sweeping: bool,
     sweep_at: Option<SpawnHandle>,
+    /// Whether it is being looked at what is at the paths of the roots.
+    looking_at_roots: bool,
     /// The roots that there are shares of, as far as is known; and of this pass alone.
     shared: BTreeSet<RootName>,
     met: BTreeSet<RootName>,
@@ -121,6 +129,7 @@ impl ShareFiles {
             look_at: None,
             sweeping: false,
             sweep_at: None,
+            looking_at_roots: false,
             shared: BTreeSet::new(),
             met: BTreeSet::new(),
             view: ShareFilesView::default(),
@@ -161,7 +170,8 @@ impl ShareFiles {
         let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
         let (end, shared) = (self.others.end.clone(), self.shared.clone());
         let looking = async move {
-            let looked = spawn_blocking(move || sweep::again(&dirs, &shares, &shared, &ids)).await;
+            let looked =
+                spawn_blocking(move || sweep::again(&dirs, &shares, (&shared, &ids), after)).await;
             let gone = looked.unwrap_or_default();
             let ended = if gone.missing.is_empty() {
                 true
@@ -174,6 +184,7 @@ impl ShareFiles {
         ctx.spawn(looking.into_actor(self).map(|(gone, ended), files, ctx| {
             files.looking = false;
             files.view.looked_again += gone.looked;
+            files.note(gone.early.iter().copied());
             files.show(&gone);
             if !ended {
                 // They are still there: asked for again when it is time.
@@ -231,20 +242,10 @@ impl ShareFiles {
         }));
     }
 
-    /// Tells what there is to see, and in the log what is new of roots.
+    /// Tells what there is to see.
     fn show(&mut self, gone: &Gone) {
         self.shared.extend(gone.roots.iter().cloned());
-        for (root, why) in &gone.unreachable {
-            if !self.view.unreachable.contains_key(root) {
-                tracing::warn!(%root, why, "a root cannot be reached: none of its shares end as removed");
-            }
-        }
-        for root in self.view.unreachable.keys() {
-            if !gone.unreachable.contains_key(root) {
-                tracing::info!(%root, "a root can be reached again");
-            }
-        }
-        self.view.unreachable.clone_from(&gone.unreachable);
+        self.show_roots([], &gone.unreachable);
         self.view.missing = self.missing.len() as u64;
         self.board.show(self.view.clone());
     }
@@ -271,6 +272,8 @@ impl Actor for ShareFiles {
             }
         };
         ctx.spawn(hearing.into_actor(self));
+        self.look_at_roots(ctx);
+        ctx.run_interval(roots::LOOK_EVERY, Self::look_at_roots);
         self.plan_sweep(RETRY, ctx);
     }
 }
@@ -293,6 +296,7 @@ impl Handler<SweepNow> for ShareFiles {
     type Result = ();
 
     fn handle(&mut self, _: SweepNow, ctx: &mut Context<Self>) {
+        self.look_at_roots(ctx);
         if !self.sweeping {
             self.plan_sweep(Duration::ZERO, ctx);
         }

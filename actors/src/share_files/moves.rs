@@ -135,10 +135,11 @@ impl Handler<Unsettled> for ShareFiles {
         }
         self.settling = true;
         let (dirs, others) = (self.dirs.clone(), self.others.clone());
+        let patience = self.settings.removed_after;
         let settling = async move {
             let mut unclear = BTreeMap::new();
             for moving in strange {
-                if let Err(why) = settle(dirs.clone(), &others, &moving).await {
+                if let Err(why) = settle(dirs.clone(), &others, &moving, patience).await {
                     unclear.insert(moving.number, why);
                 }
             }
@@ -191,11 +192,21 @@ impl ShareFiles {
 }
 
 /// Looks at the disk what became of a move that was found begun, and puts that on record.
-async fn settle(dirs: SharedDirs, others: &Collaborators, moving: &Moving) -> Result<(), String> {
+async fn settle(
+    dirs: SharedDirs,
+    others: &Collaborators,
+    moving: &Moving,
+    patience: Duration,
+) -> Result<(), String> {
     let (number, new) = (moving.number, moving.new.clone());
     let NewMove { from, to, request, .. } = new.clone();
-    let looked = on_disk(move || dirs.standing(&new)).await;
-    let end = looked.map_err(|error| error.to_string())??;
+    let looked = on_disk(move || match dirs.standing(&new)? {
+        MoveEnd::Lost if is_early(&dirs, &new, patience) => {
+            Err("another directory has just taken the place of its root".to_owned())
+        }
+        end => Ok(end),
+    });
+    let end = looked.await.map_err(|error| error.to_string())??;
     tracing::info!(%from, %to, ?end, "a move that was found begun is settled");
     let settled = others.settle.recipient().send(SettleMove { number, end }).await;
     match answered(settled, request) {
@@ -203,4 +214,9 @@ async fn settle(dirs: SharedDirs, others: &Collaborators, moving: &Moving) -> Re
         Ok(_) | Err(ShareError::Refused(ShareRefusal::ChangedMeanwhile)) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Whether what is at neither path may be about to come.
+fn is_early(dirs: &SharedDirs, new: &NewMove, patience: Duration) -> bool {
+    [&new.from, &new.to].iter().any(|place| dirs.is_new(&place.root, patience))
 }

@@ -1,6 +1,7 @@
 //! Looking whether what shares stand for is there. Blocks on the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::dirs::{Looked, SharedDirs};
 use crate::clock::Millis;
@@ -16,6 +17,8 @@ pub(super) const IN_ONE_GO: usize = 100;
 pub(super) struct Gone {
     /// Shares that stand for nothing, with where that was looked for.
     pub(super) missing: Vec<(ShareId, SharePlace)>,
+    /// Shares that do so too, of roots that have become other directories only lately.
+    pub(super) early: Vec<ShareId>,
     /// How many were looked at.
     pub(super) looked: u64,
     /// The roots that they are of.
@@ -69,12 +72,13 @@ pub(super) fn go(
     gone.sure(dirs, board, shared)
 }
 
-/// Looks at these once more.
+/// Looks at these once more: they are missing only where their roots were what they are for at least
+/// `patience`.
 pub(super) fn again(
     dirs: &SharedDirs,
     board: &ShareBoard,
-    shared: &BTreeSet<RootName>,
-    ids: &[ShareId],
+    (shared, ids): (&BTreeSet<RootName>, &[ShareId]),
+    patience: Duration,
 ) -> Gone {
     let mut gone = Gone { looked: ids.len() as u64, ..Gone::default() };
     for id in ids {
@@ -85,5 +89,9 @@ pub(super) fn again(
             gone.roots.insert(share.root().clone());
         }
     }
-    gone.sure(dirs, board, shared)
+    let mut gone = gone.sure(dirs, board, shared);
+    // Asked last, as one that becomes another directory meanwhile is new from then on.
+    let is_early = |(_, place): &mut (ShareId, SharePlace)| dirs.is_new(&place.root, patience);
+    gone.early = gone.missing.extract_if(.., is_early).map(|(id, _)| id).collect();
+    gone
 }

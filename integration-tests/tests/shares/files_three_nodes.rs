@@ -89,7 +89,7 @@ async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Node 
     };
     let (removed_after, sweep_every) = (Duration::from_secs(3600), Duration::from_secs(3600));
     let settings = ShareFilesSettings { removed_after, sweep_every };
-    let dirs = Roots::open([(root(), storage.to_owned())]).unwrap().shared_dirs().unwrap();
+    let dirs = Roots::open([(root(), storage.to_owned())]).shared_dirs();
     let files = ShareFiles::new(settings, dirs, others, clock, ShareFilesBoard::default()).start();
     Node { journal, expiry, files, shares }
 }

@@ -85,7 +85,7 @@ pub async fn opened(ground: &Ground) -> Yard {
 pub async fn opened_on(ground: &Ground, disk: Arc<dyn Disk>) -> Yard {
     let mut yard = table_alone(ground).await;
     let named = ["films", "more"].map(|name| (root(name), ground.path(name)));
-    let dirs = Roots::open(named).unwrap().shared_dirs().unwrap().on(disk);
+    let dirs = Roots::open(named).shared_dirs().on(disk);
     let others = Collaborators {
         shares: yard.shares.clone(),
         recall: Route::fixed(yard.expiry.clone().recipient()),

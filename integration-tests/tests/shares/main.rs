@@ -21,6 +21,7 @@ mod links_of_the_actor;
 mod moves_survive_kill;
 mod pages;
 mod requests;
+mod roots;
 mod survives_kill;
 mod three_nodes;
 mod tls;

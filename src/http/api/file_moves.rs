@@ -87,7 +87,7 @@ impl From<MoveRefused> for Refusal {
             MoveRefused::BeingMoved => conflict("being-moved"),
             MoveRefused::Interrupted => conflict("changed-meanwhile"),
             MoveRefused::TooMany => CommitError::Busy { retry_after: SOON }.into(),
-            MoveRefused::Failed(_) => {
+            MoveRefused::Failed(_) | MoveRefused::RootAway => {
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
             }
             MoveRefused::Root

@@ -30,7 +30,7 @@ mod whereabouts;
 
 pub use counters::ShareServerCounters;
 pub use passwords::{BadPassword, LONGEST_PASSWORD, hash_password, is_password};
-pub use roots::{BadRoot, NotOpened, Opened, Roots};
+pub use roots::{NotOpened, Opened, Roots};
 pub use settings::ShareServerSettings;
 
 use std::net::{IpAddr, SocketAddr, TcpListener};

@@ -3,43 +3,23 @@
 //! **Invariant:** nothing outside a root is ever opened, whatever symlinks and renames happen at
 //! the same time: the kernel resolves each path beneath the root's own handle.
 
-use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use reelyard_actors::share_expiry::{FileIdentity, RootName, ShareKind, SharePath, SharePlace};
-use reelyard_actors::share_files::{SharedDir, SharedDirs};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use reelyard_actors::share_files::{NotReached, SharedDir, SharedDirs};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 /// How often opening is tried while somebody renames directories above the path.
 const TRIES: usize = 16;
 
-/// The directories that may be shared from, opened once. Cheap to clone.
+/// The directories that may be shared from. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Roots(Arc<BTreeMap<RootName, Root>>);
-
-#[derive(Debug)]
-struct Root {
-    dir: OwnedFd,
-    path: PathBuf,
-}
-
-/// A root that cannot be shared from.
-#[derive(Debug, thiserror::Error)]
-#[error("the root \"{name}\" at {} cannot be opened: {error}", path.display())]
-pub struct BadRoot {
-    /// Its name.
-    pub name: String,
-    /// Its path.
-    pub path: PathBuf,
-    /// Why not.
-    pub error: io::Error,
-}
+pub struct Roots(SharedDirs);
 
 /// What a share stands for, opened.
 #[derive(Debug)]
@@ -86,42 +66,24 @@ pub enum NotOpened {
 }
 
 impl Roots {
-    /// Opens each of these directories.
-    pub fn open(named: impl IntoIterator<Item = (RootName, PathBuf)>) -> Result<Self, BadRoot> {
-        let mut roots = BTreeMap::new();
-        for (name, path) in named {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            match openat(CWD, &path, flags, Mode::empty()) {
-                Ok(dir) => roots.insert(name, Root { dir, path }),
-                Err(error) => {
-                    let (name, error) = (name.as_str().to_owned(), error.into());
-                    return Err(BadRoot { name, path, error });
-                }
-            };
-        }
-        Ok(Roots(Arc::new(roots)))
+    /// These directories, opened as far as they are there.
+    pub fn open(named: impl IntoIterator<Item = (RootName, PathBuf)>) -> Self {
+        let dirs = named.into_iter().map(|(name, path)| SharedDir::new(name, path));
+        Roots(SharedDirs::new(dirs))
     }
 
-    /// The roots by name, with where they are.
-    pub fn named(&self) -> impl Iterator<Item = (&RootName, &Path)> {
-        self.0.iter().map(|(name, root)| (name, root.path.as_path()))
-    }
-
-    /// The same directories, for whoever moves what is in them and notices what is gone.
-    pub fn shared_dirs(&self) -> io::Result<SharedDirs> {
-        let dirs = self.0.iter().map(|(name, Root { dir, path })| {
-            let handle = dir.try_clone()?;
-            Ok(SharedDir { name: name.clone(), path: path.clone(), handle })
-        });
-        Ok(SharedDirs::new(dirs.collect::<io::Result<Vec<_>>>()?))
+    /// The same directories, for whoever moves what is in them, notices what is gone, and opens what
+    /// has come.
+    pub fn shared_dirs(&self) -> SharedDirs {
+        self.0.clone()
     }
 
     /// Whether this file is at `place`.
     pub(super) fn is_at(&self, place: &SharePlace, file: &FileIdentity) -> bool {
-        let Some(root) = self.0.get(&place.root) else { return false };
+        let Ok(root) = self.0.reached(&place.root) else { return false };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let opened = openat2(&root.dir, place.path.as_str(), flags, Mode::empty(), resolve);
+        let opened = openat2(&root, place.path.as_str(), flags, Mode::empty(), resolve);
         let identity = opened.map_err(io::Error::from).and_then(FileIdentity::of);
         identity.is_ok_and(|there| there.is(file))
     }
@@ -129,9 +91,26 @@ impl Roots {
     /// Opens what is at `path` below `root`. Symlinks are followed as long as they stay below it.
     /// Blocks on the disk.
     pub fn open_at(&self, root: &RootName, path: &SharePath) -> Result<Opened, NotOpened> {
-        let root = self.0.get(root).ok_or(NotOpened::NoRoot)?;
+        let root = self.0.reached(root)?;
         let path = if path.as_str().is_empty() { "." } else { path.as_str() };
-        open_beneath(&root.dir, path.as_bytes())
+        match open_beneath(&root, path.as_bytes()) {
+            // It may be in the directory that is meant.
+            Err(NotOpened::Absent) => Err(root.displaced().map_or(NotOpened::Absent, away)),
+            opened => opened,
+        }
+    }
+}
+
+fn away(why: String) -> NotOpened {
+    NotOpened::Failed(io::Error::other(format!("the directory of its root is away: {why}")))
+}
+
+impl From<NotReached> for NotOpened {
+    fn from(why: NotReached) -> Self {
+        match why {
+            NotReached::NoRoot => NotOpened::NoRoot,
+            NotReached::Away(why) => away(why),
+        }
     }
 }
 
@@ -172,11 +151,12 @@ fn why_not(errno: Errno) -> NotOpened {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::path::Path;
 
     use super::*;
 
     fn roots(dir: &Path) -> Roots {
-        Roots::open([("films".parse().unwrap(), dir.to_owned())]).unwrap()
+        Roots::open([("films".parse().unwrap(), dir.to_owned())])
     }
 
     fn open(roots: &Roots, path: &str) -> Result<ShareKind, NotOpened> {
@@ -224,14 +204,22 @@ mod tests {
         std::fs::rename(&dir, place.path().join("moved")).unwrap();
         symlink("/etc", &dir).unwrap();
         assert!(open(&roots, "a").is_ok());
-        assert!(matches!(open(&roots, "passwd"), Err(NotOpened::Absent)));
+        let told = open(&roots, "passwd").unwrap_err().to_string();
+        assert!(told.contains("no longer the directory"), "{told}");
     }
 
     #[test]
-    fn a_root_that_is_no_directory_is_told_by_name() {
+    fn a_root_that_is_not_there_is_told_as_such_until_it_comes() {
         let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("absent");
-        let told = Roots::open([("films".parse().unwrap(), path)]).unwrap_err().to_string();
-        assert!(told.contains("films") && told.contains("absent"), "{told}");
+        let dir = place.path().join("films");
+        let roots = roots(&dir);
+        let told = open(&roots, "a").unwrap_err().to_string();
+        assert!(told.contains("the directory of its root is away: No such file"), "{told}");
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("a"), b"x").unwrap();
+        assert!(open(&roots, "a").unwrap_err().to_string().contains("it came just now"));
+        assert_eq!(roots.shared_dirs().open_anew().len(), 1);
+        assert!(open(&roots, "a").is_ok());
+        assert!(roots.shared_dirs().open_anew().is_empty(), "it is open");
     }
 }

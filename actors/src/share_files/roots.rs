@@ -1,0 +1,71 @@
+//! Roots that go, come, and become other directories.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use tokio::task::spawn_blocking;
+
+use super::{LookAtRoots, ShareFiles, SharedDirs};
+use crate::share_expiry::RootName;
+
+/// How often it is looked what is at their paths.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Which roots cannot be reached, and why.
+type Unreachable = BTreeMap<RootName, String>;
+
+/// Opens what has come, and tells which roots cannot be reached all the same. There are shares of
+/// those in `shared`. Blocks on the disk.
+fn look(dirs: &SharedDirs, shared: &BTreeSet<RootName>) -> (Vec<RootName>, Unreachable) {
+    let came = dirs.open_anew();
+    let why = |name: &RootName| {
+        dirs.unreachable(name, shared.contains(name)).map(|why| (name.clone(), why))
+    };
+    (came, dirs.names().filter_map(why).collect())
+}
+
+impl ShareFiles {
+    /// Looks at all of them, unless a look is under way: a disk may hang.
+    pub(super) fn look_at_roots(&mut self, ctx: &mut Context<Self>) {
+        if std::mem::replace(&mut self.looking_at_roots, true) {
+            return;
+        }
+        let (dirs, shared) = (self.dirs.clone(), self.shared.clone());
+        let looking = spawn_blocking(move || look(&dirs, &shared));
+        ctx.spawn(looking.into_actor(self).map(|looked, files, _| {
+            files.looking_at_roots = false;
+            if let Ok((came, unreachable)) = looked {
+                files.show_roots(came, &unreachable);
+                files.board.show(files.view.clone());
+            }
+        }));
+    }
+
+    /// Notes which roots cannot be reached, and tells in the log what is new of that. These `came`.
+    pub(super) fn show_roots(
+        &mut self,
+        came: impl IntoIterator<Item = RootName>,
+        unreachable: &Unreachable,
+    ) {
+        for (root, why) in unreachable {
+            if !self.view.unreachable.contains_key(root) {
+                tracing::warn!(%root, why, "a root cannot be reached: none of its shares end as removed");
+            }
+        }
+        let mut back: BTreeSet<RootName> = self.view.unreachable.keys().cloned().collect();
+        back.extend(came);
+        for root in back.iter().filter(|root| !unreachable.contains_key(root)) {
+            tracing::info!(%root, "a root can be reached again");
+        }
+        self.view.unreachable.clone_from(unreachable);
+    }
+}
+
+impl Handler<LookAtRoots> for ShareFiles {
+    type Result = ();
+
+    fn handle(&mut self, _: LookAtRoots, ctx: &mut Context<Self>) {
+        self.look_at_roots(ctx);
+    }
+}

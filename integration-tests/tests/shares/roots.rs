@@ -1,0 +1,173 @@
+//! Roots that are not there, come, go, and become other directories.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+use reelyard_actors::share_expiry::{Ending, MoveRefused};
+use reelyard_actors::share_files::{ChangeSettings, LookAtRoots, ShareFilesSettings};
+use reelyard_integration_tests::binary::{Ended, run};
+use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
+use serde_json::{Value, json};
+
+use crate::files_yard::{Ground as Disk, Yard, opened, refused, root, wanted};
+
+impl Yard {
+    async fn look_at_roots(&self) {
+        self.files.as_ref().unwrap().send(LookAtRoots).await.unwrap();
+    }
+
+    /// Lets what is missing be missing for so long.
+    async fn wait_for_what_is_missing(&self, removed_after: Duration) {
+        let sweep_every = Duration::from_secs(3600);
+        let settings = ShareFilesSettings { removed_after, sweep_every };
+        self.files.as_ref().unwrap().send(ChangeSettings(settings)).await.unwrap();
+    }
+}
+
+#[actix::test]
+async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at_once() {
+    let disk = Disk::new();
+    let yard = opened(&disk).await;
+    let (id, kept) = (yard.create("films/other").await, yard.create("films/d/a").await);
+    // As a file system is unmounted that holds all, and another one mounted that holds some.
+    fs::rename(disk.path("films"), disk.path("aside")).unwrap();
+    eventually("it is told", || {
+        yard.files.as_ref().unwrap().do_send(LookAtRoots);
+        yard.board.view().unreachable.contains_key(&root("films"))
+    })
+    .await;
+    assert_eq!(refused(yard.make(wanted("films/other", "more/x")).await), MoveRefused::RootAway);
+    yard.wait_for_what_is_missing(Duration::from_secs(3600)).await;
+    fs::create_dir_all(disk.path("new/d")).unwrap();
+    fs::write(disk.path("new/d/a"), b"a").unwrap();
+    fs::rename(disk.path("new"), disk.path("films")).unwrap();
+    eventually("it is opened", || {
+        yard.files.as_ref().unwrap().do_send(LookAtRoots);
+        yard.board.view().unreachable.is_empty()
+    })
+    .await;
+    let sweeps = yard.board.view().sweeps;
+    yard.sweep().await;
+    eventually("what is missing is seen", || yard.board.view().missing == 1).await;
+    eventually("a pass has ended", || yard.board.view().sweeps > sweeps).await;
+    assert!(yard.said(id).is_some(), "it may be about to come");
+    yard.make(wanted("films/d/a", "films/d/c")).await.unwrap();
+    assert!(disk.path("films/d/c").exists() && disk.path("aside/d/a").exists());
+    yard.wait_for_what_is_missing(Duration::from_millis(1)).await;
+    assert_eq!(yard.ended(id).await, Ending::Removed, "after the usual time");
+    assert_eq!(yard.said(kept).as_deref(), Some("films/d/c"));
+    yard.closed().await;
+}
+
+#[actix::test]
+async fn nothing_is_moved_into_a_directory_that_was_the_root() {
+    let disk = Disk::new();
+    let yard = opened(&disk).await;
+    fs::rename(disk.path("more"), disk.path("more.old")).unwrap();
+    fs::create_dir(disk.path("more")).unwrap();
+    match yard.make(wanted("films/other", "more/other")).await {
+        // The node has seen meanwhile what is there.
+        Ok(_) => assert!(disk.path("more/other").exists()),
+        told => assert_eq!(refused(told), MoveRefused::RootAway),
+    }
+    assert!(!disk.path("more.old/other").exists());
+    yard.look_at_roots().await;
+    yard.closed().await;
+}
+
+struct Place {
+    ground: Ground,
+    node: Role,
+}
+
+impl Place {
+    /// A node with a root that is there and one that is not.
+    fn start() -> Result<Self> {
+        let ground = Ground::new(1, 0)?;
+        fs::create_dir(ground.path("films"))?;
+        fs::write(ground.path("films/a"), b"a")?;
+        let [films, nas] = ["films", "nas"].map(|name| ground.path(name));
+        let roots = format!("{{ films = \"{}\", nas = \"{}\" }}", films.display(), nas.display());
+        let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
+        let node = ground.start_node(&[("share.roots", &roots), ("share.listen", &links)])?;
+        let place = Place { ground, node };
+        wait_for("the node answers", &[&place.node], || {
+            (place.ask("GET", "/shares/reclaim", &Value::Null).0 == 200).then_some(())
+        })?;
+        Ok(place)
+    }
+
+    /// Status and body of a call of the API.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let mut command = Command::new("curl");
+        command.args(["-s", "-m", "20", "-X", method, "-w", "\n%{http_code}"]);
+        if !body.is_null() {
+            command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
+        }
+        let told = command.arg(format!("http://{}/api/v1{path}", self.ground.node)).output();
+        let text = String::from_utf8(told.unwrap().stdout).unwrap();
+        let (body, status) = text.rsplit_once('\n').unwrap();
+        (status.parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+
+    fn create(&self, path: &str) -> (u16, Value) {
+        self.ask("POST", "/shares", &json!({ "path": path }))
+    }
+
+    fn reload(&self) -> Ended {
+        run(&["config", "reload", "--url", &format!("http://{}", self.ground.node)])
+    }
+}
+
+#[test]
+fn a_root_that_is_not_there_holds_up_nothing_and_is_opened_once_it_comes() -> Result<()> {
+    let place = Place::start()?;
+    assert_eq!(place.create("films/a").0, 201);
+    let (status, told) = place.create("nas/b");
+    let detail = told["detail"].as_str().unwrap();
+    assert!(status == 503 && detail.contains("the directory of its root is away"), "{told}");
+    let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": "nas/a" }));
+    assert!(told.0 == 503 && told.1.to_string().contains("ask again"), "{told:?}");
+    wait_for("it is told", &[&place.node], || {
+        let log = place.node.log_text();
+        (log.contains("a root cannot be reached") && log.contains("root=nas")).then_some(())
+    })?;
+    let reloaded = place.reload();
+    assert_eq!(reloaded.code, Some(0), "{}", reloaded.err);
+    fs::create_dir(place.ground.path("nas"))?;
+    fs::write(place.ground.path("nas/b"), b"b")?;
+    assert_eq!(place.reload().code, Some(0));
+    let share = wait_for("it is opened", &[&place.node], || {
+        Some(place.create("nas/b")).filter(|(status, _)| *status == 201)
+    })?;
+    let link = format!("{}/file", share.1["url"].as_str().unwrap());
+    let fetched = Command::new("curl").args(["-s", "-m", "20", &link]).output()?;
+    assert_eq!(fetched.stdout, b"b");
+    wait_for("that is told", &[&place.node], || {
+        place.node.log_text().contains("a root can be reached again").then_some(())
+    })?;
+    Ok(())
+}
+
+#[test]
+fn a_root_that_is_not_there_now_is_told_by_a_check_and_one_that_is_none_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let check = |root: &str| {
+        run(&["config", "check", "--set", &format!("share.roots={{ films = \"{root}\" }}")])
+    };
+    let missing = check(&dir.path().join("nas").display().to_string());
+    assert_eq!(missing.code, Some(0), "{}", missing.err);
+    assert!(missing.out.contains("nas is not there now"), "{}", missing.out);
+    fs::write(dir.path().join("file"), b"x").unwrap();
+    for (bad, why) in [("films", "not an absolute path"), ("file", "is not a directory")] {
+        let path =
+            if bad == "file" { dir.path().join(bad).display().to_string() } else { bad.into() };
+        let refused = check(&path);
+        assert_eq!(refused.code, Some(2), "{bad}");
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
+}
