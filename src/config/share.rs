@@ -27,7 +27,9 @@ settings! {
         /// Where links are served. Nothing of the API or the console is reachable there.
         listen: SocketAddr = Default "127.0.0.1:8081",
         /// What people reach that by; links begin with it. Without one, `http://`, or `https://`
-        /// with `share.tls`, and `share.listen`.
+        /// with `share.tls`, and `share.listen`. With a path in it, as in
+        /// "https://example.net/files", a proxy passes on what it is asked for below that path,
+        /// without the path.
         public_url: Option<PublicUrl> = Optional "https://share.example.net",
         /// Proxies in front of `share.listen`: whoever they say a request is from, it is from.
         trusted_proxies: Vec<IpAddr> = Default "[]",

@@ -84,6 +84,19 @@ impl<'b> RequestHead<'b> {
         named.map(|header| header.value)
     }
 
+    /// How many bytes the request takes with its body; none where its head does not tell.
+    pub fn length_with_body(&self) -> Option<usize> {
+        if !self.has_body {
+            return Some(self.length);
+        }
+        if self.header("transfer-encoding").is_some() {
+            return None;
+        }
+        let mut lengths = self.all("content-length");
+        let told = std::str::from_utf8(lengths.next()?).ok()?.parse().ok()?;
+        if lengths.next().is_some() { None } else { self.length.checked_add(told) }
+    }
+
     fn connection_says(&self, word: &[u8]) -> bool {
         self.all("connection").any(|value| {
             let mut parts = value.split(|&byte| byte == b',');
@@ -121,6 +134,26 @@ mod tests {
         let both = "GET / HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n";
         assert!(parse(both).has_body);
         assert!(!parse("GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").has_body);
+    }
+
+    #[test]
+    fn where_a_request_ends_is_told_by_its_head_or_by_nothing() {
+        let length = |lines: &str| {
+            let text = format!("POST / HTTP/1.1\r\n{lines}\r\n");
+            let head = parse(&text);
+            head.length_with_body().map(|length| length - text.len())
+        };
+        assert_eq!((length(""), length("Content-Length: 0\r\n")), (Some(0), Some(0)));
+        assert_eq!(length("Content-Length: 5\r\n"), Some(5));
+        for unknown in [
+            "Transfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+            "Content-Length: 5\r\nContent-Length: 6\r\n",
+            "Content-Length: 99999999999999999999999\r\n",
+            "Content-Length: five\r\n",
+        ] {
+            assert_eq!(length(unknown), None, "{unknown}");
+        }
     }
 
     #[test]

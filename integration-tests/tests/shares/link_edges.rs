@@ -17,7 +17,11 @@ const RESET: i32 = 56;
 
 /// A download that is slow enough to be still running when something happens; how curl ends.
 async fn running(links: &Links, id: ShareId, part: &str, more: &[&str]) -> JoinHandle<i32> {
-    let begun = || links.server.counters().downloads + links.server.counters().archives;
+    let begun = || match (part, links.server.counters()) {
+        // By then the directory was listed.
+        ("/zip", counters) => counters.bytes,
+        (_, counters) => counters.downloads,
+    };
     let before = begun();
     let slow = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &links.url(id, part)];
     let arguments: Vec<String> = [&slow, more].concat().into_iter().map(str::to_owned).collect();
@@ -130,4 +134,30 @@ async fn an_archive_that_breaks_off_is_no_archive_to_a_client_that_knows_no_chun
     let download = running(&links, id, "/zip", &["--http1.0"]).await;
     links.stop().await;
     assert_eq!(download.await.unwrap(), RESET, "nobody sends the rest");
+}
+
+#[actix::test]
+async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
+    let links = Links::start(|_| {});
+    let elsewhere = |name: &str| links.outside().join(name);
+    for (moved, to) in [
+        ("dir/b", links.below("dir/c")),
+        ("dir/b", elsewhere("b")),
+        ("dir/sub", links.below("dir/a sub")),
+        // It comes to where everything was listed, or sent, already.
+        ("dir/sub/x", links.below("dir/x")),
+        ("dir/z/x", links.below("dir/+/x")),
+    ] {
+        let _ = std::fs::remove_dir_all(links.below("dir"));
+        for name in ["+/y", "b", "sub/x", "z/x"] {
+            links.write(&format!("dir/{name}"), b"x");
+        }
+        links.write("dir/a", &vec![7; LARGE]);
+        let (id, before) = (links.share("dir", |_| {}), links.server.counters().broken_off);
+        let download = running(&links, id, "/zip", &[]).await;
+        std::fs::rename(links.below(moved), to).unwrap();
+        assert!(matches!(download.await.unwrap(), 18 | RESET), "{moved}");
+        assert_eq!(links.server.counters().broken_off, before + 1);
+    }
+    links.stop().await;
 }

@@ -491,6 +491,15 @@ async fn a_link_that_ends_while_a_download_is_counted_tells_how() {
 }
 
 #[actix::test]
+async fn what_ails_this_node_is_not_told_to_visitors() {
+    let full = || CommitError::DiskFull { why: "/data/journal has 17 bytes left".to_owned() };
+    for error in [full(), CommitError::NotLeader { leader: Some(3) }, CommitError::Stopped] {
+        let (status, text) = counted_by(move |_, _| Err(error.clone().into())).await;
+        assert_eq!((status, &*text), (503, "Not now: try again in a moment.\n"));
+    }
+}
+
+#[actix::test]
 async fn a_download_that_may_have_been_counted_is_asked_for_once_more_by_the_same_name() {
     let answer = |asked: &TakeDownload, before| match before {
         0 => Err(CommitError::Unknown { request: asked.request }.into()),

@@ -15,6 +15,7 @@ mod files_mailbox;
 mod files_three_nodes;
 mod files_yard;
 mod hooks;
+mod link_answers;
 mod link_edges;
 mod links;
 mod links_of_the_actor;

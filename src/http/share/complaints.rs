@@ -1,5 +1,5 @@
-//! Telling whoever runs this node of shares that cannot be read. Clients ask as often as they like:
-//! that is not to fill the log.
+//! Telling whoever runs this node what clients are not told: of shares that cannot be read, of
+//! downloads that cannot be counted. Clients ask as often as they like: that is not to fill the log.
 
 use std::fmt::Display;
 use std::num::NonZeroU32;
@@ -9,22 +9,33 @@ use reelyard_actors::share_expiry::ShareId;
 
 use super::throttle::Throttle;
 
-/// How often it is told of the same share at most.
+/// How often it is told of the same share at most, and of downloads that cannot be counted.
 const EVERY: Duration = Duration::from_secs(60);
 
 /// What was told lately.
-pub(super) struct Complaints(Throttle<ShareId>);
+pub(super) struct Complaints {
+    shares: Throttle<ShareId>,
+    counting: Throttle<()>,
+}
 
 impl Complaints {
     /// Nothing was.
     pub(super) fn new() -> Self {
-        Complaints(Throttle::new(NonZeroU32::MIN, EVERY))
+        let shares = Throttle::new(NonZeroU32::MIN, EVERY);
+        Complaints { shares, counting: Throttle::new(NonZeroU32::MIN, EVERY) }
     }
 
     /// What a share stands for cannot be read.
     pub(super) fn tell(&self, id: ShareId, why: &dyn Display) {
-        if self.0.one(&id).is_ok() {
+        if self.shares.one(&id).is_ok() {
             tracing::warn!(?id, %why, "what a share stands for cannot be read");
+        }
+    }
+
+    /// A download cannot be counted now, and so is refused.
+    pub(super) fn tell_of_count(&self, why: &dyn Display) {
+        if self.counting.one(&()).is_ok() {
+            tracing::warn!(%why, "downloads of shares cannot be counted");
         }
     }
 }
@@ -49,19 +60,35 @@ mod tests {
         }
     }
 
-    #[test]
-    fn each_share_is_told_of_once_in_a_while() {
+    /// What is in the log after `complain`.
+    fn told(complain: impl FnOnce(&Complaints)) -> String {
         let log = Log::default();
         let writer = log.clone();
         let told = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
-        tracing::subscriber::with_default(told, || {
-            let complaints = Complaints::new();
+        tracing::subscriber::with_default(told, || complain(&Complaints::new()));
+        let log = log.0.lock().unwrap();
+        String::from_utf8(log.clone()).unwrap()
+    }
+
+    #[test]
+    fn each_share_is_told_of_once_in_a_while() {
+        let log = told(|complaints| {
             for id in [1, 1, 2, 1] {
                 complaints.tell(ShareId(id), &"it may not be read");
             }
         });
-        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         assert_eq!(log.matches("it may not be read").count(), 2, "{log}");
+        assert!(log.contains("WARN"), "{log}");
+    }
+
+    #[test]
+    fn that_nothing_is_counted_is_told_once_in_a_while() {
+        let log = told(|complaints| {
+            for _ in 0..3 {
+                complaints.tell_of_count(&"/data is full");
+            }
+        });
+        assert_eq!(log.matches("/data is full").count(), 1, "{log}");
         assert!(log.contains("WARN"), "{log}");
     }
 }

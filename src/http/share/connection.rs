@@ -25,6 +25,8 @@ pub(super) struct Handed {
     pub(super) line: Line,
     /// What was read of it already.
     pub(super) read: Vec<u8>,
+    /// How many bytes the request takes; none where its head does not tell.
+    pub(super) length: Option<usize>,
     /// Its place, to be kept until it ends.
     pub(super) place: Place,
 }
@@ -43,8 +45,8 @@ pub(super) struct Asked<'c> {
 enum Next {
     /// Another one, after so many bytes of this one. What was sent of a download is watched.
     Request(usize, Option<Watch>),
-    /// The pages' turn.
-    Pages,
+    /// The pages' turn, with a request of so many bytes, if its head tells.
+    Pages(Option<usize>),
     /// Nothing.
     End,
 }
@@ -87,7 +89,7 @@ pub(super) async fn serve(line: Line, place: Place, shared: &Shared) -> Option<H
                 buffer.drain(..length);
                 watch = of_it;
             }
-            Next::Pages => return Some(Handed { line, read: buffer, place }),
+            Next::Pages(length) => return Some(Handed { line, read: buffer, length, place }),
             Next::End => return None,
         }
     }
@@ -127,7 +129,7 @@ async fn answer(line: &Line, buffer: &[u8], place: &Place, shared: &Shared) -> N
         Some((id, part @ (Part::File | Part::Zip))) if matches!(head.method, "GET" | "HEAD") => {
             (id, part)
         }
-        _ => return Next::Pages,
+        _ => return Next::Pages(head.length_with_body()),
     };
     shared.counts.requests.one();
     // A body that is not read would be taken for the next request, and to a client that knows no

@@ -42,7 +42,8 @@ counters! {
     cut,
     /// Downloads whose client took too little.
     too_slow,
-    /// Answers that broke off because a file could not be read, or changed in an archive.
+    /// Answers that broke off because a file could not be read or was changed, or a directory in an
+    /// archive.
     broken_off,
     /// Requests for links that do not exist.
     unknown,

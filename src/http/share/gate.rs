@@ -207,6 +207,9 @@ impl Shared {
                 Ok(_) => {}
                 // The table may know by now how it ended, and when.
                 Err(error) => {
+                    if let ShareError::Journal(why) = &error {
+                        self.complaints.tell_of_count(why);
+                    }
                     return Err(match (&error, self.find(Some(id), client)) {
                         (ShareError::Refused(_), Err(refusal)) => refusal,
                         _ => Refusal::of(error, self.clock.now()),

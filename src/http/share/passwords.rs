@@ -131,6 +131,9 @@ impl Passwords {
         if !checked.await.unwrap_or(false) {
             return Err(Refusal::Password { wrong: true });
         }
+        // Wrong ones are bounded. Many people may come with the right one, or one to many links.
+        self.by_line.give_back(&line);
+        self.by_link.give_back(&share.id());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KNOWN {
             known.clear();

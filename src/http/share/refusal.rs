@@ -133,7 +133,8 @@ impl Refusal {
             ShareError::Refused(ShareRefusal::Unknown) => Refusal::Unknown,
             ShareError::Refused(ShareRefusal::Exhausted) => Refusal::Exhausted,
             ShareError::Refused(ShareRefusal::Ended { why }) => Refusal::Ended { at: now, why },
-            other => Refusal::NotNow(other.to_string()),
+            // Who has the link has no use for what ails the yard's disks or its leader.
+            _ => Refusal::NotNow("try again in a moment".to_owned()),
         }
     }
 }

@@ -10,7 +10,8 @@ pub struct ShareServerSettings {
     /// Where they listen. Nothing else is reachable there.
     pub listen: SocketAddr,
     /// What people reach it by, such as `https://share.example.net`, without a `/` at its end; the
-    /// page shows links that begin with it. None: whatever the browser asked for.
+    /// page shows links that begin with it. A path in it is put before all that pages lead to, and
+    /// requests come without it. None: whatever the browser asked for.
     pub public_url: Option<String>,
     /// Proxies in front of it. For a connection from one of these, the client is the last address
     /// of `X-Forwarded-For` that is not itself such a proxy, and no bound per address holds for
@@ -51,6 +52,16 @@ pub struct ShareServerSettings {
     pub cookie_key: Option<[u8; 32]>,
 }
 
+impl ShareServerSettings {
+    /// The path of `public_url`, without a `/` at its end: empty where it has none.
+    pub(super) fn public_path(&self) -> &str {
+        let url = self.public_url.as_deref().unwrap_or_default();
+        let behind_scheme = url.split_once("://").map_or("", |(_, rest)| rest);
+        let path = behind_scheme.find('/').map_or("", |slash| &behind_scheme[slash..]);
+        path.trim_end_matches('/')
+    }
+}
+
 impl Default for ShareServerSettings {
     fn default() -> Self {
         ShareServerSettings {
@@ -73,5 +84,25 @@ impl Default for ShareServerSettings {
             archives_per_address: 4,
             cookie_key: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_url_is_what_is_behind_its_host() {
+        let path = |url: Option<&str>| {
+            let public_url = url.map(str::to_owned);
+            let settings = ShareServerSettings { public_url, ..ShareServerSettings::default() };
+            settings.public_path().to_owned()
+        };
+        assert_eq!(path(None), "");
+        for without in ["https://share.example.net", "https://share.example.net/", "http://[::1]:1"]
+        {
+            assert_eq!(path(Some(without)), "", "{without}");
+        }
+        assert_eq!(path(Some("https://share.example.net/dl/here/")), "/dl/here");
     }
 }

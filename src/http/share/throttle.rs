@@ -42,6 +42,16 @@ impl<K: Hash + Eq + Clone> Throttle<K> {
         self.one_at(key, Instant::now())
     }
 
+    /// Takes back one that was counted for `key` a moment ago.
+    pub(super) fn give_back(&self, key: &K) {
+        let mut spent = self.spent();
+        let Spent { by_key, by_others, .. } = &mut *spent;
+        // One that is not known by itself was counted with the others, or is at rest again.
+        if let Some(spent) = by_key.get_mut(key).or(by_others.as_mut()) {
+            *spent = spent.checked_sub(self.every).unwrap_or(*spent);
+        }
+    }
+
     /// Whether `key` may try, without counting: an error tells after how long.
     pub(super) fn may(&self, key: &K) -> Result<(), Duration> {
         self.may_at(key, Instant::now())
@@ -124,6 +134,20 @@ mod tests {
         for turn in [Ok(()), Ok(()), Err(MINUTE)] {
             assert_eq!(throttle.one_at(&"a", at_rest), turn);
         }
+    }
+
+    #[test]
+    fn what_is_given_back_may_be_tried_once_more_and_no_oftener() {
+        let (throttle, now) = (throttle(2), Instant::now());
+        for _ in 0..5 {
+            assert_eq!(throttle.one_at(&"a", now), Ok(()));
+            throttle.give_back(&"a");
+        }
+        assert_eq!((throttle.one_at(&"a", now), throttle.one_at(&"a", now)), (Ok(()), Ok(())));
+        throttle.give_back(&"b");
+        assert_eq!(throttle.one_at(&"a", now), Err(MINUTE));
+        throttle.give_back(&"a");
+        assert_eq!((throttle.one_at(&"a", now), throttle.one_at(&"a", now)), (Ok(()), Err(MINUTE)));
     }
 
     #[test]

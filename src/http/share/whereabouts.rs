@@ -26,6 +26,10 @@ impl Shared {
                 Some(place) => self.roots.open_at(&place.root, &place.path),
                 None => Err(NotOpened::Absent),
             };
+            // A directory in the place of a shared file was shared by nobody, nor the other way round.
+            let opened = opened.and_then(|opened| {
+                if opened.kind == share.kind() { Ok(opened) } else { Err(NotOpened::Absent) }
+            });
             let Found::Live(now) = self.board.find(share.id()) else {
                 return Err(NotOpened::Absent);
             };

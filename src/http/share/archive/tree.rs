@@ -3,6 +3,11 @@
 //! Files and directories do. A symlink does if it leads to a file in the same shared directory,
 //! as that file; where it leads elsewhere, or to a directory, it is left out, as are devices,
 //! sockets and pipes.
+//!
+//! What goes in is what was there at one moment: what was listed and is gone when it is opened ends
+//! the walk, and so does a directory that was not the same from before it was listed until all was
+//! shown. Without that, what is moved from a directory still to come to one that was passed would
+//! silently be in no archive.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,6 +17,7 @@ use reelyard_actors::share_expiry::ShareKind;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
+use super::listed::Listed;
 use crate::http::share::roots::{NotOpened, Opened, open_beneath};
 
 /// Directories in one another. Each holds a descriptor while its entries are looked at.
@@ -40,6 +46,13 @@ pub(super) enum NoArchive {
         /// Why not.
         why: NotOpened,
     },
+    /// Something in it was added, moved or removed meanwhile. What there was at no moment would pass
+    /// for an archive of all there is.
+    #[error("\"{name}\" was changed, moved or removed meanwhile")]
+    Changed {
+        /// Its path in the archive.
+        name: String,
+    },
     /// It goes on too far.
     #[error("too many directories in one another")]
     TooDeep,
@@ -56,7 +69,7 @@ impl NoArchive {
     pub(super) fn in_words(&self) -> String {
         match self {
             NoArchive::Unreadable { name, .. } => format!("\"{name}\" cannot be read"),
-            NoArchive::TooDeep | NoArchive::TooLong => self.to_string(),
+            NoArchive::Changed { .. } | NoArchive::TooDeep | NoArchive::TooLong => self.to_string(),
             NoArchive::Failed(_) => "it cannot be read".to_owned(),
         }
     }
@@ -71,14 +84,26 @@ struct Entry {
     is_symlink: bool,
 }
 
-/// Shows `visitor` all that goes into the archive of the directory `top`, called `name`.
+/// Shows `visitor` all that goes into the archive of the directory `top`, called `name`. An error
+/// may come when all was shown.
 pub(super) fn walk(top: &File, name: &str, visitor: &mut impl Visitor) -> Result<(), NoArchive> {
-    Walk { top, visitor }.directory(top, b"", &archive_name(name.as_bytes()), 0)
+    let name = archive_name(name.as_bytes());
+    let mut walk = Walk { top, visitor, listed: Vec::new() };
+    walk.directory(top, b"", &name, 0)?;
+    match walk.listed.iter().find(|listed| listed.has_changed(top)) {
+        None => Ok(()),
+        Some(changed) => {
+            let below = archive_name(&changed.path);
+            let name = if below.is_empty() { name } else { format!("{name}/{below}") };
+            Err(NoArchive::Changed { name })
+        }
+    }
 }
 
 struct Walk<'w, V> {
     top: &'w File,
     visitor: &'w mut V,
+    listed: Vec<Listed>,
 }
 
 impl<V: Visitor> Walk<'_, V> {
@@ -102,11 +127,16 @@ impl<V: Visitor> Walk<'_, V> {
             let name = name.to_owned();
             NoArchive::Unreadable { name, why }
         };
-        let found = entries(dir).map_err(|error| unreadable(name, NotOpened::Failed(error)))?;
-        for entry in found {
+        let failed = |error| unreadable(name, NotOpened::Failed(error));
+        self.listed.push(Listed::now(dir, path).map_err(failed)?);
+        for entry in entries(dir).map_err(failed)? {
             let name = format!("{name}/{}", entry.name);
-            let opened = open(self.top, dir, path, &entry);
-            let Some(opened) = opened.map_err(|why| unreadable(&name, why))? else { continue };
+            let opened = match open(self.top, dir, path, &entry) {
+                Ok(Some(opened)) => opened,
+                Ok(None) => continue,
+                Err(NotOpened::Absent) => return Err(NoArchive::Changed { name }),
+                Err(why) => return Err(unreadable(&name, why)),
+            };
             match opened.kind {
                 ShareKind::File if name.len() > LONGEST_PATH => return Err(NoArchive::TooLong),
                 ShareKind::File => self.visitor.file(&opened, &name)?,
@@ -132,7 +162,8 @@ fn entries(dir: &File) -> io::Result<Vec<Entry>> {
             // Some file systems do not tell it here.
             FileType::Unknown => match statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                Err(Errno::NOENT) => continue,
+                // Whoever opens it finds that it is gone.
+                Err(Errno::NOENT) => FileType::RegularFile,
                 Err(error) => return Err(error.into()),
             },
             kind => kind,
@@ -151,7 +182,7 @@ fn entries(dir: &File) -> io::Result<Vec<Entry>> {
 }
 
 /// Opens an entry of `dir`, which is at `path` below `top`. None when it does not belong into the
-/// archive, or is gone meanwhile.
+/// archive.
 fn open(top: &File, dir: &File, path: &[u8], entry: &Entry) -> Result<Option<Opened>, NotOpened> {
     let opened = if entry.is_symlink {
         open_beneath(top, &below(path, entry))
@@ -162,7 +193,9 @@ fn open(top: &File, dir: &File, path: &[u8], entry: &Entry) -> Result<Option<Ope
         // A symlink to a directory could lead round in circles.
         Ok(opened) if entry.is_symlink && opened.kind == ShareKind::Directory => Ok(None),
         Ok(opened) => Ok(Some(opened)),
-        Err(NotOpened::Absent | NotOpened::Outside | NotOpened::Special) => Ok(None),
+        // A symlink may lead nowhere. That it is gone itself is seen by its directory.
+        Err(NotOpened::Absent) if entry.is_symlink => Ok(None),
+        Err(NotOpened::Outside | NotOpened::Special) => Ok(None),
         Err(why) => Err(why),
     }
 }

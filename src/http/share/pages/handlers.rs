@@ -48,7 +48,7 @@ async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> H
     };
     let cookies = request.headers().get_all(header::COOKIE).map(HeaderValue::as_bytes);
     if !shared.passwords.admits_cookie(&share, cookies) {
-        return html(StatusCode::OK, look::password(request.path(), false));
+        return html(StatusCode::OK, look::password(&seen(request.path(), &shared), false));
     }
     if let Err(refusal) = shared.is_left(&share, client) {
         return refuse(&refusal, &shared);
@@ -64,7 +64,7 @@ async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> H
     let now = shared.clock.now();
     shared.board.note_use(&share, now);
     let shown = look::Shown {
-        path: format!("/s/{}", share.id()),
+        path: page_path(&shared, share.id()),
         link: link(&request, &shared, share.id()),
         name: share.display_name(),
         contents: &contents,
@@ -91,11 +91,14 @@ async fn enter(
     match shared.check_password(&share, form.password.as_bytes(), client).await {
         Ok(()) => {}
         Err(Refusal::Password { .. }) => {
-            return html(StatusCode::FORBIDDEN, look::password(request.path(), true));
+            return html(
+                StatusCode::FORBIDDEN,
+                look::password(&seen(request.path(), &shared), true),
+            );
         }
         Err(refusal) => return refuse(&refusal, &shared),
     }
-    let path = format!("/s/{}", share.id());
+    let path = page_path(&shared, share.id());
     let mut answer = always(HttpResponse::SeeOther());
     answer.insert_header((header::LOCATION, path.clone()));
     if let Some(value) = shared.passwords.cookie(&share) {
@@ -124,7 +127,8 @@ fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
 async fn without_slash(request: HttpRequest, shared: Data<Shared>) -> HttpResponse {
     shared.counts.requests.one();
     let mut answer = always(HttpResponse::PermanentRedirect());
-    answer.insert_header((header::LOCATION, request.path().trim_end_matches('/')));
+    let path = seen(request.path().trim_end_matches('/'), &shared);
+    answer.insert_header((header::LOCATION, path));
     answer.finish()
 }
 
@@ -200,6 +204,16 @@ fn is_https(request: &HttpRequest, shared: &Shared) -> bool {
     let proto = request.headers().get("x-forwarded-proto");
     shared.settings.trusted_proxies.contains(&peer(request))
         && proto.is_some_and(|proto| proto.as_bytes() == b"https")
+}
+
+/// A path here as a browser sees it: a proxy may have taken the beginning away.
+fn seen(path: &str, shared: &Shared) -> String {
+    format!("{}{path}", shared.settings.public_path())
+}
+
+/// The path of the page of a link, as a browser sees it.
+fn page_path(shared: &Shared, id: ShareId) -> String {
+    seen(&format!("/s/{id}"), shared)
 }
 
 /// The link as people pass it on.

@@ -1,13 +1,13 @@
 //! What a page shows of what is shared. Blocks on the disk.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::{File, Metadata};
 use std::io;
 
 use reelyard_actors::share_expiry::ShareKind;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
-use crate::http::share::roots::Opened;
+use crate::http::share::roots::{Opened, open_beneath};
 
 /// Entries of a directory that are shown.
 const MOST_SHOWN: usize = 500;
@@ -73,23 +73,37 @@ fn listing(dir: &File, most_read: usize) -> io::Result<Listing> {
             },
             kind => kind,
         };
-        // Where a symlink leads is for the archive to see.
-        if matches!(kind, FileType::RegularFile | FileType::Directory) {
-            names.push((kind == FileType::RegularFile, raw.to_owned()));
+        if let Some((is_file, size)) = shown_as(dir, raw, kind) {
+            names.push((is_file, raw.to_owned(), size));
         }
     }
     names.sort_unstable();
     let others = names.len().saturating_sub(MOST_SHOWN);
     names.truncate(MOST_SHOWN);
-    let entry = |(is_file, raw): (bool, CString)| entry(dir, is_file, &raw);
+    let entry = |(is_file, raw, size): (_, CString, _)| entry(dir, is_file, &raw, size);
     Ok(Listing { shown: names.into_iter().filter_map(entry).collect(), others, goes_on })
 }
 
+/// Whether an entry is shown as a file, and how many bytes it has where that was found out. None when
+/// it is not shown.
+fn shown_as(dir: &File, raw: &CStr, kind: FileType) -> Option<(bool, Option<u64>)> {
+    match kind {
+        FileType::Directory => Some((false, None)),
+        FileType::RegularFile => Some((true, None)),
+        // As in the archive: as the file of the same directory that it leads to, if it does.
+        FileType::Symlink => {
+            let opened = open_beneath(dir, raw.to_bytes()).ok()?;
+            (opened.kind == ShareKind::File).then_some((true, Some(opened.metadata.len())))
+        }
+        _ => None,
+    }
+}
+
 /// An entry as it is shown. None when it is gone meanwhile.
-fn entry(dir: &File, is_file: bool, raw: &CString) -> Option<Entry> {
+fn entry(dir: &File, is_file: bool, raw: &CStr, size: Option<u64>) -> Option<Entry> {
     let name = raw.to_string_lossy().into_owned();
-    if !is_file {
-        return Some(Entry { name, size: None });
+    if !is_file || size.is_some() {
+        return Some(Entry { name, size });
     }
     let stat = statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(Entry { name, size: Some(u64::try_from(stat.st_size).unwrap_or(0)) })
@@ -104,11 +118,13 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("a"), b"xyz").unwrap();
         std::fs::create_dir(place.path().join("z")).unwrap();
-        std::os::unix::fs::symlink("a", place.path().join("link")).unwrap();
+        for (to, from) in [("a", "link"), ("z", "to-z"), ("absent", "nowhere"), ("/", "out")] {
+            std::os::unix::fs::symlink(to, place.path().join(from)).unwrap();
+        }
         let dir = File::open(place.path()).unwrap();
-        let listing = listing(&dir, 3).unwrap();
+        let listing = listing(&dir, 6).unwrap();
         let shown: Vec<_> = listing.shown.iter().map(|entry| (&*entry.name, entry.size)).collect();
-        assert_eq!(shown, [("z", None), ("a", Some(3))]);
+        assert_eq!(shown, [("z", None), ("a", Some(3)), ("link", Some(3))]);
         assert_eq!((listing.others, listing.goes_on), (0, false));
     }
 

@@ -61,7 +61,7 @@ pub(super) fn share(shown: &Shown<'_>) -> Markup {
                     Contents::File(size) => { dt { "Size" } dd title={ (size) " bytes" } { (in_words(*size)) } }
                     Contents::Directory(listing) => {
                         dt { "Directory" }
-                        dd { (more_than(listing)) (listing.shown.len() + listing.others) " entries" }
+                        dd { (more_than(listing)) (entries(listing.shown.len() + listing.others)) }
                     }
                 }
                 (time_left(shown.ends, shown.now))
@@ -170,6 +170,10 @@ fn table(listing: &Listing) -> Markup {
             p { "and " (more_than(listing)) (listing.others) " more" }
         }
     }
+}
+
+fn entries(count: usize) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
 /// What stands before a number of entries that were not all counted.

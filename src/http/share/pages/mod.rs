@@ -42,6 +42,7 @@ pub(super) struct Pages(mpsc::Sender<Coming>);
 pub(super) struct Coming {
     line: Detached,
     read: Vec<u8>,
+    length: Option<usize>,
     place: Place,
 }
 
@@ -57,9 +58,9 @@ impl Pages {
 
     /// Takes a connection. With too many waiting it is dropped, and so closed.
     pub(super) fn take(&self, handed: Handed) {
-        let Handed { line, read, place } = handed;
+        let Handed { line, read, length, place } = handed;
         if let Ok(line) = line.detach() {
-            let taken = self.0.try_send(Coming { line, read, place });
+            let taken = self.0.try_send(Coming { line, read, length, place });
             if taken.is_err() {
                 tracing::warn!("too many connections wait for a page of a share");
             }
@@ -103,10 +104,11 @@ async fn serve(mut handed: mpsc::Receiver<Coming>, shared: Arc<Shared>) {
     let Ok(service) = service.await.map(Rc::new) else {
         return tracing::error!("the pages of shares cannot be made");
     };
-    while let Some(Coming { line, read, place }) = handed.recv().await {
+    while let Some(Coming { line, read, length, place }) = handed.recv().await {
         let peer = place.peer();
         let Ok(line) = line.attach() else { continue };
-        let (service, connection) = (Rc::clone(&service), Rewound::new(read, line, place));
+        let (service, connection) =
+            (Rc::clone(&service), Rewound::new((read, length), line, place));
         tokio::task::spawn_local(async move {
             // One request, a small answer: whoever needs longer is up to something.
             let served = service.call((connection, Some(peer)));
