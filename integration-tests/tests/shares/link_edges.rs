@@ -161,3 +161,17 @@ async fn what_is_renamed_while_an_archive_is_made_is_not_left_out_of_it() {
     }
     links.stop().await;
 }
+
+#[actix::test]
+async fn what_is_added_while_an_archive_is_made_does_not_break_it_off() {
+    let links = Links::start(|_| {});
+    links.write("dir/a", &vec![7; LARGE]);
+    links.write("dir/sub/x", b"x");
+    let id = links.share("dir", |_| {});
+    let download = running(&links, id, "/zip", &[]).await;
+    for name in ["dir/b", "dir/sub/y", "dir/z/x"] {
+        links.write(name, b"x");
+    }
+    assert_eq!(download.await.unwrap(), 0);
+    links.stop().await;
+}

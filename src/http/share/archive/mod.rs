@@ -1,11 +1,8 @@
 //! `GET|HEAD /s/{id}/zip`: a shared directory as an archive, made while it is sent: no temporary
 //! file, and no more memory than the names take.
 //!
-//! It is of what was there at one moment, or breaks off: where a file changes while it is read, and
-//! where something in a directory is added, renamed or removed before all is sent. Whether that was
-//! a new file or one on its way from a directory still to come to one that was passed cannot be
-//! told, and nobody is to take an archive for whole that lacks one. So a directory in which files
-//! come and go all the time is shared file by file.
+//! It is of what was there when it was begun, or breaks off: where a file changes while it is read, and
+//! where something is gone, under that name, when its turn comes. What is added meanwhile is not in it.
 
 mod listed;
 mod survey;

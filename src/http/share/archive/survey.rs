@@ -19,8 +19,12 @@ pub(super) fn survey(
 struct Survey<F>(F);
 
 impl<F: Fn() -> bool> Visitor for Survey<F> {
-    fn directory(&mut self, _: &File, _: &str) -> io::Result<()> {
+    fn goes_on(&self) -> io::Result<()> {
         if (self.0)() { Ok(()) } else { Err(ErrorKind::BrokenPipe.into()) }
+    }
+
+    fn directory(&mut self, _: &File, _: &str) -> io::Result<()> {
+        self.goes_on()
     }
 
     /// It was opened already, which is all there is to find out.

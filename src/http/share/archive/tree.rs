@@ -4,10 +4,10 @@
 //! as that file; where it leads elsewhere, or to a directory, it is left out, as are devices,
 //! sockets and pipes.
 //!
-//! What goes in is what was there at one moment: what was listed and is gone when it is opened ends
-//! the walk, and so does a directory that was not the same from before it was listed until all was
-//! shown. Without that, what is moved from a directory still to come to one that was passed would
-//! silently be in no archive.
+//! What goes in is what was there when it was begun: all of it is listed first, at a moment at which
+//! nothing came or went, and what is gone when it is opened ends the walk. Listed on the way, what is
+//! moved from a directory still to come to one that was passed would silently be in no archive. What is
+//! added later is in none, and disturbs none.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -26,8 +26,17 @@ const DEEPEST: usize = 128;
 /// The longest path in an archive, in bytes: its length has 16 bits there.
 const LONGEST_PATH: usize = u16::MAX as usize;
 
+/// How often all is listed anew because something came or went meanwhile.
+const LISTINGS: usize = 8;
+
 /// Who is shown what goes into an archive: each directory, and after it what is in it.
 pub(super) trait Visitor {
+    /// Asked while nothing is shown yet.
+    ///
+    /// # Errors
+    /// Nobody wants it any more.
+    fn goes_on(&self) -> io::Result<()>;
+
     /// A directory, called `name` in the archive.
     fn directory(&mut self, dir: &File, name: &str) -> io::Result<()>;
 
@@ -46,8 +55,8 @@ pub(super) enum NoArchive {
         /// Why not.
         why: NotOpened,
     },
-    /// Something in it was added, moved or removed meanwhile. What there was at no moment would pass
-    /// for an archive of all there is.
+    /// Something in it was moved or removed meanwhile. What there was at no moment would pass for an
+    /// archive of all there is.
     #[error("\"{name}\" was changed, moved or removed meanwhile")]
     Changed {
         /// Its path in the archive.
@@ -81,40 +90,60 @@ struct Entry {
     raw: Vec<u8>,
     /// Its name in the archive.
     name: String,
-    is_symlink: bool,
+    kind: Kind,
 }
 
-/// Shows `visitor` all that goes into the archive of the directory `top`, called `name`. An error
-/// may come when all was shown.
+/// What an entry was when it was listed.
+enum Kind {
+    File,
+    Symlink,
+    /// With what goes into the archive of it.
+    Directory(Vec<Entry>),
+}
+
+/// Shows `visitor` all that goes into the archive of the directory `top`, called `name`.
 pub(super) fn walk(top: &File, name: &str, visitor: &mut impl Visitor) -> Result<(), NoArchive> {
     let name = archive_name(name.as_bytes());
-    let mut walk = Walk { top, visitor, listed: Vec::new() };
-    walk.directory(top, b"", &name, 0)?;
-    match walk.listed.iter().find(|listed| listed.has_changed(top)) {
-        None => Ok(()),
-        Some(changed) => {
-            let below = archive_name(&changed.path);
-            let name = if below.is_empty() { name } else { format!("{name}/{below}") };
-            Err(NoArchive::Changed { name })
+    let entries = list(top, &name, visitor)?;
+    Walk { top, visitor }.directory(top, b"", &name, &entries)
+}
+
+/// All that is below `top` at one moment.
+fn list(top: &File, name: &str, visitor: &impl Visitor) -> Result<Vec<Entry>, NoArchive> {
+    let mut again = 1..LISTINGS;
+    loop {
+        let mut listing = Listing { visitor, listed: Vec::new() };
+        let listed = listing.directory(top, b"", name, 0);
+        let changed = match &listed {
+            Ok(_) => listing.listed.iter().find(|listed| listed.has_changed(top)),
+            Err(NoArchive::Changed { .. }) if again.next().is_some() => continue,
+            Err(_) => None,
+        };
+        match changed {
+            None => return listed,
+            Some(_) if again.next().is_some() => {}
+            Some(changed) => {
+                let below = archive_name(&changed.path);
+                return Err(NoArchive::Changed { name: format!("{name}/{below}") });
+            }
         }
     }
 }
 
-struct Walk<'w, V> {
-    top: &'w File,
-    visitor: &'w mut V,
+struct Listing<'l, V> {
+    visitor: &'l V,
     listed: Vec<Listed>,
 }
 
-impl<V: Visitor> Walk<'_, V> {
-    /// Goes through a directory, which is at `path` below the top and `name` in the archive.
+impl<V: Visitor> Listing<'_, V> {
+    /// Lists a directory and all below it, which is at `path` below the top and `name` in the archive.
     fn directory(
         &mut self,
         dir: &File,
         path: &[u8],
         name: &str,
         depth: usize,
-    ) -> Result<(), NoArchive> {
+    ) -> Result<Vec<Entry>, NoArchive> {
         if depth > DEEPEST {
             return Err(NoArchive::TooDeep);
         }
@@ -122,27 +151,64 @@ impl<V: Visitor> Walk<'_, V> {
         if name.len() >= LONGEST_PATH {
             return Err(NoArchive::TooLong);
         }
-        self.visitor.directory(dir, name)?;
-        let unreadable = |name: &str, why| {
-            let name = name.to_owned();
-            NoArchive::Unreadable { name, why }
-        };
+        self.visitor.goes_on()?;
         let failed = |error| unreadable(name, NotOpened::Failed(error));
         self.listed.push(Listed::now(dir, path).map_err(failed)?);
-        for entry in entries(dir).map_err(failed)? {
+        let mut entries = entries(dir).map_err(failed)?;
+        for entry in &mut entries {
+            let path = below(path, entry);
+            let Kind::Directory(within) = &mut entry.kind else { continue };
             let name = format!("{name}/{}", entry.name);
-            let opened = match open(self.top, dir, path, &entry) {
+            *within = match open_beneath(dir, &entry.raw) {
+                Ok(opened) if opened.kind == ShareKind::Directory => {
+                    self.directory(&opened.file, &path, &name, depth + 1)?
+                }
+                Ok(_) | Err(NotOpened::Absent) => return Err(NoArchive::Changed { name }),
+                Err(why) => return Err(unreadable(&name, why)),
+            };
+        }
+        Ok(entries)
+    }
+}
+
+fn unreadable(name: &str, why: NotOpened) -> NoArchive {
+    NoArchive::Unreadable { name: name.to_owned(), why }
+}
+
+struct Walk<'w, V> {
+    top: &'w File,
+    visitor: &'w mut V,
+}
+
+impl<V: Visitor> Walk<'_, V> {
+    /// Goes through what was listed of a directory.
+    fn directory(
+        &mut self,
+        dir: &File,
+        path: &[u8],
+        name: &str,
+        entries: &[Entry],
+    ) -> Result<(), NoArchive> {
+        self.visitor.directory(dir, name)?;
+        for entry in entries {
+            let name = format!("{name}/{}", entry.name);
+            let opened = match open(self.top, dir, path, entry) {
                 Ok(Some(opened)) => opened,
                 Ok(None) => continue,
                 Err(NotOpened::Absent) => return Err(NoArchive::Changed { name }),
                 Err(why) => return Err(unreadable(&name, why)),
             };
-            match opened.kind {
-                ShareKind::File if name.len() > LONGEST_PATH => return Err(NoArchive::TooLong),
-                ShareKind::File => self.visitor.file(&opened, &name)?,
-                ShareKind::Directory => {
-                    self.directory(&opened.file, &below(path, &entry), &name, depth + 1)?;
+            match (opened.kind, &entry.kind) {
+                (ShareKind::Directory, Kind::Directory(within)) => {
+                    self.directory(&opened.file, &below(path, entry), &name, within)?;
                 }
+                (ShareKind::File, Kind::File | Kind::Symlink) if name.len() > LONGEST_PATH => {
+                    return Err(NoArchive::TooLong);
+                }
+                (ShareKind::File, Kind::File | Kind::Symlink) => {
+                    self.visitor.file(&opened, &name)?;
+                }
+                _ => return Err(NoArchive::Changed { name }),
             }
         }
         Ok(())
@@ -168,15 +234,19 @@ fn entries(dir: &File) -> io::Result<Vec<Entry>> {
             },
             kind => kind,
         };
-        if matches!(kind, FileType::RegularFile | FileType::Directory | FileType::Symlink) {
-            found.push((raw.to_vec(), kind == FileType::Symlink));
-        }
+        let kind = match kind {
+            FileType::RegularFile => Kind::File,
+            FileType::Symlink => Kind::Symlink,
+            FileType::Directory => Kind::Directory(Vec::new()),
+            _ => continue,
+        };
+        found.push((raw.to_vec(), kind));
     }
-    found.sort_unstable();
+    found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     let mut names = HashSet::new();
-    let entry = |(raw, is_symlink): (Vec<u8>, bool)| {
+    let entry = |(raw, kind): (Vec<u8>, Kind)| {
         let name = unique(archive_name(&raw), &mut names);
-        Entry { raw, name, is_symlink }
+        Entry { raw, name, kind }
     };
     Ok(found.into_iter().map(entry).collect())
 }
@@ -184,17 +254,18 @@ fn entries(dir: &File) -> io::Result<Vec<Entry>> {
 /// Opens an entry of `dir`, which is at `path` below `top`. None when it does not belong into the
 /// archive.
 fn open(top: &File, dir: &File, path: &[u8], entry: &Entry) -> Result<Option<Opened>, NotOpened> {
-    let opened = if entry.is_symlink {
+    let is_symlink = matches!(entry.kind, Kind::Symlink);
+    let opened = if is_symlink {
         open_beneath(top, &below(path, entry))
     } else {
         open_beneath(dir, &entry.raw)
     };
     match opened {
         // A symlink to a directory could lead round in circles.
-        Ok(opened) if entry.is_symlink && opened.kind == ShareKind::Directory => Ok(None),
+        Ok(opened) if is_symlink && opened.kind == ShareKind::Directory => Ok(None),
         Ok(opened) => Ok(Some(opened)),
-        // A symlink may lead nowhere. That it is gone itself is seen by its directory.
-        Err(NotOpened::Absent) if entry.is_symlink => Ok(None),
+        // It leads nowhere, or is gone itself.
+        Err(NotOpened::Absent) if is_symlink => Ok(None),
         Err(NotOpened::Outside | NotOpened::Special) => Ok(None),
         Err(why) => Err(why),
     }

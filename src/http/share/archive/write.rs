@@ -39,7 +39,8 @@ pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<Piece>) {
 
 fn write(top: &File, name: &str, pieces: &mpsc::Sender<Piece>) -> Result<(), NoArchive> {
     let out = Out { pieces: pieces.clone(), piece: Vec::with_capacity(PIECE) };
-    let mut archive = Archive { zip: ZipArchiveWriter::new(out), buffer: vec![0; PIECE] };
+    let (zip, pieces) = (ZipArchiveWriter::new(out), pieces.clone());
+    let mut archive = Archive { zip, pieces, buffer: vec![0; PIECE] };
     tree::walk(top, name, &mut archive)?;
     let mut out = archive.zip.finish().map_err(broken)?;
     Ok(out.flush()?)
@@ -47,10 +48,15 @@ fn write(top: &File, name: &str, pieces: &mpsc::Sender<Piece>) -> Result<(), NoA
 
 struct Archive {
     zip: ZipArchiveWriter<Out>,
+    pieces: mpsc::Sender<Piece>,
     buffer: Vec<u8>,
 }
 
 impl Visitor for Archive {
+    fn goes_on(&self) -> io::Result<()> {
+        if self.pieces.is_closed() { Err(ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
+
     fn directory(&mut self, dir: &File, name: &str) -> io::Result<()> {
         let metadata = dir.metadata()?;
         self.zip
