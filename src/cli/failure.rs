@@ -27,6 +27,9 @@ pub enum Failure {
     /// The node understood and refused.
     #[error("the node refused: {0}")]
     Refused(Problem),
+    /// The node does not know some of what was named; it did what it was asked to with the others.
+    #[error("{0}")]
+    NotThere(String),
     /// The node answered that it failed, or what it answered is not understood.
     #[error("the node at {url} failed: {why}")]
     Node {
@@ -64,7 +67,7 @@ impl Failure {
             Failure::Configuration(_) | Failure::Usage(_) => 2,
             Failure::Unreachable { .. } => 3,
             Failure::Refused(problem) if is_no_box(problem) => 7,
-            Failure::Refused(_) => 4,
+            Failure::Refused(_) | Failure::NotThere(_) => 4,
             Failure::StoreNotWhole(_) => super::store::NOT_WHOLE,
             Failure::StoreInUse(_) => 6,
         }

@@ -22,6 +22,7 @@ mod plan;
 mod pools;
 mod removals;
 mod share;
+mod share_revoke;
 mod share_tables;
 mod simulate;
 mod store;

@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
-use reelyard_actors::share_expiry::{Moved, Note, OnlyIf, Owner, Revoked, ShareId, ShareState};
+use reelyard_actors::share_expiry::{Moved, Note, OnlyIf, Owner, ShareId, ShareState};
 use reelyard_actors::wire::api::{
     HookShown, MoveShown, Page, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove, WantedReclaim,
-    WantedRevocation, WantedShare, WantedTerms,
+    WantedShare, WantedTerms,
 };
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ use super::client::{Client, NodeArgs, PageArgs, filters};
 use super::events;
 use super::failure::Failure;
 use super::output::{self, maybe, plain};
+use super::share_revoke::{RevokeArgs, revoke};
 use super::share_tables::{created, downloads, ends_in, show, show_hooks, show_moves, status};
 use super::{password, word};
 
@@ -66,7 +67,7 @@ enum ShareCommand {
 
 /// A share, by its id or its link.
 #[derive(Clone, Copy, Debug)]
-struct ShareRef(ShareId);
+pub struct ShareRef(pub ShareId);
 
 impl std::str::FromStr for ShareRef {
     type Err = String;
@@ -154,22 +155,6 @@ struct ExtendArgs {
 }
 
 #[derive(Debug, Args)]
-struct RevokeArgs {
-    /// Their ids, or their links; an id that begins with "-" comes behind --
-    #[arg(required_unless_present_any = ["owner", "path"])]
-    shares: Vec<ShareRef>,
-    /// All of this owner, or those of them below --path
-    #[arg(long, value_parser = Owner::new, conflicts_with = "shares")]
-    owner: Option<Owner>,
-    /// All of this path, and of all below it, or those of them that are --owner's
-    #[arg(long, conflicts_with = "shares")]
-    path: Option<String>,
-    /// Cut downloads that are running
-    #[arg(long)]
-    hard: bool,
-}
-
-#[derive(Debug, Args)]
 struct MoveArgs {
     /// What: the name of a root, and the path below it, as in movies/new/a.mpg
     from: String,
@@ -197,51 +182,9 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
             let share = client.get(&["shares", &share.0.to_string()], &[])?;
             show(&share, json, out)
         }
-        ShareCommand::Extend(wanted) => {
-            let path = ["shares", &wanted.share.0.to_string()];
-            let terms = wanted.terms();
-            let only_later = wanted.only_if.is_none() && terms.only_if.is_some();
-            match client.patch(&path, &terms) {
-                Err(Failure::Refused(mut problem))
-                    if only_later && problem.word() == "condition-failed" =>
-                {
-                    problem.detail.push_str(
-                        ": the deadline it has is as late, or later; --if less gives it an earlier one",
-                    );
-                    Err(Failure::Refused(problem))
-                }
-                changed => show(&changed?, json, out),
-            }
-        }
-        ShareCommand::Revoke(wanted) => {
-            let ids = wanted.shares.iter().map(|share| share.0).collect::<Vec<_>>();
-            let ids = (!ids.is_empty()).then_some(ids);
-            let RevokeArgs { owner, path, hard, .. } = wanted;
-            let wanted = WantedRevocation { ids, owner, path, hard };
-            let revoked: Revoked = client.post_body(&["shares", "revoke"], &wanted)?;
-            if json {
-                return Ok(output::json(&revoked, out)?);
-            }
-            let others = match revoked.others {
-                0 => String::new(),
-                others => format!("; {others} had ended before, or were never there"),
-            };
-            let none = if revoked == Revoked::default() { "; nothing matched" } else { "" };
-            Ok(writeln!(out, "{} ended{others}{none}", revoked.ended)?)
-        }
-        ShareCommand::Move(wanted) => {
-            let MoveArgs { from, to, overwrite, request_id } = wanted;
-            let wanted = WantedMove { from, to, overwrite, request_id };
-            let moved: Moved = client.post_body(&["files", "move"], &wanted)?;
-            if json {
-                return Ok(output::json(&moved, out)?);
-            }
-            let ended = match moved.ended {
-                0 => String::new(),
-                ended => format!("; {ended} of what was there have ended"),
-            };
-            Ok(writeln!(out, "moved; {} shares have followed{ended}", moved.followed)?)
-        }
+        ShareCommand::Extend(wanted) => extend(&client, &wanted, json, out),
+        ShareCommand::Revoke(wanted) => revoke(&client, wanted, json, out),
+        ShareCommand::Move(wanted) => move_file(&client, wanted, json, out),
         ShareCommand::Moves => {
             let moves: Page<MoveShown> = client.get(&["files", "moves"], &[])?;
             if json {
@@ -255,23 +198,70 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
             let query: Vec<_> = from.iter().map(|from| ("from", from.as_str())).collect();
             events::follow(&client, &["shares", "events"], &query, String::new(), json, out)
         }
-        ShareCommand::PauseReclaim => {
-            status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused: true })?, json, out)
-        }
-        ShareCommand::ResumeReclaim => {
-            let wanted = WantedReclaim { paused: false };
-            status(&client.put(&["shares", "reclaim"], &wanted)?, json, out)
-        }
-        ShareCommand::Status => {
-            let reclaim = client.get(&["shares", "reclaim"], &[])?;
-            let hooks: Page<HookShown> = client.get(&["shares", "hooks"], &[])?;
-            if json {
-                return Ok(output::json(&ShareStatus { reclaim, hooks: hooks.items }, out)?);
-            }
-            status(&reclaim, json, out)?;
-            show_hooks(&hooks.items, out)
-        }
+        ShareCommand::PauseReclaim => pause_reclaim(&client, true, json, out),
+        ShareCommand::ResumeReclaim => pause_reclaim(&client, false, json, out),
+        ShareCommand::Status => status_of_all(&client, json, out),
     }
+}
+
+fn extend(
+    client: &Client,
+    wanted: &ExtendArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let path = ["shares", &wanted.share.0.to_string()];
+    let terms = wanted.terms();
+    let only_later = wanted.only_if.is_none() && terms.only_if.is_some();
+    match client.patch(&path, &terms) {
+        Err(Failure::Refused(mut problem))
+            if only_later && problem.word() == "condition-failed" =>
+        {
+            problem.detail.push_str(
+                ": the deadline it has is as late, or later; --if less gives it an earlier one",
+            );
+            Err(Failure::Refused(problem))
+        }
+        changed => show(&changed?, json, out),
+    }
+}
+
+fn move_file(
+    client: &Client,
+    wanted: MoveArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let MoveArgs { from, to, overwrite, request_id } = wanted;
+    let wanted = WantedMove { from, to, overwrite, request_id };
+    let moved: Moved = client.post_body(&["files", "move"], &wanted)?;
+    if json {
+        return Ok(output::json(&moved, out)?);
+    }
+    let ended = match moved.ended {
+        0 => String::new(),
+        ended => format!("; {ended} of what was there have ended"),
+    };
+    Ok(writeln!(out, "moved; {} shares have followed{ended}", moved.followed)?)
+}
+
+fn pause_reclaim(
+    client: &Client,
+    paused: bool,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused })?, json, out)
+}
+
+fn status_of_all(client: &Client, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let reclaim = client.get(&["shares", "reclaim"], &[])?;
+    let hooks: Page<HookShown> = client.get(&["shares", "hooks"], &[])?;
+    if json {
+        return Ok(output::json(&ShareStatus { reclaim, hooks: hooks.items }, out)?);
+    }
+    status(&reclaim, json, out)?;
+    show_hooks(&hooks.items, out)
 }
 
 /// How shares and webhooks stand, for programs.

@@ -88,6 +88,10 @@ settings! {
         connections: NonZeroU32 = Default "1024",
         /// Connections at once from one address.
         connections_per_address: NonZeroU32 = Default "128",
+        /// Archives made at once: each takes a thread that mostly waits, and some memory.
+        archives: NonZeroU32 = Default "32",
+        /// Archives made at once for one address.
+        archives_per_address: NonZeroU32 = Default "4",
         /// How long a client may take for a request, or between two.
         request_timeout: Duration = Default "20s",
         /// How long a client may take no byte of an answer.

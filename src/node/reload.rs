@@ -212,7 +212,7 @@ mod tests {
     use crate::reloading::assert_each_is_decided;
 
     /// The others, each of which somebody decided about.
-    const WITH_RESTART: [&str; 19] = [
+    const WITH_RESTART: [&str; 21] = [
         "listen",
         "data_dir",
         "node_id",
@@ -226,6 +226,8 @@ mod tests {
         "share.cut_at_deadline",
         "share.connections",
         "share.connections_per_address",
+        "share.archives",
+        "share.archives_per_address",
         "share.request_timeout",
         "share.send_timeout",
         "share.guesses",

@@ -264,6 +264,8 @@ pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
         trusted_proxies: share.trusted_proxies.clone(),
         connections: count(share.connections),
         connections_per_address: count(share.connections_per_address),
+        archives: count(share.archives),
+        archives_per_address: count(share.archives_per_address),
         request_timeout: share.request_timeout,
         send_timeout: share.send_timeout,
         cut_at_deadline: share.cut_at_deadline,

@@ -68,13 +68,13 @@ impl CopyAtWork {
         let (task, file, source) = (self.task(), &self.order.name, self.order.source);
         match &said {
             Said::Done { size, hash } => {
-                tracing::info!(%task, %file, %source, size, %hash, "copy verified and in place");
+                tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy verified and in place");
             }
             Said::DoneUnverified { size, hash } => {
-                tracing::info!(%task, %file, %source, size, %hash, "copy in place; its source tells no hash to compare with");
+                tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy in place; its source tells no hash to compare with");
             }
             Said::Failed { blame, reason } => {
-                tracing::warn!(%task, %file, %source, ?blame, reason, "copy failed");
+                tracing::warn!(%task, file = file.to_string(), %source, ?blame, reason, "copy failed");
             }
             Said::Working | Said::Progress { .. } => {}
         }

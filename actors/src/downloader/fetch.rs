@@ -322,7 +322,7 @@ impl Fetcher {
                         return Err(fault);
                     }
                     let (task, file) = (copying.order.id, &copying.order.name);
-                    tracing::warn!(%task, %file, ?fault, "a resumed copy is wrong and begun anew");
+                    tracing::warn!(%task, file = file.to_string(), ?fault, "a resumed copy is wrong and begun anew");
                     draft.take().into_iter().for_each(Draft::discard);
                     begun_anew = true;
                     continue;
@@ -343,7 +343,7 @@ impl Fetcher {
             let pause = self.resume.pause * 3_u32.saturating_pow(tries);
             tries += 1;
             let (task, file) = (copying.order.id, &copying.order.name);
-            tracing::info!(%task, %file, ?off, tries, "a copy broke off and is gone on with");
+            tracing::info!(%task, file = file.to_string(), ?off, tries, "a copy broke off and is gone on with");
             (copying.progress)(draft.position());
             if copying.cancel.sleep(pause) {
                 return Err(Fault::Cancelled);

@@ -265,7 +265,7 @@ impl Downloader {
     fn begin(&mut self, run: Vec<CopyOrder>, addr: &Addr<Self>) {
         let Some(first) = run.first() else { return };
         let copies = run.len();
-        tracing::info!(task = %first.id, file = %first.name, source = %first.source, copies, "copying begun");
+        tracing::info!(task = %first.id, file = first.name.to_string(), source = %first.source, copies, "copying begun");
         let tasks: Vec<TaskId> = run.iter().map(|order| order.id).collect();
         let copies = run.into_iter().map(|order| self.copy_of(order, addr)).collect();
         let run = RunAtWork::of(copies);

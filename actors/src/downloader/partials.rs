@@ -137,7 +137,10 @@ impl Partials {
         for partial in self.store.partials()? {
             let expired = now >= partial.at.after(self.keep_for.now().partial);
             if expired && self.remove(&partial) {
-                tracing::info!(file = %partial.name, "an interrupted copy was not resumed in time");
+                tracing::info!(
+                    file = partial.name.to_string(),
+                    "an interrupted copy was not resumed in time"
+                );
                 collected.partials += 1;
             } else {
                 wanted.insert(partial.began);
@@ -149,7 +152,11 @@ impl Partials {
                 None => now < entry.modified.after(self.keep_for.now().unknown),
             };
             if !stays && self.base.remove_temp_named(entry.name.as_bytes())? {
-                tracing::info!(file = %entry.name, size = entry.size, "a stale temporary file went");
+                tracing::info!(
+                    file = entry.name.to_string(),
+                    size = entry.size,
+                    "a stale temporary file went"
+                );
                 collected.unknown += 1;
             }
         }
@@ -173,7 +180,10 @@ impl Partials {
         partials.sort_by_key(|partial| partial.at);
         let gone = partials.iter().find(|partial| self.remove(partial));
         if let Some(partial) = gone {
-            tracing::info!(file = %partial.name, "an interrupted copy is given up for its room");
+            tracing::info!(
+                file = partial.name.to_string(),
+                "an interrupted copy is given up for its room"
+            );
         }
         gone.is_some()
     }
@@ -192,7 +202,7 @@ impl Claim {
     /// What was kept of the copy, if it can be gone on with.
     pub fn kept(&self) -> Option<Partial> {
         let kept = self.partials.store.partial(&self.name).unwrap_or_else(|error| {
-            tracing::warn!(file = %self.name, %error, "an interrupted copy cannot be resumed");
+            tracing::warn!(file = self.name.to_string(), %error, "an interrupted copy cannot be resumed");
             None
         })?;
         // A hash is taken up only where at least one byte is to follow.
@@ -216,7 +226,7 @@ impl Claim {
             removed.and_then(|()| Ok(self.partials.store.forget_partial(&self.name)?));
         forgotten
             .inspect_err(|error| {
-                tracing::warn!(file = %self.name, %error, "an interrupted copy cannot be removed");
+                tracing::warn!(file = self.name.to_string(), %error, "an interrupted copy cannot be removed");
             })
             .is_ok()
     }
@@ -225,7 +235,7 @@ impl Claim {
     pub fn is_in_place(&self) {
         if let Err(error) = self.partials.store.forget_partial(&self.name) {
             // It is found without its file by the next copy of that name.
-            tracing::warn!(file = %self.name, %error, "an ended copy cannot be forgotten");
+            tracing::warn!(file = self.name.to_string(), %error, "an ended copy cannot be forgotten");
         }
     }
 }

@@ -52,7 +52,7 @@ impl Remover {
                 self.carry_out(intent, epoch, ctx);
             }
             (Ok(RemovalOutcome::Applied), RemovalEvent::Ended { host, name, ending }) => {
-                tracing::info!(%host, file = %name, ?ending, "a removal ended");
+                tracing::info!(%host, file = name.to_string(), ?ending, "a removal ended");
             }
             (Err(refusal), _) => {
                 tracing::warn!(%refusal, "an event of removals no longer held when it was applied");
@@ -66,7 +66,7 @@ impl Remover {
         let Intent { host, ref name, ref reason, keeper, ref asked_by, .. } = *intent;
         let why = reason.code();
         let keeper_told = keeper.map(|keeper| keeper.to_string());
-        tracing::info!(%host, file = %name, why, keeper = keeper_told, asked_by, "removing a copy");
+        tracing::info!(%host, file = name.to_string(), why, keeper = keeper_told, asked_by, "removing a copy");
         let copy = (host, self.seat.piece().file(name));
         let Some(worker) = self.collaborators.delete.to(host) else { return };
         self.desk.asking(copy);
@@ -76,7 +76,7 @@ impl Remover {
             let gone = |_| AskFailure::Unreachable("its actor ended meanwhile".to_owned());
             let answer = answer.map_err(gone).and_then(|answer| answer);
             if let Err(failure) = &answer {
-                tracing::warn!(%host, file = %name, %failure, "a removal was not answered");
+                tracing::warn!(%host, file = name.to_string(), %failure, "a removal was not answered");
             }
             let now = remover.clock.now();
             let event = remover.desk.answered(copy, &name, &answer, now);

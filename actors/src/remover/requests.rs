@@ -22,7 +22,12 @@ impl Handler<PinFile> for Remover {
         if let Err(error) = self.seat.leading() {
             return Box::pin(ready(Err(error)));
         }
-        tracing::info!(file = %name, pinned, asked_by, "a file is pinned or unpinned on request");
+        tracing::info!(
+            file = name.to_string(),
+            pinned,
+            asked_by,
+            "a file is pinned or unpinned on request"
+        );
         let asked = Asked::by_request(asked_by.clone(), request);
         let event = if pinned {
             RemovalEvent::Pinned { name, asked_by }

@@ -300,7 +300,7 @@ pub enum ShareRefusal {
     #[error(transparent)]
     Terms(#[from] BadTerms),
     /// There are as many shares as there may be.
-    #[error("there are {most} shares already, and no more may be")]
+    #[error("no more than {most} shares may be")]
     Full {
         /// How many there may be.
         most: u64,

@@ -142,7 +142,9 @@ impl Handler<BeginMove> for ShareExpiry {
         if let Err(why) = desk.begin_move(&new, standpoint) {
             return self.refuse(why.into());
         }
-        tracing::info!(from = %new.from, to = %new.to, asked_by = new.by, "a move begins");
+        // As texts, which are logged with what could forge a line escaped.
+        let (from, to) = (new.from.to_string(), new.to.to_string());
+        tracing::info!(from, to, asked_by = new.by, "a move begins");
         let asked = Asked::by_request(new.by.clone(), new.request);
         let begun = move |_: &Self, outcomes: &Outcomes<ShareTable>| match outcomes.first() {
             Some(Ok(ShareOutcome::MoveBegun { number })) => Ok(Begun { number: *number, epoch }),

@@ -219,7 +219,10 @@ impl SharedDirs {
     pub fn look(&self, root: &RootName, path: &SharePath) -> Looked {
         let Ok(dir) = self.reached(root) else { return Looked::Unclear };
         match beneath(&dir, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
-            Ok(_) => Looked::There,
+            Ok(_) => {
+                dir.note_shared();
+                Looked::There
+            }
             Err(errno) if is_absent(errno) => Looked::Missing,
             Err(_) => Looked::Unclear,
         }

@@ -4,6 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
@@ -31,6 +32,14 @@ struct Held {
     /// When it was opened, if that was later than at the start: in the place of another one, or of
     /// nothing.
     anew: Option<Instant>,
+    /// Whether anything was found in it that is shared.
+    has_shared: AtomicBool,
+}
+
+impl Held {
+    fn new(handle: OwnedFd, anew: Option<Instant>) -> Arc<Self> {
+        Arc::new(Held { handle, anew, has_shared: AtomicBool::new(false) })
+    }
 }
 
 /// Why nothing is looked for below a root.
@@ -61,7 +70,7 @@ impl SharedDir {
     /// The directory of this name, opened if it is there.
     pub fn new(name: RootName, path: PathBuf) -> Self {
         let dir = SharedDir { name, path, held: ArcSwapOption::empty() };
-        dir.held.store(open(&dir).ok().map(|handle| Arc::new(Held { handle, anew: None })));
+        dir.held.store(open(&dir).ok().map(|handle| Held::new(handle, None)));
         dir
     }
 
@@ -81,7 +90,7 @@ impl SharedDir {
         let Ok(handle) = open(self) else { return false };
         let is_held = self.reached().is_ok_and(|reached| reached.is(&handle).unwrap_or(false));
         if !is_held {
-            self.held.store(Some(Arc::new(Held { handle, anew: Some(Instant::now()) })));
+            self.held.store(Some(Held::new(handle, Some(Instant::now()))));
         }
         !is_held
     }
@@ -101,6 +110,11 @@ impl Reached<'_> {
             Ok(false) => Some("it is no longer the directory that was opened".to_owned()),
             Err(error) => Some(format!("it cannot be read: {error}")),
         }
+    }
+
+    /// Something was found in it that is shared.
+    pub(super) fn note_shared(&self) {
+        self.held.has_shared.store(true, Ordering::Relaxed);
     }
 
     fn is_empty(&self) -> Result<bool, Errno> {
@@ -135,10 +149,12 @@ impl SharedDirs {
     }
 
     /// Whether a root has become another directory less than so long ago: what is missing in it may
-    /// be about to come.
+    /// be about to come. So it may where nothing was found in it yet that is shared: it may be what is
+    /// left where something was unmounted.
     pub fn is_new(&self, root: &RootName, since: Duration) -> bool {
-        let anew = self.reached(root).ok().and_then(|reached| reached.held.anew);
-        anew.is_some_and(|at| at.elapsed() < since)
+        let Ok(Reached { held, .. }) = self.reached(root) else { return false };
+        let has_shared = held.has_shared.load(Ordering::Relaxed);
+        held.anew.is_some_and(|at| at.elapsed() < since || !has_shared)
     }
 
     /// Why what is missing below a root may be missing because all of it cannot be reached; none if

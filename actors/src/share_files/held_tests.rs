@@ -81,6 +81,9 @@ fn a_root_that_becomes_another_directory_is_opened_anew_and_told_as_new() {
     fs::write(yard.path("films/b"), b"b").unwrap();
     assert_eq!(yard.dirs.look(&films, &file), Looked::Missing);
     assert_eq!(yard.dirs.clone().open_anew(), std::slice::from_ref(&films));
+    assert!(yard.dirs.is_new(&films, Duration::ZERO), "it may be what is left below a mount");
+    assert_eq!(yard.dirs.look(&films, &"a".parse().unwrap()), Looked::Missing);
+    assert!(yard.dirs.is_new(&films, Duration::ZERO), "as long as nothing is found in it");
     assert_eq!(yard.dirs.look(&films, &file), Looked::There);
     assert_eq!(yard.dirs.unreachable(&films, true), None);
     assert!(yard.dirs.is_new(&films, long) && !yard.dirs.is_new(&films, Duration::ZERO));

@@ -183,9 +183,10 @@ impl ShareFiles {
                 continue;
             }
             self.told_unsettled.insert(*number, now);
-            let NewMove { from, to, .. } = &unsettled.moving.new;
+            let new = &unsettled.moving.new;
+            let (from, to) = (new.from.to_string(), new.to.to_string());
             let seconds = now.since(unsettled.since).as_secs();
-            tracing::warn!(number, %from, %to, seconds, why, "what became of a move cannot be said");
+            tracing::warn!(number, from, to, seconds, why, "what became of a move cannot be said");
         }
         self.board.show(self.view.clone());
     }
@@ -207,7 +208,9 @@ async fn settle(
         end => Ok(end),
     });
     let end = looked.await.map_err(|error| error.to_string())??;
-    tracing::info!(%from, %to, ?end, "a move that was found begun is settled");
+    // As texts, which are logged with what could forge a line escaped.
+    let (from, to) = (from.to_string(), to.to_string());
+    tracing::info!(from, to, ?end, "a move that was found begun is settled");
     let settled = others.settle.recipient().send(SettleMove { number, end }).await;
     match answered(settled, request) {
         // It was settled meanwhile.

@@ -76,21 +76,21 @@ impl TaskManager {
             TaskEvent::Created(task) => {
                 let (id, file, size) = (task.id, &task.name, task.size);
                 let (source, destination) = (task.source, task.destination);
-                tracing::info!(%id, %file, %source, %destination, size, "copy planned");
+                tracing::info!(%id, file = file.to_string(), %source, %destination, size, "copy planned");
             }
             TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
                     let took = humantime::format_duration(task.changed.since(task.created));
                     let size = task.size;
-                    tracing::info!(%id, %file, %source, %destination, size, %took, "copy in place");
+                    tracing::info!(%id, file = file.to_string(), %source, %destination, size, %took, "copy in place");
                 }
             }
             TaskEvent::Ended { id, ending, .. } => {
                 let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
-                    tracing::info!(%id, %file, %source, %destination, ?how, ?blame, reason, "copy given up");
+                    tracing::info!(%id, file = file.to_string(), %source, %destination, ?how, ?blame, reason, "copy given up");
                 }
             }
             _ => {}

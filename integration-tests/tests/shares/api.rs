@@ -402,3 +402,26 @@ fn what_is_moved_while_it_is_being_shared_is_shared_where_it_is() -> Result<()> 
     }
     Ok(())
 }
+
+#[test]
+fn a_share_that_never_was_is_told_and_the_others_end_all_the_same() -> Result<()> {
+    let place = Place::start(&[])?;
+    let urls = ["films/a.mpg", "films/new"].map(|path| {
+        let share = place.create(path, json!({}));
+        share["url"].as_str().unwrap().to_owned()
+    });
+    let never = "AAAAAAAAAAAAAAAAAAAAAA";
+    let ended = place.share(&["revoke", &urls[0], never, never], "");
+    assert_eq!((ended.code, ended.out.as_str()), (Some(4), "1 ended\n"));
+    let told = format!("there is no such share: {never}");
+    assert_eq!(ended.err.matches(&told).count(), 1, "{}", ended.err);
+    assert_eq!(place.fetch(&urls[0]).0, 410);
+    let ended = place.share(&["revoke", "--hard", never, &urls[1]], "");
+    assert_eq!((ended.code, ended.out.as_str()), (Some(4), "1 ended\n"));
+    let again = place.share(&["revoke", "--hard", &urls[1]], "");
+    assert_eq!((again.code, again.out.as_str()), (Some(0), "0 ended; 1 had ended before\n"));
+    let json = place.share(&["revoke", "--json", never], "");
+    assert_eq!(json.code, Some(4), "{}", json.out);
+    assert_eq!(serde_json::from_str::<Value>(&json.out)?["ended"], 0);
+    Ok(())
+}

@@ -171,3 +171,18 @@ fn a_root_that_is_not_there_now_is_told_by_a_check_and_one_that_is_none_refused(
         assert!(refused.err.contains(why), "{}", refused.err);
     }
 }
+
+#[test]
+fn no_path_forges_a_line_of_the_log() -> Result<()> {
+    let place = Place::start()?;
+    let forged = "2026-01-01T00:00:00Z forged\u{1b}[2J";
+    let to = format!("films/x\n{forged}");
+    let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": to }));
+    assert_eq!(told.0, 200, "{told:?}");
+    let log = wait_for("it is told", &[&place.node], || {
+        Some(place.node.log_text()).filter(|log| log.contains("a move begins"))
+    })?;
+    assert!(log.contains("forged") && !log.contains('\u{1b}'), "{log}");
+    assert!(!log.lines().any(|line| line.starts_with("2026-01-01")), "{log}");
+    Ok(())
+}

@@ -119,7 +119,7 @@ pub const KINDS: &[Kind] = &[
         409,
         "limit-reached",
         "There are as many as there may be",
-        "there are 1000 shares already, and no more may be",
+        "no more than 1000 shares may be",
     ),
     Kind::new(
         409,

@@ -51,8 +51,10 @@ pub enum NotOpened {
     /// There is nothing at this path.
     #[error("there is no such file or directory")]
     Absent,
-    /// A symlink on the way leads out of the root.
-    #[error("a symlink leads out of the root")]
+    /// A symlink on the way leads out of the root, or is absolute, which the kernel does not tell apart.
+    #[error(
+        "a symlink leads out of the root, or is absolute: only relative ones that stay below it are followed"
+    )]
     Outside,
     /// It is a device, a socket or a pipe.
     #[error("it is neither a file nor a directory")]

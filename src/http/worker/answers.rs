@@ -166,7 +166,7 @@ async fn delete_file(http: &WorkerHttp, epoch: Option<Epoch>, name: FileName) ->
         Some(epoch) => match epochs.obey(epoch, || base.unlink(&name)) {
             Ok(Ok(deleted)) => deleted,
             Ok(Err(deposed)) => {
-                tracing::warn!(file = %name, %deposed, "a deletion was refused");
+                tracing::warn!(file = name.to_string(), %deposed, "a deletion was refused");
                 Ok(Deleted::Deposed)
             }
             Err(error) => Err(std::io::Error::other(error)),
@@ -174,7 +174,7 @@ async fn delete_file(http: &WorkerHttp, epoch: Option<Epoch>, name: FileName) ->
     });
     match deleted.await {
         Some(Deleted::Removed) => {
-            tracing::info!(file = %shown, "copy deleted");
+            tracing::info!(file = shown.to_string(), "copy deleted");
             StatusCode::OK
         }
         Some(Deleted::Absent) => StatusCode::NOT_FOUND,

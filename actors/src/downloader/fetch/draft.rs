@@ -73,7 +73,7 @@ impl Draft {
         let temp = match open_kept(fetcher, &kept) {
             Ok(temp) => temp,
             Err(error) => {
-                tracing::info!(file = %kept.name, %error, "an interrupted copy cannot be resumed");
+                tracing::info!(file = kept.name.to_string(), %error, "an interrupted copy cannot be resumed");
                 claim.forget(kept.began);
                 return Ok(None);
             }
@@ -97,7 +97,7 @@ impl Draft {
         if let Err(error) = draft.settle(reservation) {
             return Err(draft.temp.keep(length).map_or_else(local, |()| local(error)));
         }
-        tracing::info!(file = %draft.name, length, size, "copy taken up again");
+        tracing::info!(file = draft.name.to_string(), length, size, "copy taken up again");
         Ok(Some(draft))
     }
 
@@ -161,7 +161,7 @@ impl Draft {
     /// Writes down how far a copy has come. It goes on, whether that works or not.
     pub(super) fn note(claim: &Claim, partial: &Partial) {
         if let Err(error) = claim.keep(partial) {
-            tracing::warn!(file = %partial.name, %error, "a copy could not be resumed from here");
+            tracing::warn!(file = partial.name.to_string(), %error, "a copy could not be resumed from here");
         }
     }
 
@@ -179,9 +179,13 @@ impl Draft {
             self.temp.keep(length)
         });
         match kept {
-            Ok(()) => tracing::info!(file = %partial.name, length, "an interrupted copy is kept"),
+            Ok(()) => tracing::info!(
+                file = partial.name.to_string(),
+                length,
+                "an interrupted copy is kept"
+            ),
             Err(error) => {
-                tracing::warn!(file = %partial.name, %error, "an interrupted copy cannot be kept");
+                tracing::warn!(file = partial.name.to_string(), %error, "an interrupted copy cannot be kept");
                 claim.forget(partial.began);
             }
         }

@@ -1,0 +1,76 @@
+//! `reelyard share revoke`
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use clap::Args;
+use reelyard_actors::share_expiry::{Owner, Revoked, ShareId};
+use reelyard_actors::wire::api::{ShareShown, WantedRevocation};
+
+use super::client::Client;
+use super::failure::Failure;
+use super::output;
+use super::share::ShareRef;
+
+#[derive(Debug, Args)]
+pub struct RevokeArgs {
+    /// Their ids, or their links; an id that begins with "-" comes behind --
+    #[arg(required_unless_present_any = ["owner", "path"])]
+    shares: Vec<ShareRef>,
+    /// All of this owner, or those of them below --path
+    #[arg(long, value_parser = Owner::new, conflicts_with = "shares")]
+    owner: Option<Owner>,
+    /// All of this path, and of all below it, or those of them that are --owner's
+    #[arg(long, conflicts_with = "shares")]
+    path: Option<String>,
+    /// Cut downloads that are running
+    #[arg(long)]
+    hard: bool,
+}
+
+/// Takes shares back; of those that were named it is told which the node does not know.
+pub fn revoke(
+    client: &Client,
+    wanted: RevokeArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let RevokeArgs { shares, owner, path, hard } = wanted;
+    // One that is named twice is taken back once.
+    let ids: BTreeSet<ShareId> = shares.into_iter().map(|share| share.0).collect();
+    let named = (!ids.is_empty()).then(|| ids.iter().copied().collect());
+    let wanted = WantedRevocation { ids: named, owner, path, hard };
+    let revoked: Revoked = client.post_body(&["shares", "revoke"], &wanted)?;
+    let unknown = if revoked.others == 0 { Vec::new() } else { unknown(client, &ids)? };
+    if json {
+        output::json(&revoked, out)?;
+    } else {
+        tell(&revoked, unknown.len() as u64, out)?;
+    }
+    if unknown.is_empty() { Ok(()) } else { Err(Failure::NotThere(unknown.join("\n"))) }
+}
+
+/// For each of these that the node knows nothing of, that there is none.
+fn unknown(client: &Client, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, Failure> {
+    let mut unknown = Vec::new();
+    for id in ids {
+        match client.get::<ShareShown>(&["shares", &id.to_string()], &[]) {
+            Err(Failure::Refused(problem)) if problem.word() == "not-found" => {
+                unknown.push(format!("there is no such share: {id}"));
+            }
+            // It has ended.
+            Ok(_) | Err(Failure::Refused(_)) => {}
+            Err(failed) => return Err(failed),
+        }
+    }
+    Ok(unknown)
+}
+
+fn tell(revoked: &Revoked, unknown: u64, out: &mut dyn Write) -> Result<(), Failure> {
+    let others = match revoked.others.saturating_sub(unknown) {
+        0 => String::new(),
+        others => format!("; {others} had ended before"),
+    };
+    let none = if *revoked == Revoked::default() { "; nothing matched" } else { "" };
+    Ok(writeln!(out, "{} ended{others}{none}", revoked.ended)?)
+}
