@@ -302,6 +302,15 @@ async fn a_root_that_cannot_be_reached_ends_nothing() {
     };
     ends_nothing(&ground, &yard, id, "it is empty", remount).await;
     std::fs::rename(ground.path("d"), ground.path("films/d")).unwrap();
+    let sweeps = yard.board.view().sweeps;
+    yard.sweep().await;
+    let passed = || {
+        let view = yard.board.view();
+        view.unreachable.is_empty() && view.sweeps > sweeps
+    };
+    eventually("it can be reached", passed).await;
+    assert!(yard.said(id).is_some(), "nothing shows yet that it is the directory that is meant");
+    yard.create("films/d/a").await;
     yard.sweep().await;
     assert_eq!(yard.ended(id).await, Ending::Removed, "of a root that can be reached");
     eventually("that is told", || yard.board.view().unreachable.is_empty()).await;

@@ -172,7 +172,7 @@ async fn a_file_that_changes_meanwhile_makes_no_archive() {
     links.write("dir/b", &vec![7; 40 << 20]);
     links.write("dir/c", b"x");
     let download = running(&links, id).await;
-    std::fs::remove_file(links.below("dir/b")).unwrap();
+    std::fs::remove_file(links.below("dir/c")).unwrap();
     let exit = download.await.unwrap();
     assert!(matches!(exit, 18 | 56), "it was there when the archive was begun: {exit}");
     links.stop().await;

@@ -28,7 +28,7 @@ impl Complaints {
     /// What a share stands for cannot be read.
     pub(super) fn tell(&self, id: ShareId, why: &dyn Display) {
         if self.shares.one(&id).is_ok() {
-            tracing::warn!(?id, %why, "what a share stands for cannot be read");
+            tracing::warn!(?id, why = why.to_string(), "what a share stands for cannot be read");
         }
     }
 
