@@ -1,20 +1,21 @@
 //! `reelyard box run`: a command that has a box for as long as it runs.
 
 mod command;
+mod guard;
 mod signals;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use reelyard_actors::box_lease::Priority;
 use reelyard_actors::wire::api::Span;
-use rustix::process::Signal;
+use rustix::process::{Signal, WaitStatus};
 
 use command::Running;
+use guard::Guard;
 use signals::Signals;
 
 use super::boxes::priority;
@@ -43,16 +44,23 @@ pub const AFTER_HELP: &str = "\
 In the arguments of the command {box}, {token}, {pool} and {lease} stand for what it was given; its
 environment has the same as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL and REELYARD_BOX_LEASE.
 
-The lease is renewed while the command runs. However it ends, whatever it started and left running is
-ended, too, and the box is given back. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it; while
-it is waited for a box they leave the queue. What is ignored from the start, as nohup has it, stays
-ignored. If this process is killed, the command is killed with it (unless it runs as another user by
-its set-user-ID bit) and the box is free once its ttl is over.
+The lease is renewed while the command runs. However it ends, everything that it started and that still
+runs is ended, also in another session or without its environment, and the box is given back. SIGINT,
+SIGTERM, SIGHUP and SIGQUIT are passed on to the command; while this process waits for a box they
+take it out of the queue. A signal that is ignored from the start, as nohup does, stays ignored.
+
+Two processes do this: the one that you start, and one below it that holds the lease and starts the
+command. If SIGKILL or the out-of-memory killer ends the first, the second ends the command (SIGTERM,
+after --grace SIGKILL) with everything that it started, and gives the box back. If the second is
+killed, the first kills everything that it started; the box is free once its ttl is over. Some
+processes can outlive both: if both are killed at the same moment only the command itself dies
+with them, not what it started; and a process that runs as another user, as by a set-user-ID bit,
+is ended only if this process runs as root.
 
 Ctrl-Z (SIGTSTP) stops the command as well, and nobody renews its lease meanwhile: continued, the
-command goes on if it has its lease still, and is ended if not. SIGSTOP, which nobody can catch,
-leaves the command running alone with its box, which is handed on once its ttl is over; continued,
-this process ends a command whose lease is over at once.
+command goes on if it has its lease still, and is ended if not. SIGSTOP for the first process alone
+stops nothing else. SIGSTOP for the second leaves the command running without renewal: its box is
+handed on once its ttl is over; continued, it ends a command whose lease is over at once.
 
 When no node answers the lease is lost as its ttl ends, and a command that ignores SIGTERM has --grace
 more: the pool's own grace, 5s unless it is set, is to be longer, so that the box is left alone until
@@ -62,7 +70,8 @@ Exit codes: that of the command, 128+n if signal n ended it, or
   2    wrong arguments
   123  no box was free within --wait
   124  the lease was lost before the command had ended; the command was ended
-  125  there is no box for another reason: the node refused or cannot be reached
+  125  there is no box for another reason: the node refused or cannot be reached; or the process
+       that holds the lease was killed
   126  the command cannot be run
   127  the command is not there
 
@@ -137,7 +146,11 @@ impl Ending {
 /// Runs the command.
 pub fn run(node: &NodeArgs, args: BoxRunArgs) -> Result<ExitCode, Failure> {
     let client = node.box_client()?;
-    Ok(lease_and_run(&client, &args).unwrap_or_else(|ending| {
+    let ended = match Guard::of_this_process() {
+        Some(guard) => lease_and_run(&client, &args, guard),
+        None => guard::guard().map_err(cannot),
+    };
+    Ok(ended.unwrap_or_else(|ending| {
         say(&ending.to_string());
         ExitCode::from(ending.exit_code())
     }))
@@ -149,13 +162,18 @@ fn say(what: &str) {
     let _ = writeln!(io::stderr(), "reelyard: {}", plain(what));
 }
 
-fn lease_and_run(client: &BoxClient, args: &BoxRunArgs) -> Result<ExitCode, Ending> {
-    let cannot = |error: io::Error| Ending::CannotRun(error.to_string());
+fn cannot(error: io::Error) -> Ending {
+    Ending::CannotRun(error.to_string())
+}
+
+fn lease_and_run(client: &BoxClient, args: &BoxRunArgs, guard: Guard) -> Result<ExitCode, Ending> {
+    // Lists of processes show it by this name. Without it they show "exe".
+    let _ = std::fs::write("/proc/self/comm", "reelyard");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(cannot)?.block_on(async {
-        let mut signals = Signals::that_end().map_err(cannot)?;
+        let mut signals = Signals::of_runner(guard).map_err(cannot)?;
         // Named here: what is granted as a signal comes is found again by its name.
-        let wanted = wanted(args).named()?;
+        let wanted = wanted(args, guard).named()?;
         let mut held = tokio::select! {
             held = client.acquire(&args.pool, &wanted) => held?,
             signal = signals.next() => {
@@ -167,14 +185,14 @@ fn lease_and_run(client: &BoxClient, args: &BoxRunArgs) -> Result<ExitCode, Endi
         if held.was_waited_for() {
             held.renew().await.map_err(BoxClientError::Lost)?;
         }
-        with_box(held, args, signals).await
+        with_box(held, args, guard, signals).await
     })
 }
 
-fn wanted(args: &BoxRunArgs) -> Wanted {
+fn wanted(args: &BoxRunArgs, guard: Guard) -> Wanted {
     let by_itself = || {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        format!("{host}/{}", std::process::id())
+        format!("{host}/{}", guard.0)
     };
     Wanted {
         holder: args.holder.clone().unwrap_or_else(by_itself),
@@ -189,10 +207,11 @@ fn wanted(args: &BoxRunArgs) -> Wanted {
 async fn with_box(
     mut held: Held,
     args: &BoxRunArgs,
+    guard: Guard,
     mut signals: Signals,
 ) -> Result<ExitCode, Ending> {
     // While a box was waited for there was nothing to be stopped but this process.
-    let started = signals.catch(Signal::TSTP).and_then(|()| Running::start(&held, args));
+    let started = signals.catch(Signal::TSTP).and_then(|()| Running::start(&held, args, guard));
     let mut running = match started {
         Ok(running) => running,
         Err(error) => {
@@ -200,28 +219,33 @@ async fn with_box(
             return Err(Ending::CannotRun(format!("{:?}: {error}", args.command[0])));
         }
     };
-    let lost = until_over(&mut held, &running, &mut signals).await.err();
+    let lost = until_over(&mut held, &mut running, guard, &mut signals).await.err();
     let grace = grace_left(args.grace.0, held.until(), Instant::now());
-    let status = running.end(grace).await.map_err(|error| Ending::CannotRun(error.to_string()));
+    let status = running.end(grace).await;
     if let Some(lost) = lost {
         // By this machine's clock it is lost; the node may take it for held still.
         let _ = held.release().await;
         return Err(lost.into());
     }
     give_back(held).await?;
-    Ok(exit_code(status?))
+    Ok(exit_code(status))
 }
 
-/// Waits until the command has ended, or its lease is lost.
-async fn until_over(held: &mut Held, running: &Running, signals: &mut Signals) -> Result<(), Lost> {
-    let mut ended = running.ended();
+/// Waits until the command has ended, its lease is lost, or the guard has ended.
+async fn until_over(
+    held: &mut Held,
+    running: &mut Running,
+    guard: Guard,
+    signals: &mut Signals,
+) -> Result<(), Lost> {
     loop {
         tokio::select! {
             // Stopped for a while, this process does not know when that was.
-            _ = &mut ended => return held.check(),
+            () = running.ended() => return held.check(),
             lost = held.lost() => return Err(lost),
             signal = signals.next() => match signal {
-                Signal::TSTP => stop_together(held, running).await?,
+                Signal::KILL => return Ok(()),
+                Signal::TSTP => stop_together(held, running, guard).await?,
                 signal => running.pass_on(signal),
             }
         }
@@ -230,13 +254,16 @@ async fn until_over(held: &mut Held, running: &Running, signals: &mut Signals) -
 
 /// Stops the command and this process, which keeps its lease no longer. Continued, it continues the command
 /// if it has the lease still.
-async fn stop_together(held: &mut Held, running: &Running) -> Result<(), Lost> {
+async fn stop_together(held: &mut Held, running: &Running, guard: Guard) -> Result<(), Lost> {
     running.stop();
     if let Err(error) = signals::stop_this_process().await {
         say(&format!("it cannot be stopped: {error}"));
     }
     // A shell that continues the group of both has continued the command, too.
     running.stop();
+    if guard.has_ended() {
+        return Ok(());
+    }
     held.renew().await?;
     running.go_on();
     Ok(())
@@ -261,8 +288,10 @@ async fn give_back(held: Held) -> Result<(), Ending> {
     }
 }
 
-fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status.code().or_else(|| Some(BY_SIGNAL + status.signal()?));
+fn exit_code(status: Option<WaitStatus>) -> ExitCode {
+    let code = status.and_then(|status| {
+        status.exit_status().or_else(|| Some(BY_SIGNAL + status.terminating_signal()?))
+    });
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED))
 }
 

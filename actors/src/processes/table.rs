@@ -15,6 +15,14 @@ pub fn processes() -> impl Iterator<Item = Pid> {
     entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
 }
 
+/// The parent of a process, also of one that has ended and is not waited for yet.
+pub fn parent(pid: Pid) -> Option<Pid> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|byte| *byte == b')')?;
+    let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
+    fields.split_ascii_whitespace().nth(1)?.parse().ok().and_then(Pid::from_raw)
+}
+
 /// What is told of a process that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {

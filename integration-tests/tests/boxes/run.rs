@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use reelyard_actors::processes::table::processes;
 use reelyard_integration_tests::binary::{Ended, ended, reelyard};
 use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::yard::wait_for;
@@ -92,7 +93,9 @@ fn until_stopped(pid: Pid, is_stopped: bool) {
 fn until_gone(pid: Pid) {
     let has_ended = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let is_gone = test_kill_process(pid).is_err() || stat.contains(") Z ");
+        // The first thread of a process may have ended before others.
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+        let is_gone = test_kill_process(pid).is_err() || (stat.contains(") Z ") && threads <= 1);
         is_gone.then_some(())
     };
     wait_for("the process ends", &[], has_ended).unwrap();
@@ -289,7 +292,8 @@ fn who_wakes_after_its_lease_ends_the_command_at_once() {
     let script = "trap '' TERM; echo $$; exec sleep 1000";
     let mut running = Running::start(&boxes, &["--ttl", "4s"], &["sh", "-c", script]);
     let command = running.pid();
-    running.tell(Signal::STOP);
+    kill_process(running.runner(), Signal::STOP).unwrap();
+    until_stopped(running.own_pid(), true);
     until_given_back(&boxes);
     assert!(test_kill_process(command).is_ok(), "it runs on alone");
     running.tell(Signal::CONT);
@@ -355,17 +359,99 @@ fn what_is_granted_as_a_signal_comes_is_given_back() {
     assert_eq!(process.wait().unwrap().code(), Some(128 + 15));
 }
 
+/// Starts processes that are hard to find: one in its own session, one without its environment, one
+/// of which the parent has ended, and one of which the first thread has ended. Each prints its number.
+const SCATTERED: &str = r#"
+    sleep 1000 & echo $!
+    setsid sh -c 'trap "" TERM HUP; echo $$; while :; do sleep 1000; done' &
+    (setsid env -i sh -c 'echo $$; exec sleep 1000' &)
+    setsid env -i python3 -c '
+import ctypes, os, threading, time
+print(os.getpid(), flush=True)
+threading.Thread(target=time.sleep, args=(1000,)).start()
+ctypes.CDLL(None).syscall(60, 0)' &
+    echo $$
+    exec sleep 1000"#;
+
+impl Running {
+    fn scattered(boxes: &BoxNode, options: &[&str]) -> (Running, [Pid; 5]) {
+        let mut running = Running::start(boxes, options, &["bash", "-c", SCATTERED]);
+        let all = std::array::from_fn(|_| running.pid());
+        (running, all)
+    }
+
+    /// The process that `box run` started to run the command.
+    fn runner(&self) -> Pid {
+        children(self.own_pid()).next().unwrap()
+    }
+}
+
+fn children(parent: Pid) -> impl Iterator<Item = Pid> {
+    let is_child = move |pid: &Pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let after_name = stat.rsplit(") ").next().unwrap_or_default();
+        after_name.split(' ').nth(1) == Some(parent.to_string().as_str())
+    };
+    processes().filter(is_child)
+}
+
 #[test]
-fn the_command_dies_with_who_runs_it_and_the_box_is_free_after_its_term() {
+fn killed_it_leaves_nothing_running_and_the_box_is_given_back() {
     let boxes = one_box();
-    let mut running =
-        Running::start(&boxes, &["--ttl", "4s"], &["sh", "-c", "echo $$; exec sleep 1000"]);
-    let command = running.pid();
+    let options = ["--ttl", "10m", "--grace", "100ms"];
+    let (mut running, left) = Running::scattered(&boxes, &options);
     running.tell(Signal::KILL);
     assert_eq!(running.end().signal(), Some(9));
-    until_gone(command);
+    left.into_iter().for_each(until_gone);
+    until_given_back(&boxes);
+    assert_eq!(boxes.get("/pools/p").body["totals"]["released"], 1);
+}
+
+#[test]
+fn killed_while_it_is_stopped_it_leaves_nothing_behind() {
+    let boxes = one_box();
+    let options = ["--ttl", "10m", "--grace", "100ms"];
+    let (mut running, left) = Running::scattered(&boxes, &options);
+    running.tell(Signal::TSTP);
+    until_stopped(running.own_pid(), true);
+    running.tell(Signal::KILL);
+    assert_eq!(running.end().signal(), Some(9));
+    left.into_iter().for_each(until_gone);
+    until_given_back(&boxes);
+}
+
+#[test]
+fn a_lost_lease_also_ends_what_hides() {
+    let boxes = one_box();
+    let (mut running, left) = Running::scattered(&boxes, &["--ttl", "6s", "--grace", "100ms"]);
+    revoke(&boxes);
+    assert_eq!(running.end().code(), Some(124));
+    left.into_iter().for_each(until_gone);
+    until_given_back(&boxes);
+}
+
+#[test]
+fn when_the_process_that_runs_the_command_is_killed_nothing_is_left_running() {
+    let boxes = one_box();
+    let (mut running, left) = Running::scattered(&boxes, &["--ttl", "4s"]);
+    kill_process(running.runner(), Signal::KILL).unwrap();
+    assert_eq!(running.end().code(), Some(125));
+    left.into_iter().for_each(until_gone);
     until_given_back(&boxes);
     assert_eq!(boxes.get("/pools/p").body["totals"]["expired"], 1);
+}
+
+#[test]
+fn what_ends_meanwhile_is_waited_for() {
+    let boxes = one_box();
+    let script = "for i in 1 2 3; do (sh -c : &); done; echo up; exec sleep 1000";
+    let mut running = Running::start(&boxes, &[], &["sh", "-c", script]);
+    assert_eq!(running.line(), "up");
+    let runner = running.runner();
+    let only_the_command = || (children(runner).count() == 1).then_some(());
+    wait_for("no ended process remains", &[], only_the_command).unwrap();
+    running.tell(Signal::TERM);
+    assert_eq!(running.end().code(), Some(128 + 15));
 }
 
 #[test]

@@ -3,37 +3,36 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use reelyard_actors::processes::family::{Family, MarkName};
+use reelyard_actors::processes::below;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getppid, kill_process, kill_process_group,
-    set_parent_process_death_signal, waitid,
+    Pid, Signal, WaitStatus, getpgid, getppid, kill_process, kill_process_group,
+    set_parent_process_death_signal,
 };
-use tokio::task::JoinHandle;
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
+use super::guard::Guard;
 use super::{BecomeArgs, BoxRunArgs, CANNOT_RUN, FAILED, NOT_FOUND, say};
 use crate::box_client::Held;
 
-/// Marks the processes of a command; its value is the lease.
-const MARK: MarkName = "BOX_OF_REELYARD";
-
 /// The command while it runs.
 pub struct Running {
-    child: Child,
     pid: Pid,
-    /// Whether it leads a process group of its own. At a terminal it stays in that of this process:
-    /// another one could not read from it.
+    /// Whether it leads a process group of its own. At a terminal it is in that of the guard: another one
+    /// could not read from it.
     leads: bool,
-    /// Marks what it starts.
-    mark: PathBuf,
+    /// How it ended.
+    status: Option<WaitStatus>,
+    /// Says that a child of this process may have ended.
+    changes: Stream,
 }
 
 impl Running {
     /// Starts the command by way of this program, which has it die with this process.
-    pub fn start(held: &Held, args: &BoxRunArgs) -> io::Result<Self> {
+    pub fn start(held: &Held, args: &BoxRunArgs, guard: Guard) -> io::Result<Self> {
+        below::become_subreaper()?;
         let lease = held.leases().first().map(|told| told.lease_id.to_string()).unwrap_or_default();
         let given = [
             ("box", "REELYARD_BOX", held.box_id().to_string()),
@@ -51,20 +50,23 @@ impl Running {
         for (_, variable, value) in &given {
             command.env(variable, value);
         }
-        let mark = PathBuf::from(format!("/{lease}"));
-        command.env(MARK, &mark);
-        if leads {
-            command.process_group(0);
-        }
-        let child = command.spawn()?;
-        let pid = Pid::from_child(&child);
-        Ok(Running { child, pid, leads, mark })
+        Guard::hide(&mut command);
+        let group = if leads { 0 } else { getpgid(Some(guard.0))?.as_raw_pid() };
+        command.process_group(group);
+        let changes = signal(SignalKind::child())?;
+        let pid = Pid::from_child(&command.spawn()?);
+        Ok(Running { pid, leads, status: None, changes })
     }
 
-    /// Done once it has ended; it is left to be waited for.
-    pub fn ended(&self) -> JoinHandle<()> {
-        let pid = self.pid;
-        tokio::task::spawn_blocking(move || until_ended(pid))
+    /// Waits until it has ended. What it left to this process and has ended is collected meanwhile.
+    pub async fn ended(&mut self) {
+        loop {
+            let Running { pid, status, .. } = self;
+            below::collect(|ended, how| note(*pid, status, ended, how));
+            if self.status.is_some() || self.changes.recv().await.is_none() {
+                return;
+            }
+        }
     }
 
     /// Passes on a signal that came to this process.
@@ -86,31 +88,34 @@ impl Running {
     }
 
     fn tell(&self, signal: Signal) {
-        // It fails for what has just ended.
-        let _ = match self.leads {
-            true => kill_process_group(self.pid, signal),
-            false => kill_process(self.pid, signal),
-        };
+        // Once it is waited for, its number may be another process'.
+        if self.status.is_none() {
+            // It fails for what has just ended.
+            let _ = match self.leads {
+                true => kill_process_group(self.pid, signal),
+                false => kill_process(self.pid, signal),
+            };
+        }
     }
 
-    /// Ends whoever still runs of it: the box is handed on.
-    pub async fn end(&mut self, grace: Duration) -> io::Result<ExitStatus> {
-        // Stopped, it could not do as it is told.
-        self.go_on();
-        let (pid, mark) = (self.pid, self.mark.clone());
-        let ended = tokio::task::spawn_blocking(move || Family::of(pid, MARK, &mark).end(grace));
-        if !ended.await.unwrap_or(false) {
-            say("what the command started cannot be ended: see to it, the box is handed on");
+    /// Ends it and everything that it started: the box is handed on. Answers how it ended.
+    pub async fn end(&mut self, grace: Duration) -> Option<WaitStatus> {
+        let Running { pid, status, .. } = self;
+        if !below::end(grace, |ended, how| note(*pid, status, ended, how)).await {
+            say(
+                "what the command started cannot be ended: look for it with ps, the box is handed on",
+            );
+            self.ended().await;
         }
-        self.child.wait()
+        self.status
     }
 }
 
-/// Waits until a child has ended, and leaves it to be waited for.
-fn until_ended(pid: Pid) {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    // It fails only for what is no child any more, or when a signal came.
-    while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
+fn note(command: Pid, status: &mut Option<WaitStatus>, ended: Pid, how: WaitStatus) {
+    // Once it is waited for, its number may be another process'.
+    if ended == command && status.is_none() {
+        *status = Some(how);
+    }
 }
 
 /// An argument with what was given in its places. One that is no text has none.
@@ -123,7 +128,7 @@ fn filled<'a>(argument: &OsStr, places: impl Iterator<Item = (&'a str, &'a str)>
 
 /// Becomes the command, which from then on dies with whoever started it.
 pub fn become_command(args: BecomeArgs) -> ExitCode {
-    // It fails on no Linux. The parent may have died before.
+    // The first fails on no Linux. The parent may have ended before.
     let follows = set_parent_process_death_signal(Some(Signal::KILL));
     if follows.is_err() || getppid().map(Pid::as_raw_pid) != Some(args.parent) {
         return ExitCode::from(FAILED);

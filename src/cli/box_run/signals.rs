@@ -6,8 +6,10 @@ use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::guard::Guard;
+
 /// What ends a process that does not care for it.
-const THAT_END: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
+pub const THAT_END: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
 
 /// Signals that come here instead of doing to this process what they usually do.
 pub struct Signals {
@@ -21,12 +23,18 @@ pub struct Signals {
 struct Ignored(u64);
 
 impl Signals {
-    /// Those that end a process, but for what is ignored already.
-    pub fn that_end() -> io::Result<Self> {
+    /// None so far.
+    pub fn new() -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel(16);
         let status = std::fs::read_to_string("/proc/self/status")?;
-        let mut signals = Signals { sender, receiver, ignored: Ignored::read(&status) };
+        Ok(Signals { sender, receiver, ignored: Ignored::read(&status) })
+    }
+
+    /// Those that end a process, but for what is ignored already; and SIGKILL once the guard has ended.
+    pub fn of_runner(guard: Guard) -> io::Result<Self> {
+        let mut signals = Signals::new()?;
         THAT_END.into_iter().try_for_each(|one| signals.catch(one))?;
+        guard.watch(signals.sender.clone())?;
         Ok(signals)
     }
 
