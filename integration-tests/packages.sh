@@ -5,10 +5,19 @@ fail() {
     exit 1
 }
 
+# Whether there is such a command; one with arguments has to succeed.
+is_there() {
+    if (($# == 1)); then
+        command -v "$1" >/dev/null
+    else
+        "$@" >/dev/null 2>&1
+    fi
+}
+
 install_packages() {
     local missing=() entry
     for entry in "$@"; do
-        command -v "${entry#*:}" >/dev/null || missing+=("${entry%%:*}")
+        is_there ${entry#*:} || missing+=("${entry%%:*}")
     done
     if ((${#missing[@]} == 0)); then
         return 0

@@ -1,4 +1,4 @@
-//! The Python client, on a real Python and a real node.
+//! The Python package, on a real Python and a real node.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,24 +8,51 @@ use reelyard_integration_tests::box_node::BoxNode;
 use serde_json::json;
 
 /// Fewer tests than there are: not all were run.
-const TESTS: usize = 32;
+const TESTS: usize = 52;
 
-/// Python in the directory of the client, for the node.
-fn python(boxes: &BoxNode, arguments: &[&str]) -> Command {
-    let mut python = Command::new("python3");
-    python.args(arguments).current_dir(client());
+/// A Python, in the directory of the package's tests, for the node.
+fn python(boxes: &BoxNode, program: &Path, arguments: &[&str]) -> Command {
+    let mut python = Command::new(program);
+    python.args(arguments).current_dir(package().join("tests"));
     python.env("REELYARD_URL", format!("http://{}", boxes.ground.node));
     // The tests leave nothing in the sources.
     python.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("REELYARD_TOKEN");
     python
 }
 
+/// The package as it stands in the sources.
 fn script(boxes: &BoxNode, text: &str) -> Child {
-    python(boxes, &["-u", "-c", text]).stdout(Stdio::piped()).spawn().unwrap()
+    let mut python = python(boxes, Path::new("python3"), &["-u", "-c", text]);
+    python.env("PYTHONPATH", package().join("src")).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-fn client() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/python")
+fn package() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/clients/python")
+}
+
+/// Builds a wheel of the package in `dir` and installs it into an environment of its own. Answers its Python.
+fn installed(dir: &Path) -> PathBuf {
+    let done = |command: &mut Command| {
+        let output = command.env_remove("PYTHONPATH").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command:?}: {told}");
+    };
+    let (environment, wheels) = (dir.join("environment"), dir.join("wheels"));
+    done(Command::new("python3").args(["-m", "venv"]).arg(&environment));
+    let python = environment.join("bin/python");
+    let pip = || {
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "--disable-pip-version-check", "--quiet"]);
+        pip
+    };
+    done(pip().args(["wheel", "--no-deps", "--wheel-dir"]).arg(&wheels).arg(package()));
+    let names: Vec<_> = std::fs::read_dir(&wheels).unwrap().map(|wheel| wheel.unwrap()).collect();
+    let [wheel] = names.as_slice() else { panic!("one wheel is built, not {names:?}") };
+    let name = wheel.file_name();
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(name.to_str(), Some(&*format!("reelyard_boxes-{version}-py3-none-any.whl")));
+    done(pip().args(["install", "--no-index"]).arg(wheel.path()));
+    python
 }
 
 fn lines(process: &mut Child) -> impl Iterator<Item = String> + use<> {
@@ -33,9 +60,21 @@ fn lines(process: &mut Child) -> impl Iterator<Item = String> + use<> {
 }
 
 #[test]
-fn its_own_tests_pass() {
+fn it_is_installed_from_a_wheel_and_its_own_tests_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = installed(dir.path());
     let boxes = BoxNode::start(&[]).unwrap();
-    let output = python(&boxes, &["-m", "unittest", "test_reelyard_boxes"]).output().unwrap();
+    // Type checkers find the types of the installed package by this file.
+    let typed = "import importlib.resources as r, reelyard_boxes as b; \
+                 print(b.__version__, b.__file__, r.files(b).joinpath('py.typed').is_file())";
+    let told = python(&boxes, &program, &["-c", typed]).output().unwrap().stdout;
+    let told = String::from_utf8_lossy(&told);
+    assert!(
+        told.starts_with(env!("CARGO_PKG_VERSION")) && told.trim_end().ends_with("True"),
+        "{told}"
+    );
+    assert!(told.contains(dir.path().to_str().unwrap()), "the sources are used: {told}");
+    let output = python(&boxes, &program, &["-m", "unittest"]).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}\n{}", boxes.node.log_text());
     let ran = told.lines().find_map(|line| line.strip_prefix("Ran ")).unwrap();

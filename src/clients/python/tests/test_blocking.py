@@ -1,8 +1,6 @@
-"""What the client promises, tried on a real node: REELYARD_URL says where. Pools are created and removed."""
+"""What the client promises, tried on a real node."""
 
 import gc
-import http.client
-import json
 import os
 import signal
 import socket
@@ -13,103 +11,16 @@ import threading
 import time
 import unittest
 import unittest.mock
-import urllib.parse
-import uuid
 
 import reelyard_boxes
-from reelyard_boxes import Boxes, LeaseLost, NoBoxInTime, Refused, Unreachable
-
-URL = os.environ["REELYARD_URL"]
-
-#: How long something may take that is to happen at once.
-PATIENCE = 60.0
+from node import PATIENCE, URL, Pool, Stub, call, lease, run, until
+from reelyard_boxes import Boxes, LeaseLost, NoBoxInTime, Refused, Unreachable, _wire
 
 
-def call(method, path, body=None):
-    """A call of the node's API, past the client."""
-    connection = http.client.HTTPConnection(urllib.parse.urlsplit(URL).netloc, timeout=PATIENCE)
-    headers = {"Content-Type": "application/json"}
-    connection.request(method, "/api/v1" + path, None if body is None else json.dumps(body), headers)
-    response = connection.getresponse()
-    text = response.read()
-    connection.close()
-    assert response.status < 300, text
-    return json.loads(text) if text else None
-
-
-def run(command, **more):
-    """Runs a command to its end, which must be a good one."""
-    subprocess.run(command, check=True, timeout=PATIENCE, **more)
-
-
-def until(what, holds):
-    """Waits for a condition."""
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "not so in time: " + what
-        time.sleep(0.01)
-
-
-class Stub:
-    """A node that answers as it is told: each call is handed to ``answer``, which returns a status and a
-    body, or None for nobody to be answered."""
-
-    def __init__(self, answer):
-        self.calls, self._hung = [], []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = "http://127.0.0.1:%d" % self._listener.getsockname()[1]
-        threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
-
-    def _serve(self, answer):
-        while True:
-            try:
-                connection = self._listener.accept()[0]
-            except OSError:
-                return
-            with connection.makefile("rb") as reader:
-                path = reader.readline().split()[1].decode().replace("/api/v1", "", 1)
-                headers = http.client.parse_headers(reader)
-                body = json.loads(reader.read(int(headers["Content-Length"])))
-            self.calls.append((path, body))
-            answered = answer(path, body)
-            if answered is None:
-                self._hung.append(connection)
-                continue
-            text = json.dumps(answered[1])
-            head = "HTTP/1.1 %d -\r\nContent-Length: %d\r\n\r\n" % (answered[0], len(text))
-            connection.sendall((head + text).encode())
-            connection.close()
-
-    def close(self):
-        # Closed alone it would go on to accept.
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for connection in self._hung:
-            connection.close()
-
-
-def lease(left):
-    """A lease, as it is granted and renewed."""
-    told = dict(lease_id="x", box=7, token=1, expires_at="", left=left)
-    return dict(told, leases=[told])
-
-
-class BoxesCase(unittest.TestCase):
-    size = 1
-
+class BoxesCase(Pool, unittest.TestCase):
     def setUp(self):
-        self.pool = "py-" + uuid.uuid4().hex[:12]
-        call("PUT", "/pools/" + self.pool, {"size": self.size, "first_id": 40, "ttl_default": "60s"})
+        self.create_pool()
         self.boxes = Boxes(URL, holder="a test")
-
-    def tearDown(self):
-        call("DELETE", "/pools/%s?revoke=true" % self.pool)
-
-    def leases(self):
-        return call("GET", "/pools/%s/leases" % self.pool)["items"]
-
-    def waiting(self):
-        return call("GET", "/pools/" + self.pool)["waiting"]
 
 
 class Holding(BoxesCase):
@@ -215,12 +126,51 @@ class Interrupted(Boxes):
         return answer
 
 
+class InterruptedRelease(Boxes):
+    """Interrupted once, as a box is to be given back."""
+
+    is_over = False
+
+    def _post(self, path, *args, **more):
+        if path.endswith("/release") and not self.is_over:
+            self.is_over = True
+            raise KeyboardInterrupt
+        return super()._post(path, *args, **more)
+
+
+class GivingBack(BoxesCase):
+    def test_what_interrupts_the_giving_back_keeps_nothing(self):
+        with self.assertRaises(KeyboardInterrupt):
+            with InterruptedRelease(URL).hold(self.pool):
+                pass
+        until("it is given back", lambda: self.leases() == [])
+        self.assertEqual(self.shown()["totals"]["released"], 1)
+
+    def test_it_is_given_back_although_the_program_ends_by_the_interruption(self):
+        script = """
+            import reelyard_boxes
+            class Interrupted(reelyard_boxes.Boxes):
+                is_over = False
+                def _post(self, path, *args, **more):
+                    if path.endswith("/release") and not self.is_over:
+                        self.is_over = True
+                        raise KeyboardInterrupt
+                    return super()._post(path, *args, **more)
+            with Interrupted(%r).hold(%r):
+                pass
+        """ % (URL, self.pool)
+        command = [sys.executable, "-c", textwrap.dedent(script)]
+        ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=PATIENCE)
+        self.assertIn(b"KeyboardInterrupt", ended.stderr)
+        self.assertEqual(self.leases(), [])
+
+
 class Waiting(BoxesCase):
     def test_what_is_granted_as_one_is_interrupted_is_given_back(self):
         with self.assertRaises(KeyboardInterrupt):
             Interrupted(URL).acquire(self.pool)
         self.assertEqual(self.leases(), [])
-        self.assertEqual(call("GET", "/pools/" + self.pool)["totals"]["released"], 1)
+        self.assertEqual(self.shown()["totals"]["released"], 1)
 
     def test_nothing_is_waited_for_unless_one_says_so(self):
         with self.boxes.hold(self.pool):
@@ -337,7 +287,7 @@ class Losing(BoxesCase):
         del held
         gc.collect()
         until("it is given back", lambda: self.leases() == [])
-        self.assertEqual(call("GET", "/pools/" + self.pool)["totals"]["released"], 1)
+        self.assertEqual(self.shown()["totals"]["released"], 1)
 
     def test_a_lease_that_nobody_renews_is_lost_by_its_own_clock(self):
         held = self.boxes.acquire(self.pool, ttl=0.5)
@@ -415,12 +365,12 @@ class Stubbed(unittest.TestCase):
 
     def test_giving_back_does_not_take_longer_than_it_may(self):
         stub, boxes = self.stub(lambda path, body: (200, lease("10m")) if path.startswith("/pools") else None)
-        with unittest.mock.patch.object(reelyard_boxes, "RELEASE_FOR", 2.0):
+        with unittest.mock.patch.object(_wire, "RELEASE_FOR", 2.0):
             with self.assertLogs("reelyard_boxes", "WARNING"):
                 began = time.monotonic()
                 boxes.acquire("p").release()
         # One try alone would take as long as an answer may.
-        self.assertLess(time.monotonic() - began, reelyard_boxes.ANSWER_TIMEOUT / 2)
+        self.assertLess(time.monotonic() - began, _wire.ANSWER_TIMEOUT / 2)
         self.assertGreater(len(stub.calls), 2)
 
     def test_giving_back_does_not_wait_for_a_renewal_that_hangs(self):
@@ -433,7 +383,7 @@ class Stubbed(unittest.TestCase):
         until("it is renewed", lambda: any(path.endswith("/renew") for path, _ in stub.calls))
         held._thread, began = renewing, time.monotonic()
         held.release()
-        self.assertLess(time.monotonic() - began, reelyard_boxes.ANSWER_TIMEOUT / 2)
+        self.assertLess(time.monotonic() - began, _wire.ANSWER_TIMEOUT / 2)
         self.assertEqual(stub.calls[-1][0], "/leases/x/release")
         held.check()
 
@@ -479,7 +429,7 @@ class Refusing(BoxesCase):
     def test_durations_as_they_are_told(self):
         told = {"1m 30s": 90.0, "500ms": 0.5, "2h 1s 5ms": 7201.005, "1day": 86400.0, "2years": 63115200.0}
         for text, seconds in told.items():
-            self.assertAlmostEqual(reelyard_boxes._of_span(text), seconds, msg=text)
+            self.assertAlmostEqual(_wire.of_span(text), seconds, msg=text)
 
 
 if __name__ == "__main__":
