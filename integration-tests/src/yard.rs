@@ -311,6 +311,13 @@ impl Ground {
             .ok()?;
         serde_json::from_slice(&output.stdout).ok()
     }
+
+    /// What the node says on `/readyz`, whatever the status.
+    pub fn readyz(&self) -> Option<String> {
+        let url = format!("http://{}/readyz", self.node);
+        let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
+        String::from_utf8(output.stdout).ok()
+    }
 }
 
 /// Waits until `holds` answers something, or fails with `what` and the logs, at once when one of

@@ -45,6 +45,9 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(blocked) = &plan.blocked {
         writeln!(out, "nothing can be planned: {}", plain(blocked))?;
     }
+    for unlisted in &plan.unlisted {
+        writeln!(out, "warning: {}", plain(unlisted))?;
+    }
     print_planned(&plan.planned, out)?;
     if !plan.removals.is_empty() {
         writeln!(out, "copies that are to go:")?;

@@ -101,6 +101,10 @@ settings! {
         /// copied to others. What it brings back when it answers again are duplicates. For "never",
         /// set it to years.
         presumed_lost_after: Duration = Default "3d",
+        /// How many files a host may list, with names of 48 bytes each on average, and how many names
+        /// that nobody has met it may bring within an hour. A longer list is refused as a whole:
+        /// what was known of the host stays, and calls to it are left alone for a while.
+        max_files: NonZeroU64 = Default "500000",
     }
 }
 

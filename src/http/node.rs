@@ -11,6 +11,8 @@ use actix_web::{App, HttpServer, web};
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
+use reelyard_actors::task_manager::TaskSettings;
+use reelyard_actors::task_manager::plan::Unusable;
 use tokio::sync::watch;
 
 use super::compat::{self, CompatState};
@@ -72,7 +74,40 @@ impl NodeState {
                 "the host of pool {pool} does not make its boxes ready or clean them: {why}"
             ))
         });
-        told.chain(not_so).chain(silent).collect()
+        told.chain(not_so).chain(silent).chain(self.unlisted_hosts()).collect()
+    }
+
+    /// The destinations that answer but whose files were not listed since this node started, and
+    /// what follows from that, in words.
+    pub fn unlisted_hosts(&self) -> Vec<String> {
+        let view = self.actors.task_board.view();
+        let unlisted = view.hosts.iter().filter(|planned| {
+            let unknown = [Unusable::InventoryUnknown, Unusable::KindUnknown];
+            planned.no_destination.is_some_and(|why| unknown.contains(&why))
+        });
+        // Whoever is being listed for the first time is not worth a word yet.
+        let is_patient = self.clock.now().since(self.started) < TaskSettings::default().first_look;
+        let words = unlisted.filter_map(|planned| {
+            let host = planned.host;
+            let called = self.actors.hosts.get(host)?.view.load_full();
+            if is_patient && called.failed_looks == 0 {
+                return None;
+            }
+            let why = called
+                .last_failure
+                .as_ref()
+                .map(|last| format!(" ({}: {})", last.asked, last.failure));
+            let risk = match planned.files {
+                Some(_) => "What was on record of it still counts",
+                None => "A file that only it holds may be copied elsewhere",
+            };
+            Some(format!(
+                "{host} answers, but its files were not listed since this node started{}. Nothing \
+                 is copied to it. {risk}.",
+                why.unwrap_or_default()
+            ))
+        });
+        words.collect()
     }
 
     /// What keeps the node from doing all it is there for, in words; empty when nothing does.

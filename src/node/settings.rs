@@ -69,6 +69,7 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
         disk_interval: config.calls.disk_interval,
         traffic_interval: config.calls.traffic_interval,
         agents: config.hosts.agents.clone(),
+        max_files: config.hosts.max_files.get(),
         breaker: BreakerSettings {
             open_after: config.calls.breaker_after.get(),
             cool_down: CoolDown { base: config.calls.breaker_base, cap: config.calls.breaker_cap },

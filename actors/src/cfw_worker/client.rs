@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, TRANSFER_ENCODING};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 
-use super::holdings::{Answered, Before, Extent};
-use super::listing::{ListForm, ListReader};
-use super::old_list::KnownList;
+use super::holdings::{Answered, Extent};
+use super::listing::{BadList, ListForm, ListReader, Listed};
+use super::new_names::NewNames;
 use super::settings::CfwWorkerSettings;
 use super::{AskFailure, Deleted, DiskFigures};
 use crate::event::Epoch;
@@ -71,14 +70,21 @@ pub(super) struct HostClient {
     host: HostAddr,
     pub(super) settings: CfwWorkerSettings,
     badge: Option<ManagerBadge>,
+    /// What its lists may still bring of names that nobody has met.
+    pub(super) new_names: NewNames,
     /// Whether no call at all is made, not even one that others of the same look went before.
     /// Clones share it.
     resting: Arc<AtomicBool>,
 }
 
 impl HostClient {
-    pub fn new(http: Client, host: HostAddr, settings: CfwWorkerSettings) -> Self {
-        HostClient { http, host, settings, badge: None, resting: Arc::default() }
+    pub fn new(
+        http: Client,
+        host: HostAddr,
+        settings: CfwWorkerSettings,
+        new_names: NewNames,
+    ) -> Self {
+        HostClient { http, host, settings, badge: None, new_names, resting: Arc::default() }
     }
 
     /// Calls as others are configured to from now on.
@@ -151,11 +157,11 @@ impl HostClient {
         &self,
         kind: HostKind,
         names: NameTable,
-        before: Before,
+        since: Option<InventoryCursor>,
     ) -> Result<Answered, AskFailure> {
         match kind {
-            HostKind::Reelyard { .. } => self.inventory(names, before.cursor).await,
-            _ => self.names(names, before.list).await,
+            HostKind::Reelyard { .. } => self.inventory(names, since).await,
+            _ => self.names(names).await,
         }
     }
 
@@ -183,19 +189,14 @@ impl HostClient {
         }
         let (form, extent) = match is_changes {
             true => (ListForm::Changes, Extent::Changes),
-            false => (ListForm::Inventory, Extent::Whole(None)),
+            false => (ListForm::Inventory, Extent::Whole),
         };
-        let mut reader = ListReader::new(form, names);
-        self.each_piece(answer, |piece| reader.push(&piece).map_err(garbled)).await?;
-        Ok(Answered { extent, cursor, listed: reader.finish().map_err(garbled)? })
+        let listed = self.read_list(answer, form, names).await?;
+        Ok(Answered { extent, cursor, listed })
     }
 
-    /// `GET /files` of an old cfw. A list with the very bytes of the last one is not read again.
-    async fn names(
-        &self,
-        names: NameTable,
-        before: Option<Arc<KnownList>>,
-    ) -> Result<Answered, AskFailure> {
+    /// `GET /files` of an old cfw.
+    async fn names(&self, names: NameTable) -> Result<Answered, AskFailure> {
         let request = self.request(Method::GET, "/files");
         let answer = self.send(request, self.settings.list_timeout).await?;
         expect_ok(&answer)?;
@@ -205,33 +206,25 @@ impl HostClient {
                     .to_owned(),
             ));
         }
-        let mut body = Vec::new();
-        self.each_piece(answer, |piece| {
-            body.push(piece);
-            Ok(())
-        })
-        .await?;
-        let list = KnownList::read(&body, before, names).map_err(garbled)?;
-        let listed = list.listed().clone();
-        Ok(Answered { extent: Extent::Whole(Some(list)), cursor: None, listed })
+        let listed = self.read_list(answer, ListForm::Names, names).await?;
+        Ok(Answered { extent: Extent::Whole, cursor: None, listed })
     }
 
-    /// Takes the body of an answer piece by piece.
-    async fn each_piece(
+    /// Reads a list while it arrives. What is kept of it meanwhile is its files and one batch of
+    /// names, however long its body is.
+    async fn read_list(
         &self,
         mut answer: Response,
-        mut take: impl FnMut(Bytes) -> Result<(), AskFailure>,
-    ) -> Result<(), AskFailure> {
-        let (timeout, most) = (self.settings.list_timeout, self.settings.max_list_bytes);
-        let mut taken = 0;
+        form: ListForm,
+        names: NameTable,
+    ) -> Result<Listed, AskFailure> {
+        let timeout = self.settings.list_timeout;
+        let limits = self.settings.list_limits();
+        let mut reader = ListReader::new(form, names, limits, self.new_names.clone());
         while let Some(piece) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
-            taken += piece.len() as u64;
-            if taken > most {
-                return Err(AskFailure::Garbled(format!("the list is longer than {most} bytes")));
-            }
-            take(piece)?;
+            reader.push(&piece).map_err(bad_list)?;
         }
-        Ok(())
+        reader.finish().map_err(bad_list)
     }
 
     /// `GET /df`.
@@ -327,6 +320,11 @@ pub(super) fn expect_ok(answer: &Response) -> Result<(), AskFailure> {
 /// closes looks whole wherever it was cut.
 fn tells_its_end(answer: &Response) -> bool {
     answer.content_length().is_some() || answer.headers().contains_key(TRANSFER_ENCODING)
+}
+
+/// A list that is refused.
+fn bad_list(bad: BadList) -> AskFailure {
+    if bad.is_too_much() { AskFailure::TooMuch(bad.to_string()) } else { garbled(bad) }
 }
 
 pub(super) fn garbled(error: impl ToString) -> AskFailure {

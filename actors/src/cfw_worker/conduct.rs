@@ -35,13 +35,17 @@ impl CfwWorker {
 
     /// Why one more call would be one too many for a host on probation, if so.
     pub(super) fn is_on_trial(&self) -> Option<AskFailure> {
-        let is_asked = self.looking_for.is_some()
-            || self.disk_asked
-            || self.traffic.worker_is_asked()
-            || self.open_requests > 0;
-        let on_trial = is_asked && self.breaker.standing(self.clock.now()).on_probation();
+        let on_trial = self.is_asked() && self.breaker.standing(self.clock.now()).on_probation();
         let why = "it is on probation: one call at a time, and one is under way";
         on_trial.then(|| AskFailure::NotAsked(why.to_owned()))
+    }
+
+    /// Whether any call but a probe is under way.
+    fn is_asked(&self) -> bool {
+        self.looking_for.is_some()
+            || self.disk_asked
+            || self.traffic.worker_is_asked()
+            || self.open_requests > 0
     }
 
     /// Takes in how a call ended.
@@ -52,7 +56,11 @@ impl CfwWorker {
     /// Tells of how calls stand when that changed, and has a trial made where one is due.
     pub(super) fn follow_breaker(&mut self) {
         let now = self.clock.now();
-        self.breaker.forget(now);
+        // While a trial is under way its outcome is awaited, however long it takes: a list may take
+        // longer than the cool-down was, and its failure is to make the next one longer.
+        if !self.is_asked() {
+            self.breaker.forget(now);
+        }
         let standing = self.breaker.standing(now);
         if standing == self.told_calls {
             return;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::Inventory;
 use super::listing::Listed;
-use super::old_list::KnownList;
 use crate::clock::Millis;
 use crate::names::FileId;
 use crate::wire::worker::InventoryCursor;
@@ -24,19 +23,10 @@ pub struct Answered {
 /// How much an answer tells.
 #[derive(Clone, Debug)]
 pub enum Extent {
-    /// Everything. The list of an old cfw is kept, to be compared with its next one.
-    Whole(Option<Arc<KnownList>>),
+    /// Everything.
+    Whole,
     /// What changed since the cursor that was asked with.
     Changes,
-}
-
-/// What the last answer left behind, to ask for less now.
-#[derive(Clone, Debug, Default)]
-pub struct Before {
-    /// From where on to ask for changes.
-    pub cursor: Option<InventoryCursor>,
-    /// The last list of an old cfw.
-    pub list: Option<Arc<KnownList>>,
 }
 
 /// What one host holds, as far as is known.
@@ -53,8 +43,6 @@ pub struct Holdings {
     cursor: Option<InventoryCursor>,
     /// When the host last told everything.
     whole_at: Option<Millis>,
-    /// The last list of an old cfw, to be compared with the next.
-    list: Option<Arc<KnownList>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,12 +68,11 @@ impl Holdings {
     }
 
     /// The host is asked at `now`, for changes if it can tell them and told everything less than
-    /// `whole_interval` ago. Answers what to ask it with.
-    pub fn asked(&mut self, now: Millis, whole_interval: Duration) -> Before {
+    /// `whole_interval` ago. Answers from where on to ask for changes; none for everything.
+    pub fn asked(&mut self, now: Millis, whole_interval: Duration) -> Option<InventoryCursor> {
         self.since_asked = Some(Vec::new());
         let is_recent = self.whole_at.is_some_and(|at| at <= now && now.since(at) < whole_interval);
-        let cursor = self.cursor.filter(|_| is_recent && self.inventory.is_some());
-        Before { cursor, list: self.list.clone() }
+        self.cursor.filter(|_| is_recent && self.inventory.is_some())
     }
 
     /// The host is to tell everything next: it may be another one, or what it told made no sense.
@@ -107,8 +94,7 @@ impl Holdings {
                 let files = (&before.files | files) - gone;
                 Inventory { files, unreadable_names: before.unreadable_names, at }
             }
-            (Extent::Whole(list), _) => {
-                self.list = list;
+            (Extent::Whole, _) => {
                 self.whole_at = Some(at);
                 Inventory { files, unreadable_names, at }
             }
@@ -170,7 +156,7 @@ mod tests {
 
     fn listed(files: &[u32]) -> Answered {
         let listed = Listed { files: files.iter().copied().collect(), ..Listed::default() };
-        Answered { extent: Extent::Whole(None), cursor: None, listed }
+        Answered { extent: Extent::Whole, cursor: None, listed }
     }
 
     fn cursor(change: u64) -> Option<InventoryCursor> {
@@ -187,7 +173,7 @@ mod tests {
     }
 
     fn ask(holdings: &mut Holdings, at: i64) -> Option<InventoryCursor> {
-        holdings.asked(Millis(at), WHOLE_INTERVAL).cursor
+        holdings.asked(Millis(at), WHOLE_INTERVAL)
     }
 
     fn files(holdings: &Holdings) -> Option<Vec<u32>> {

@@ -7,11 +7,12 @@ use tokio::sync::oneshot;
 use tracing::info;
 
 use super::client::{HostClient, Program, WorkerWord};
-use super::holdings::{Answered, Before, Extent};
+use super::holdings::{Answered, Extent};
 use super::{AskFailure, Call, CfwWorker, DiskFigures, Inventory, Refresh};
 use crate::clock::Millis;
 use crate::host::{HostKind, HostRole};
 use crate::names::NameTable;
+use crate::wire::worker::InventoryCursor;
 
 /// Where the answer to one [`Refresh`] goes.
 pub(super) type RefreshReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;
@@ -36,7 +37,8 @@ struct Copies {
 /// What is known before a look.
 struct Known {
     program: Program,
-    before: Before,
+    /// From where on it can tell changes.
+    cursor: Option<InventoryCursor>,
     on_trial: bool,
 }
 
@@ -57,13 +59,13 @@ async fn look_at(
         return Looked { asked, program: Ok(program), word, copies: None };
     }
     // Another program has other files.
-    let before = if program == known.program { known.before } else { Before::default() };
+    let since = known.cursor.filter(|_| program == known.program);
     let (answered, disk) = if known.on_trial {
-        let answered = client.list(program.kind, names, before).await;
+        let answered = client.list(program.kind, names, since).await;
         let disk = if answered.is_ok() { Some(client.disk().await) } else { None };
         (answered, disk)
     } else {
-        let listing = client.list(program.kind, names, before);
+        let listing = client.list(program.kind, names, since);
         let (answered, disk) = tokio::join!(listing, client.disk());
         (answered, Some(disk))
     };
@@ -93,9 +95,10 @@ impl CfwWorker {
         self.looks += 1;
         self.looking_for = Some(replies);
         let asked = self.clock.now();
+        self.client.new_names.raise(self.settings.list_limits(), asked);
         let known = Known {
             program: self.program.clone(),
-            before: self.holdings.asked(asked, self.settings.full_inventory_interval),
+            cursor: self.holdings.asked(asked, self.settings.full_inventory_interval),
             on_trial: self.breaker.standing(asked).on_probation(),
         };
         let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, known);
@@ -175,7 +178,7 @@ impl CfwWorker {
         self.judge(Call::List, &answered);
         match answered {
             Ok(answered) => {
-                let is_whole = matches!(answered.extent, Extent::Whole(_));
+                let is_whole = matches!(answered.extent, Extent::Whole);
                 self.whole_lists += u64::from(is_whole);
                 Ok(self.holdings.answered(answered, asked))
             }
@@ -185,7 +188,7 @@ impl CfwWorker {
                     _ => "GET /files",
                 };
                 self.note(call, &failure);
-                if matches!(failure, AskFailure::Garbled(_)) {
+                if matches!(failure, AskFailure::Garbled(_) | AskFailure::TooMuch(_)) {
                     self.holdings.doubt();
                 }
                 Err(failure)

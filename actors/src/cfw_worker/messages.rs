@@ -38,6 +38,9 @@ pub enum AskFailure {
     /// It was not asked, as things stand with it.
     #[error("not asked: {0}")]
     NotAsked(String),
+    /// An answer that is refused for its length.
+    #[error("its answer is refused: {0}")]
+    TooMuch(String),
 }
 
 impl AskFailure {

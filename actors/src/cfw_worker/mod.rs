@@ -15,7 +15,7 @@ pub mod listing;
 mod look;
 mod maintenance;
 mod messages;
-pub mod old_list;
+pub mod new_names;
 mod routes;
 pub mod schedule;
 mod settings;
@@ -44,6 +44,7 @@ use breaker::Breaker;
 use client::{HostClient, Program, WorkerWord};
 use holdings::Holdings;
 use look::RefreshReply;
+use new_names::NewNames;
 use schedule::Schedule;
 use traffic::TrafficWatch;
 
@@ -120,9 +121,14 @@ impl CfwWorker {
         CfwWorker {
             host,
             role,
+            client: HostClient::new(
+                http,
+                host,
+                settings.clone(),
+                NewNames::full(settings.list_limits(), clock.now()),
+            ),
             clock,
             names,
-            client: HostClient::new(http, host, settings.clone()),
             program: Program { kind: HostKind::Unknown, version: None },
             in_maintenance: false,
             answers: None,

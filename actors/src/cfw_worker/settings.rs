@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::agent::Agents;
 use super::breaker::BreakerSettings;
+use super::listing::ListLimits;
 use crate::back_off::CoolDown;
 use crate::token::SharedToken;
 
@@ -31,8 +32,9 @@ pub struct CfwWorkerSettings {
     pub agents: Agents,
     /// Sent to Reelyard workers, and to nobody else.
     pub token: Option<SharedToken>,
-    /// The longest list of files that is read, in bytes.
-    pub max_list_bytes: u64,
+    /// How many files a host may list; a longer list is refused as a whole. Also how many names
+    /// that nobody has met its lists may bring within an hour.
+    pub max_files: u64,
     /// Calls to one host at the same time; probes and looks not counted.
     pub open_calls: usize,
     /// Calls that may wait for their turn beyond those.
@@ -49,6 +51,11 @@ impl CfwWorkerSettings {
     pub fn traffic_fresh_for(&self) -> Duration {
         self.traffic_interval * TRAFFIC_KEPT_FOR_INTERVALS
     }
+
+    /// How much one list may hold.
+    pub fn list_limits(&self) -> ListLimits {
+        ListLimits::of(self.max_files)
+    }
 }
 
 impl Default for CfwWorkerSettings {
@@ -64,7 +71,7 @@ impl Default for CfwWorkerSettings {
             traffic_interval: Duration::from_secs(10),
             agents: Agents::default(),
             token: None,
-            max_list_bytes: 512 << 20,
+            max_files: 500_000,
             open_calls: 4,
             waiting_calls: 64,
             breaker: BreakerSettings {

@@ -106,7 +106,10 @@ pub struct TaskSettings {
     /// How many copies of a file there should be.
     pub copies: CopiesWanted,
     /// How long planning waits at first for a destination that answers but whose inventory was
-    /// never read: any file might be there.
+    /// never read, in this run or an earlier one: any file might be there. The wait saves a second
+    /// copy of what such a host holds and only it knows. A host that is slower than this costs
+    /// such copies: the Remover takes all but one off again once the host was listed. Nothing is
+    /// copied to that host before.
     pub first_look: Duration,
     /// How long what was seen of a master (its directory and size) is good enough to plan with.
     pub look_fresh_for: Duration,
@@ -133,7 +136,7 @@ impl Default for TaskSettings {
             fill_percent: 100,
             copies: CopiesWanted::default(),
             presumed_lost_after: Duration::from_secs(3 * 24 * 60 * 60),
-            first_look: Duration::from_secs(60),
+            first_look: Duration::from_secs(5),
             look_fresh_for: Duration::from_secs(5 * 60),
             ask_again_after: Duration::from_secs(5),
         }

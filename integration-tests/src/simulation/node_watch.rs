@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reelyard_actors::cfw_worker::holdings::{Answered, Extent, Holdings};
-use reelyard_actors::cfw_worker::listing::{ListForm, ListReader};
+use reelyard_actors::cfw_worker::listing::{ListForm, ListLimits, ListReader};
+use reelyard_actors::cfw_worker::new_names::NewNames;
 use reelyard_actors::cfw_worker::schedule::Schedule;
 use reelyard_actors::cfw_worker::{DiskFigures, HostObserved};
 use reelyard_actors::clock::Millis;
@@ -265,13 +266,15 @@ impl Node {
             _ => ListForm::Inventory,
         };
         let listed = answer.and_then(|answer| {
-            let mut reader = ListReader::new(form, names);
+            let limits = ListLimits::of(100_000);
+            let new_names = NewNames::full(limits, asked);
+            let mut reader = ListReader::new(form, names, limits, new_names);
             reader.push(&answer.body).ok()?;
             reader.finish().ok()
         });
         let whole = listed.is_some();
         if let Some(listed) = listed {
-            let answered = Answered { extent: Extent::Whole(None), cursor: None, listed };
+            let answered = Answered { extent: Extent::Whole, cursor: None, listed };
             watch.holdings.answered(answered, asked);
             watch.listed = Some(truly);
         }

@@ -27,10 +27,13 @@ struct Yard {
 impl Yard {
     /// An old cfw that was looked at once.
     async fn open() -> Yard {
+        Yard::open_with(CfwWorkerSettings::default()).await
+    }
+
+    async fn open_with(settings: CfwWorkerSettings) -> Yard {
         let dir = TempDir::new().unwrap();
         let host = StandInCfw::start(dir.path()).unwrap();
         let clock = Clock::manual(Millis(1_795_240_000_000));
-        let settings = CfwWorkerSettings::default();
         let http = http_client(&settings).unwrap();
         let role = HostRole::Destination;
         let names = NameTable::new();
@@ -130,4 +133,30 @@ async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
     assert_eq!(yard.told.next().await.calls, CallStanding::Closed);
     yard.looked().await;
     assert_eq!(yard.calls(), CallStanding::Closed);
+}
+
+/// A trial that takes longer than the cool-down is still a trial: the breaker is not forgotten
+/// while its answer is awaited, and the failure makes the next cool-down longer.
+#[actix::test]
+async fn lists_that_time_out_make_each_cool_down_longer_while_the_disk_answers() {
+    let list_timeout = Duration::from_millis(300);
+    let settings = CfwWorkerSettings { list_timeout, ..CfwWorkerSettings::default() };
+    let mut yard = Yard::open_with(settings).await;
+    yard.host.set_holding_lists(true);
+    for _ in 0..3 {
+        let failed = yard.worker.send(Refresh).await.unwrap();
+        assert!(matches!(failed, Err(AskFailure::TimedOut(_))), "{failed:?}");
+    }
+    assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+    for failures in 2..5 {
+        let until = yard.view.load().trouble.clone().unwrap().back_off.until;
+        yard.pass(until.since(yard.clock.now()).as_secs() + 1).await;
+        assert_eq!(yard.told.next().await.calls, CallStanding::Probation);
+        // The trial is under way for as long as a list may take, which is longer than the
+        // cool-down was.
+        yard.pass(300).await;
+        assert_eq!(yard.told.next().await.calls, CallStanding::Open);
+        let trouble = yard.view.load().trouble.clone().unwrap();
+        assert_eq!((trouble.call, trouble.back_off.failures), (Call::List, failures));
+    }
 }

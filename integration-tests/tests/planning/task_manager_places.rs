@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use reelyard_actors::cfw_worker::HostObserved;
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::CommitError;
-use reelyard_actors::task_manager::plan::{Skip, Verdict, Waiting};
+use reelyard_actors::task_manager::plan::{Says, Skip, Verdict, Waiting};
 use reelyard_actors::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
 use reelyard_actors::wire::worker::Said;
 use reelyard_integration_tests::running::on_a_system;
@@ -144,8 +145,50 @@ fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_
         })
         .await;
         assert!(yard.board.view().open.is_empty());
-        yard.pass(Duration::from_secs(61)).await;
+        yard.pass(Duration::from_secs(5)).await;
         assert_eq!(yard.open_task("a.mpg").await.destination, destination(1));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_count() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let plot = Plot::of(1, 2);
+        let yard = plot.open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let done = yard.open_task("a.mpg").await;
+        yard.finish(&done).await;
+        let holder = done.destination;
+        let other = if holder == destination(1) { destination(2) } else { destination(1) };
+        yard.journal.stop().await;
+
+        // The holder answers its probes and tells its disk, but its list fails from now on. It has
+        // more room than the other one.
+        let yard = plot.open(dir.path(), START + 60_000).await;
+        yard.alter(other, |host| host.used = host.capacity / 2);
+        for host in [source(1), destination(1), destination(2)] {
+            yard.health(host, Health::Up).await;
+        }
+        let (host, kind, at) =
+            (source(1), crate::task_manager_yard::ours(source(1)), yard.clock.now());
+        let seen = HostObserved { host, kind, inventory: None, disk: None, traffic: None, at };
+        yard.manager.send(seen).await.unwrap();
+        yard.look(other).await;
+        yard.look_without_list(holder).await;
+        yard.grade(&["a.mpg", "b.mpg"]).await;
+        let task = yard.open_task("b.mpg").await;
+        assert_eq!(task.destination, other, "nothing goes to a host before it was listed");
+        let name = Yard::name("a.mpg");
+        let told = yard.manager.send(ExplainFile { name }).await.unwrap();
+        assert_eq!(told.verdict, Verdict::Skipped(Skip::Placed));
+        let says = told.destinations.iter().find(|said| said.host == holder).unwrap().says;
+        assert_eq!(says, Says::Holds);
+        let name = Yard::name("b.mpg");
+        let told = yard.manager.send(ExplainFile { name }).await.unwrap();
+        let says = told.destinations.iter().find(|said| said.host == holder).unwrap().says;
+        assert_eq!(says, Says::InventoryUnknown);
         yard.journal.stop().await;
     });
 }

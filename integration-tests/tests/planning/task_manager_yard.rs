@@ -350,6 +350,15 @@ impl Yard {
         self.manager.send(seen).await.unwrap();
     }
 
+    /// The host tells what it is and its disk, while its list fails.
+    pub async fn look_without_list(&self, host: HostAddr) {
+        let seen = {
+            let world = self.world.lock().unwrap();
+            observation(host, &world.hosts[&host], self.clock.now())
+        };
+        self.manager.send(HostObserved { inventory: None, ..seen }).await.unwrap();
+    }
+
     pub fn alter(&self, host: HostAddr, change: impl FnOnce(&mut ProbedHost)) {
         change(self.world.lock().unwrap().hosts.get_mut(&host).unwrap());
     }

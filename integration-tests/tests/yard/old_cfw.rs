@@ -3,8 +3,10 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use reelyard_integration_tests::binary::run;
 use reelyard_integration_tests::old_yard::{
     copies, file, is_on, no_task_open, old_destination, old_source, polling, start_node, task,
     task_in,
@@ -56,6 +58,29 @@ fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Re
     let tasks = tasks["items"].as_array().context("a list")?;
     assert!(tasks.iter().all(|task| task["state"] == "done"), "{tasks:?}");
     assert_eq!(tasks.len(), names.len(), "each was copied once: {tasks:?}");
+    Ok(())
+}
+
+#[test]
+fn a_host_whose_list_never_comes_holds_nobody_back_and_is_named() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let bytes = ground.master(b"a.mpg", 20_000)?;
+    ground.grade(&[b"a.mpg"])?;
+    let _source = old_source(&ground, 0)?;
+    let (mute, other) = (old_destination(&ground, 0)?, old_destination(&ground, 1)?);
+    mute.set_holding_lists(true);
+    let _polling = polling(&ground, &other, Downloader::Copies);
+    let begun = std::time::Instant::now();
+    let node = start_node(&ground, &[])?;
+    wait_for("the copy on the other host", &[&node], || {
+        holds(&ground.copies(1).join("a.mpg"), &bytes).then_some(())
+    })?;
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    let named = format!("{} answers, but its files were not listed", mute.addr());
+    let ready = run(&["plan", "--url", &format!("http://{}", ground.node)]);
+    assert!(ready.out.contains(&format!("warning: {named}")), "{}", ready.out);
+    let ready = ground.readyz().context("/readyz")?;
+    assert!(ready.starts_with("ready\n") && ready.contains(&named), "{ready}");
     Ok(())
 }
 

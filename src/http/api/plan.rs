@@ -36,6 +36,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
         back_offs: view.left_alone().map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
+        unlisted: state.unlisted_hosts(),
     })
 }
 

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::Yard;
-use super::candidates::was_asked;
 use super::explanation::LinkSays;
 use super::links::{Links, Scale};
 use super::parking::Rooms;
@@ -431,7 +430,9 @@ fn unusable(yard: &Yard<'_>, addr: HostAddr, host: &HostState) -> Option<Unusabl
         Some(Unusable::NotUp)
     } else if host.kind == HostKind::Unknown {
         Some(Unusable::KindUnknown)
-    } else if !was_asked(yard.book, yard.hosts, addr) {
+    } else if host.observed.is_none() {
+        // Also where placements of it are on record: it tells its disk, but perhaps not of the
+        // directory that it lists no longer.
         Some(Unusable::InventoryUnknown)
     } else if host.disk.is_none() {
         Some(Unusable::DiskUnknown)

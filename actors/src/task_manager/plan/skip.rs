@@ -79,7 +79,7 @@ pub enum Unusable {
     NotUp,
     /// It is not known what program answers there.
     KindUnknown,
-    /// Its inventory was never read.
+    /// Its files were not listed since this node started.
     InventoryUnknown,
     /// Its disk is not known.
     DiskUnknown,

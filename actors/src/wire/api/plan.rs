@@ -32,6 +32,10 @@ pub struct PlanView {
     /// Why nothing can be planned at all, while that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,
+    /// Destinations that answer but whose files were not listed since the node started, and what
+    /// follows from that, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlisted: Vec<String>,
 }
 
 /// A copy as it was planned.
