@@ -132,7 +132,7 @@ impl OpenError {
         match error {
             StoreError::InUse => OpenError::InUse { dir },
             StoreError::Full(why) => OpenError::Full { dir, why },
-            StoreError::Io(why) => OpenError::Io { dir, why },
+            StoreError::Io(why) | StoreError::Unsynced(why) => OpenError::Io { dir, why },
             StoreError::Damaged { what, why } => {
                 OpenError::Damaged { dir, why: format!("{what}: {why}") }
             }

@@ -90,11 +90,22 @@ impl LogTrees {
         Ok(ReadThrough { log, first: reader.first, unfinished: reader.unfinished, fault })
     }
 
-    /// Adds rows. They must continue the log.
+    /// Adds rows, which continue the log.
+    ///
+    /// # Errors
+    /// `Damaged` for a row that is not the next one: it would be linked to the wrong row, and the
+    /// log would not be readable behind it. Rows before it stay unacknowledged.
     pub(crate) fn append(&self, rows: &[(u64, Vec<u8>)]) -> Result<(), StoreError> {
         let mut segments = self.segments();
         for (index, body) in rows {
             let index = *index;
+            let next = segments.end.end;
+            if index != next {
+                return Err(damaged(
+                    index,
+                    format!("it does not continue the log: {next} is next"),
+                ));
+            }
             let (record, link) = frame_linked(segments.end.link, body);
             if record.len() > LARGEST_VALUE {
                 return Err(damaged(index, format!("{} bytes are too many", record.len())));
@@ -420,6 +431,21 @@ mod tests {
         log.append(&rows(10..20)).unwrap();
         let again = open(&db, &head(&log, None)).unwrap();
         assert_eq!(again.read(0..20).unwrap(), rows(0..20));
+    }
+
+    #[test]
+    fn rows_that_do_not_continue_the_log_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let log = open(&db, &Head::default()).unwrap();
+        log.append(&rows(0..10)).unwrap();
+        for wrong in [rows(5..15), rows(9..10), rows(11..12)] {
+            let refused = log.append(&wrong).unwrap_err().to_string();
+            assert!(refused.contains("does not continue the log: 10 is next"), "{refused}");
+        }
+        log.append(&rows(10..20)).unwrap();
+        let again = open(&db, &head(&log, None)).unwrap();
+        assert_eq!(again.read(0..u64::MAX).unwrap(), rows(0..20));
     }
 
     #[test]

@@ -129,10 +129,9 @@ impl MarkFile {
         Ok(())
     }
 
-    /// Syncs what was written, if it is time; answers whether it did.
-    pub(super) fn sync_if_due(&mut self) -> io::Result<bool> {
-        let due = self.ahead && self.synced.elapsed() >= INTERVAL;
-        if due { self.sync().map(|()| true) } else { Ok(false) }
+    /// Whether it is time to sync what was written.
+    pub(super) fn is_due(&self) -> bool {
+        self.ahead && self.synced.elapsed() >= INTERVAL
     }
 
     /// Whether something was written that is not synced.

@@ -46,7 +46,7 @@ use lock::DirectoryLock;
 use mark::MarkFile;
 use opening::open_whole;
 use room::Room;
-use writer::{Job, Mark, Pen, Writer};
+use writer::{Job, Mark, Pen, SyncData, Writer};
 
 /// The directory of sled, within that of the store.
 const SLED: &str = "sled";
@@ -58,6 +58,14 @@ pub(crate) enum StoreError {
     Io(String),
     #[error("the store has no room: {0}")]
     Full(String),
+    /// Written bytes could not be synced. The kernel reports that once and then takes them for
+    /// clean, so a later sync that succeeds says nothing of them: only a restart, which reads what
+    /// the disk has, knows what is there.
+    #[error(
+        "what was written to the store could not be synced: {0}. Nobody knows what of it is on the \
+         disk: look at the disk, then start again"
+    )]
+    Unsynced(String),
     #[error("the store is damaged: {what}: {why}")]
     Damaged { what: String, why: String },
     #[error("the store is in use by another process")]
@@ -129,6 +137,14 @@ impl Store {
     pub(crate) fn open(
         settings: StoreSettings,
     ) -> Result<(Arc<Store>, watch::Receiver<bool>), OpenError> {
+        Store::open_syncing(settings, File::sync_data)
+    }
+
+    /// The same with another way to sync the log file, for tests in which that fails.
+    fn open_syncing(
+        settings: StoreSettings,
+        sync: SyncData,
+    ) -> Result<(Arc<Store>, watch::Receiver<bool>), OpenError> {
         let StoreSettings { dir, node, reserve, observer } = settings;
         let failed = |error: StoreError| OpenError::of_store(&dir, error);
         let io = |error: std::io::Error| failed(error.into());
@@ -159,6 +175,7 @@ impl Store {
             sled,
             trees: publish,
             log_file: Some(log_file),
+            sync,
             mark,
             room,
             durable: head.sequence,
@@ -253,5 +270,53 @@ impl Store {
         let (done, answer) = oneshot::channel();
         self.writer.send(Job { write: Box::new(write), mark, done })?;
         answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+
+    static FAILS: AtomicBool = AtomicBool::new(false);
+
+    /// Fails as a thin volume or a quota does: the bytes are in the page cache, not on the disk.
+    fn sync(file: &File) -> std::io::Result<()> {
+        if FAILS.swap(false, Ordering::SeqCst) {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        file.sync_data()
+    }
+
+    #[tokio::test]
+    async fn a_failed_sync_ends_the_store_for_good() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = || StoreSettings {
+            dir: dir.path().to_owned(),
+            node: 1,
+            reserve: 1 << 20,
+            observer: None,
+        };
+        let (store, mut closed) = Store::open_syncing(settings(), sync).unwrap();
+        let rows = |range: std::ops::Range<u64>| {
+            move |trees: &Trees| {
+                let rows: Vec<_> = range.clone().map(|index| (index, vec![7; 40])).collect();
+                trees.log.append(&rows)
+            }
+        };
+        store.write(rows(0..10)).await.unwrap();
+        FAILS.store(true, Ordering::SeqCst);
+        let failed = store.write(rows(10..20)).await;
+        assert!(matches!(failed, Err(StoreError::Unsynced(_))), "{failed:?}");
+        assert!(!FAILS.load(Ordering::SeqCst));
+        // A sync that succeeds later does not make the rows durable that the failed one lost.
+        let after = store.write(|_| Ok(())).await;
+        assert!(matches!(after, Err(StoreError::Unsynced(_))), "{after:?}");
+        drop(store);
+        closed.wait_for(|closed| *closed).await.unwrap();
+        let (store, _) = Store::open(settings()).unwrap();
+        let end = store.trees().await.unwrap().log.end();
+        assert!(end == 10 || end == 20, "what is there is whole: {end}");
     }
 }

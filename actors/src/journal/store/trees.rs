@@ -10,6 +10,7 @@ use super::database::{guarded, open_log_file, open_sled};
 use super::head::Head;
 use super::log::LogTrees;
 use super::record::{frame, unframe};
+use super::writer::unsynced;
 
 /// The key of the committed position, the one small value outside of the head: it is written
 /// beside everything else, and never waited for.
@@ -105,7 +106,7 @@ pub(super) fn inspect(sled: &Path) -> Result<(Seen, File), StoreError> {
     let db = open_sled(sled)?;
     let log_file = open_log_file(sled)?;
     // What a killed process wrote, and is about to be relied upon.
-    log_file.sync_data()?;
+    log_file.sync_data().map_err(unsynced)?;
     let seen = guarded(|| {
         let head = Head::read(&db)?;
         let read = LogTrees::read_through(&db, &head)?;

@@ -55,6 +55,9 @@ pub(super) struct Writer {
     hurry: Arc<AtomicBool>,
 }
 
+/// Syncs the data of a file.
+pub(super) type SyncData = fn(&File) -> std::io::Result<()>;
+
 /// What the writer's thread writes with.
 pub(super) struct Pen {
     /// The directory of sled.
@@ -62,6 +65,8 @@ pub(super) struct Pen {
     pub(super) trees: watch::Sender<Option<Arc<Trees>>>,
     /// None while the database is closed.
     pub(super) log_file: Option<File>,
+    /// How that is synced.
+    pub(super) sync: SyncData,
     pub(super) mark: MarkFile,
     pub(super) room: Room,
     /// The last flush that is durable.
@@ -97,6 +102,11 @@ impl Writer {
     pub(super) fn hurry(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
+}
+
+/// A sync that failed, for want of room too, is never tried again.
+pub(super) fn unsynced(error: std::io::Error) -> StoreError {
+    StoreError::Unsynced(error.to_string())
 }
 
 impl Pen {
@@ -176,7 +186,7 @@ impl Pen {
             trees.db.flush()?;
             // Whatever flush says it wrote: a full buffer may have been written, and not synced,
             // before.
-            log_file.sync_data()?;
+            (self.sync)(log_file).map_err(unsynced)?;
             trees.flushes.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })?;
@@ -199,10 +209,7 @@ impl Pen {
             if at_once {
                 return self.sync_mark();
             }
-            if self.mark.sync_if_due()? {
-                self.observe_mark();
-            }
-            Ok(())
+            if self.mark.is_due() { self.sync_mark() } else { Ok(()) }
         });
         match marked {
             Err(StoreError::Full(why)) => {
@@ -215,7 +222,7 @@ impl Pen {
     }
 
     fn sync_mark(&mut self) -> Result<(), StoreError> {
-        self.mark.sync()?;
+        self.mark.sync().map_err(unsynced)?;
         self.observe_mark();
         Ok(())
     }
@@ -229,6 +236,11 @@ impl Pen {
     /// There was no room for a write. sled has to be closed, and to be opened again once there is
     /// some: at once, where the reserve is enough.
     fn make_room(&mut self) -> Result<(), StoreError> {
+        // Writeback may have failed for want of room as well, which sled reports the same way. This
+        // handle was open before that, so that its sync says so.
+        if let Some(log_file) = &self.log_file {
+            (self.sync)(log_file).map_err(unsynced)?;
+        }
         self.close();
         loop {
             if !self.room.give_up_reserve()? {
