@@ -61,7 +61,7 @@ pub struct Node {
     actors: Arc<Wiring>,
     reloader: Arc<Reloader>,
     server: ServerHandle,
-    share_links: ShareLinks,
+    share_links: Arc<ShareLinks>,
     stopping: watch::Sender<bool>,
 }
 
@@ -84,8 +84,10 @@ impl Node {
         let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
         settle(&journal, &actors, &config).await;
         let stopping = watch::Sender::new(false);
-        let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock)?;
-        let reloader = Reloader::new(layers, effective, live.clone(), Arc::clone(&actors));
+        let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock).await?;
+        let share_links = Arc::new(share_links);
+        let parts = (live.clone(), Arc::clone(&actors), Arc::clone(&share_links));
+        let reloader = Reloader::new(layers, effective, parts);
         let reloader = Arc::new(reloader);
         let state = NodeState {
             started: clock.now(),

@@ -101,7 +101,7 @@ pub enum ReloadRefused {
     #[error(transparent)]
     Faults(#[from] Faults),
     /// Something in it cannot be used.
-    #[error("the configuration cannot be used")]
+    #[error("the configuration cannot be used: {0:#}")]
     Unusable(#[from] anyhow::Error),
 }
 

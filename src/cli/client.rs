@@ -135,9 +135,17 @@ impl Client {
         self.call_file(Method::GET, file, what)
     }
 
-    /// `PUT /api/v1/files/<file>/<what>`, without a body.
-    pub fn put_file<T: DeserializeOwned>(&self, file: &FileName, what: &str) -> Result<T, Failure> {
-        self.call_file(Method::PUT, file, what)
+    /// `PUT /api/v1/files/<file>/<what>`, without a body; by `force` where it is refused otherwise.
+    pub fn put_file<T: DeserializeOwned>(
+        &self,
+        file: &FileName,
+        what: &str,
+        force: bool,
+    ) -> Result<T, Failure> {
+        let mut url = self.url_of_file(file, what);
+        url.set_query(force.then_some("force=true"));
+        let body = self.call_url(Method::PUT, url)?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
     }
 
     /// `DELETE /api/v1/files/<file>/<what>`.
@@ -155,12 +163,16 @@ impl Client {
         file: &FileName,
         what: &str,
     ) -> Result<T, Failure> {
+        let body = self.call_url(method, self.url_of_file(file, what))?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+    }
+
+    fn url_of_file(&self, file: &FileName, what: &str) -> Url {
         let mut url = self.url_of(&["files"]);
         // The name's own encoding: it may be of bytes that are no text.
         let path = format!("{}/{}/{what}", url.path(), file.to_percent());
         url.set_path(&path);
-        let body = self.call_url(method, url)?;
-        serde_json::from_slice(&body).map_err(|error| self.failed(format!("its answer: {error}")))
+        url
     }
 
     /// `POST /api/v1/<path>`, without a body, where nothing is answered.
@@ -336,7 +348,13 @@ impl Client {
 
     fn read(&self, exchanged: reqwest::Result<(StatusCode, Vec<u8>)>) -> Result<Vec<u8>, Failure> {
         match exchanged {
-            Ok((status, body)) if status.is_success() => Ok(body),
+            // What is answered without a body is.
+            Ok((status, body)) if status.is_success() && (body.is_empty() || is_json(&body)) => {
+                Ok(body)
+            }
+            Ok((status, body)) if !status.is_server_error() && !is_json(&body) => {
+                Err(self.no_node(status))
+            }
             Ok((status, body)) => Err(self.problem(status, &body)),
             Err(error) => Err(self.unreachable(&error)),
         }
@@ -350,6 +368,25 @@ impl Client {
             detail: String::new(),
         });
         self.refused(problem)
+    }
+
+    /// That it is no node that answers with `status`, but a worker or another program.
+    fn no_node(&self, status: StatusCode) -> Failure {
+        let mut beat = self.url.clone();
+        beat.set_path("/hb");
+        // Workers answer it without a token, and so do old cfws.
+        let beat = self.exchange(self.http.head(beat));
+        let is_worker =
+            matches!(beat, Ok((beat, _)) if beat.is_success() && status.is_client_error());
+        let what = if is_worker {
+            format!("{} is a worker, not a node", self.url)
+        } else {
+            format!(
+                "No Reelyard node answers at {}: it answered {status}, and not as the API does",
+                self.url
+            )
+        };
+        Failure::NoNode(format!("{what}. Name the node's address by --url or REELYARD_URL."))
     }
 
     /// The node refused, or has failed.
@@ -372,4 +409,9 @@ impl Client {
         }
         Failure::Unreachable { url: self.url.to_string(), why: cause.to_string() }
     }
+}
+
+/// Whether a body is JSON, as everything is that the API answers.
+fn is_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
 }

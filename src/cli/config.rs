@@ -144,7 +144,8 @@ fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure>
         R::NAME,
         settings.len()
     )?;
-    config.not_there().iter().try_for_each(|what| writeln!(out, "{what}"))?;
+    let missing = config.not_there();
+    missing.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
     Ok(())
 }
 

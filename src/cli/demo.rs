@@ -9,6 +9,7 @@ use clap::Args;
 use reelyard_actors::host::BitsPerSecond;
 
 use super::failure::Failure;
+use crate::config::size_argument;
 use crate::demo;
 
 /// How the demo is to be.
@@ -27,7 +28,7 @@ pub struct DemoArgs {
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(8..))]
     files: u16,
     /// Their mean size
-    #[arg(long, default_value = "12MiB")]
+    #[arg(long, default_value = "12MiB", value_parser = size_argument)]
     size: ByteSize,
     /// How many megabits a second one copy may take
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]

@@ -24,6 +24,9 @@ pub enum Failure {
         /// What happened.
         why: String,
     },
+    /// What answers is no node.
+    #[error("{0}")]
+    NoNode(String),
     /// The node understood and refused.
     #[error("the node refused: {0}")]
     Refused(Problem),
@@ -65,7 +68,7 @@ impl Failure {
             | Failure::Node { .. }
             | Failure::Failed(_) => 1,
             Failure::Configuration(_) | Failure::Usage(_) => 2,
-            Failure::Unreachable { .. } => 3,
+            Failure::Unreachable { .. } | Failure::NoNode(_) => 3,
             Failure::Refused(problem) if is_no_box(problem) => 7,
             Failure::Refused(_) | Failure::NotThere(_) => 4,
             Failure::StoreNotWhole(_) => super::store::NOT_WHOLE,

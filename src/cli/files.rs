@@ -58,7 +58,13 @@ enum FilesCommand {
         percent_encoded: bool,
     },
     /// Have no copy of these files removed, until they are unpinned
-    Pin(NamesArgs),
+    Pin {
+        #[command(flatten)]
+        names: NamesArgs,
+        /// Pin a name that nothing knows, too
+        #[arg(long)]
+        force: bool,
+    },
     /// Treat these files like any other again
     Unpin(NamesArgs),
     /// List the files that are pinned
@@ -116,8 +122,13 @@ pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
                 .map_err(|bad| Failure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
             copy(&client, &file, *to, *from, json, out)
         }
-        Some(FilesCommand::Pin(names)) => set_pins(&client, names, true, json, out),
-        Some(FilesCommand::Unpin(names)) => set_pins(&client, names, false, json, out),
+        Some(FilesCommand::Pin { names, force }) => {
+            let pin = |file: &FileName| client.put_file(file, "pin", *force);
+            set_pins(names, pin, json, out)
+        }
+        Some(FilesCommand::Unpin(names)) => {
+            set_pins(names, |file| client.delete_file(file, "pin"), json, out)
+        }
         Some(FilesCommand::Pins { page }) => list_pins(&client, page, json, out),
     }
 }
@@ -142,15 +153,13 @@ fn copy(
 }
 
 fn set_pins(
-    client: &Client,
     names: &NamesArgs,
-    pinned: bool,
+    set: impl Fn(&FileName) -> Result<PinSet, Failure>,
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     for file in names.names()? {
-        let done: PinSet =
-            if pinned { client.put_file(&file, "pin") } else { client.delete_file(&file, "pin") }?;
+        let done = set(&file)?;
         if json {
             output::json(&done, out)?;
             continue;

@@ -10,10 +10,11 @@ use crate::config::Layers;
 #[derive(Clone, Debug, Args)]
 pub struct LayerArgs {
     /// The configuration file (TOML); without one every setting has its default
-    #[arg(long, value_name = "FILE", env = "REELYARD_CONFIG")]
+    #[arg(short, long, value_name = "FILE", env = "REELYARD_CONFIG", global = true)]
     config: Option<PathBuf>,
-    /// Set one setting, before what file and environment say; can be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
+    /// Set one setting, before what file and environment say; can be repeated. One entry of a table is
+    /// set by its dotted key, as in share.roots.media=/data/media
+    #[arg(long, value_name = "KEY=VALUE", global = true)]
     set: Vec<String>,
 }
 

@@ -85,9 +85,11 @@ pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), F
     row("created", share.created_at.to_string());
     row("ends", share.expires_at.map_or("never".to_owned(), |at| at.to_string()));
     row("password", if share.has_password { "yes" } else { "no" }.to_owned());
-    if let (Some(most), Some(taken)) = (share.max_downloads, share.downloads) {
-        row("downloads", format!("{taken} of {most}"));
-    }
+    let downloads = match (share.max_downloads, share.downloads) {
+        (Some(most), Some(taken)) => format!("{taken} of {most}"),
+        _ => format!("{} since the node started, no limit", share.uses),
+    };
+    row("downloads", downloads);
     if let Some(owner) = &share.owner {
         row("owner", plain(owner.as_str()));
     }
@@ -97,11 +99,11 @@ pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), F
     Ok(output::print(&table, out)?)
 }
 
-/// How many downloads were taken, of how many.
+/// How many downloads were taken, of how many; without a limit, how many since the node started.
 pub fn downloads(share: &ShareShown) -> Cell {
     match (share.downloads, share.max_downloads) {
         (Some(taken), Some(most)) => number(format!("{taken}/{most}")),
-        _ => Cell::new("-"),
+        _ => number(share.uses),
     }
 }
 

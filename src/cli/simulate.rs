@@ -12,7 +12,7 @@ use reelyard_actors::host::BitsPerSecond;
 use super::failure::Failure;
 use super::layers::LayerArgs;
 use super::output::{self, number, size};
-use crate::config;
+use crate::config::{self, size_argument};
 use crate::simulate::options::{
     DemandOptions, Options, RecordedOptions, SyntheticOptions, YardOptions,
 };
@@ -47,7 +47,7 @@ pub struct SimulateArgs {
     #[arg(long)]
     sources: Option<u32>,
     /// The disk of each destination; enough for 60% of the catalogue in all when not given
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = size_argument)]
     disk: Option<ByteSize>,
     /// How full the disks are in the beginning, in percent, best files first; up to
     /// storage.low_water_percent when not given
@@ -63,7 +63,7 @@ pub struct SimulateArgs {
     #[arg(long, default_value_t = 20_000, conflicts_with = "event_log")]
     files: u32,
     /// The mean size of files whose size no file tells
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size_argument)]
     size: ByteSize,
     /// For how many days; 7, or as long as the logs last, when not given. Logs that are shorter
     /// come again

@@ -72,6 +72,13 @@ pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         None => load_node(&args.layers.layers())?.data_dir,
     };
     let dir = journal_dir(&data_dir);
+    if !matches!(args.command, StoreCommand::Restore { .. }) && !dir.exists() {
+        return Err(Failure::Failed(anyhow::anyhow!(
+            "there is no store in {}: name the node's directory by --data-dir DIR, or its \
+             configuration by --config FILE",
+            dir.display()
+        )));
+    }
     match args.command {
         StoreCommand::Check { accept_loss, scratch } => {
             check(&dir, accept_loss, scratch.scratch.as_deref(), args.json, out)

@@ -65,6 +65,9 @@ pub struct Keys {
     pub known: Vec<String>,
     /// Dotted names of groups.
     pub groups: Vec<String>,
+    /// The settings that are tables, with what holds when they are not set, as TOML: one entry of one
+    /// is set by its dotted key.
+    pub tables: Vec<(String, String)>,
     /// The other role, and the keys that are a setting of it.
     pub elsewhere: (&'static str, Vec<String>),
 }
@@ -79,7 +82,19 @@ impl Keys {
         };
         let groups = sections::<R>().into_iter().map(|section| section.name);
         let groups = groups.filter(|name| !name.is_empty()).collect();
-        Keys { known: keys::<R>(), groups, elsewhere }
+        let settings = sections::<R>().into_iter().flat_map(|section| section.settings);
+        let tables = settings.filter(|setting| setting.value.starts_with('{'));
+        let tables = tables.map(|setting| (setting.key, setting.value)).collect();
+        Keys { known: keys::<R>(), groups, tables, elsewhere }
+    }
+
+    /// The table that `key` is an entry of, with what holds when it is not set, and what is behind
+    /// its name in the key.
+    pub fn table_of<'k>(&self, key: &'k str) -> Option<(&str, &str, &'k str)> {
+        self.tables.iter().find_map(|(table, unset)| {
+            let entry = key.strip_prefix(table.as_str())?.strip_prefix('.')?;
+            (!entry.is_empty()).then_some((table.as_str(), unset.as_str(), entry))
+        })
     }
 
     /// Why `key` is refused, or none when it is known.

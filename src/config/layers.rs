@@ -8,7 +8,7 @@ use toml::Value;
 
 use super::declare::Keys;
 use super::fault::{Fault, Faults, Origin};
-use super::file;
+use super::{file, table_entry};
 
 /// What every variable that is a setting begins with.
 pub const ENVIRONMENT_PREFIX: &str = "REELYARD_";
@@ -112,12 +112,34 @@ impl Layers {
 impl Gathered {
     /// Lays a setting over what earlier layers say of it.
     fn add(&mut self, keys: &Keys, key: String, raw: Raw, origin: Origin) {
+        if let (Some((table, unset, entry)), Raw::Text(text)) = (keys.table_of(&key), &raw) {
+            return self.add_entry((table, unset), entry, text, origin);
+        }
         match keys.refuse(&key) {
             Some(why) => self.refuse(key, origin, &why),
             None => {
                 self.given.insert(key, Given { raw, origin, entry_lines: Vec::new() });
             }
         }
+    }
+
+    /// Lays one entry of a table over what earlier layers say of that table, or over what holds
+    /// without them.
+    fn add_entry(&mut self, (key, unset): (&str, &str), entry: &str, text: &str, origin: Origin) {
+        let so_far = match self.given.get(key).map(|given| &given.raw) {
+            Some(Raw::Toml(value)) => Some(value.clone()),
+            Some(Raw::Text(text)) => text.parse().ok(),
+            None => unset.parse().ok(),
+        };
+        let Some(Value::Table(mut table)) = so_far else {
+            return self.refuse(key.to_owned(), origin, "what is set before is not a table");
+        };
+        if !table_entry::set(&mut table, entry, text) {
+            let what = format!("{key}.{entry} is no key: a part of it is no table");
+            return self.refuse(key.to_owned(), origin, &what);
+        }
+        let given = Given { raw: Raw::Toml(Value::Table(table)), origin, entry_lines: Vec::new() };
+        self.given.insert(key.to_owned(), given);
     }
 
     /// Notes a fault.

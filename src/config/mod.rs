@@ -17,6 +17,7 @@ mod fault;
 mod file;
 mod hooks;
 pub mod import;
+mod inputs;
 mod layers;
 mod links;
 mod node;
@@ -26,6 +27,7 @@ pub(crate) mod reader;
 mod secret;
 mod share;
 mod source_dirs;
+mod table_entry;
 mod tls;
 mod token_file;
 mod units;
@@ -52,7 +54,7 @@ pub use pattern::Pattern;
 pub use reader::Effective;
 pub use share::{PublicUrl, RootDirs, ShareSettings};
 pub use tls::{CertificateFile, ShareTlsSettings};
-pub use units::{Fraction, NamePrefix, Percent};
+pub use units::{Fraction, NamePrefix, Percent, size_argument};
 pub use worker::{
     BoxSettings, DiskSettings, ExternalDownloaderSettings, NetworkSettings, WorkerConfig,
 };

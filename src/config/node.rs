@@ -17,6 +17,7 @@ use reelyard_actors::token::SharedToken;
 
 use super::boxes::BoxSettings;
 use super::declare::settings;
+use super::inputs::{missing_dir, missing_file};
 use super::reader::Reader;
 use super::share::ShareSettings;
 use super::source_dirs::check_source_dirs;
@@ -225,8 +226,8 @@ settings! {
         timeout: Duration = Default "1h",
         /// How long a planned copy may wait for its destination to begin.
         pickup_timeout: Duration = Default "2m",
-        /// The rate a copy keeps below: "80Mbit/s", "10MiB/s" or, as rclone has it, "10M" (MiB/s);
-        /// a plain number is bits per second. Or a timetable in rclone's form, in the zone
+        /// The rate a copy keeps below: "80Mbit/s", "10MiB/s" or, as rclone has it, "10M" (MiB/s).
+        /// Or a timetable in rclone's form, in the zone
         /// bandwidth.time_zone: "08:00,512k 18:00,10M 23:00,off", "Sat-10:00,off". Without one our
         /// workers copy as fast as they can.
         copy_speed: Option<Timetable> = Optional "80Mbit/s",
@@ -403,7 +404,15 @@ impl Role for NodeConfig {
     }
 
     fn not_there(&self) -> Vec<String> {
-        self.share.not_there()
+        let (catalog, log) = (&self.catalog, self.event_log.dir.as_deref());
+        let files = [
+            ("catalog.grade_info_file", catalog.grade_info_file.as_deref()),
+            ("catalog.hitcount_history_file", catalog.hitcount_history_file.as_deref()),
+        ];
+        let files = files.into_iter().filter_map(|(key, path)| missing_file(key, path?));
+        let log = log.and_then(|dir| missing_dir("event_log.dir", dir));
+        let masters = self.source_dirs.iter().filter_map(|dir| missing_dir("source_dirs", dir));
+        files.chain(log).chain(masters).chain(self.share.not_there()).collect()
     }
 
     fn settle(&mut self, reader: &mut Reader) {

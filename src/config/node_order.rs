@@ -23,6 +23,12 @@ impl NodeConfig {
             let what = format!("must not be above heartbeat.down_after: {suspect} > {down}");
             reader.fault("heartbeat.suspect_after", what);
         }
+        let (limit, low) = (self.storage.limit_percent, self.storage.low_water_percent);
+        if let Some(low) = low.filter(|low| *low > limit) {
+            let (low, limit) = (low.get(), limit.get());
+            let what = format!("must not be above storage.limit_percent: {low} > {limit}");
+            reader.fault("storage.low_water_percent", what);
+        }
         let journal = &self.journal;
         let ordered = [
             ("catalog.settle", catalog.settle, "catalog.settle_limit", catalog.settle_limit),

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use reelyard_actors::bandwidth::{BadRate, BadTimetable, HostLimits, Timetable};
+use reelyard_actors::bandwidth::{BadTimetable, HostLimits, Timetable};
 use reelyard_actors::downloader::room::Capacity;
-use reelyard_actors::host::{BitsPerSecond, HostAddr};
+use reelyard_actors::host::HostAddr;
 use reelyard_actors::remover::{KeptBy, RemovalMode};
 use reelyard_actors::task_manager::Spread;
 use toml::Value;
@@ -173,19 +173,36 @@ impl SettingValue for Duration {
     }
 }
 
+/// How sizes are written.
+const SIZES: &str = "as in \"64MiB\", \"10GB\" or \"1500B\"";
+
+/// How rates are written.
+const RATES: &str = "as in \"80Mbit/s\", \"10MiB/s\" or, as rclone has it, \"10M\" (MiB/s)";
+
+/// Whether a value is a number without a unit, from which nobody sees whether bits, bytes or thousands
+/// of them are meant.
+fn is_bare_number(value: &Value) -> bool {
+    match value {
+        Value::Integer(_) | Value::Float(_) => true,
+        Value::String(text) => text.trim().parse::<f64>().is_ok_and(f64::is_finite),
+        _ => false,
+    }
+}
+
+/// Reads a size with its unit, for an argument of the command line.
+pub fn size_argument(text: &str) -> Result<ByteSize, String> {
+    let read = ByteSize::from_toml(&Value::String(text.to_owned()));
+    read.map_err(|wrongs| wrongs.into_iter().map(|wrong| wrong.what).collect())
+}
+
 impl SettingValue for ByteSize {
     fn from_toml(value: &Value) -> Read<Self> {
-        let size = match value {
-            Value::Integer(bytes) => u64::try_from(*bytes).ok().map(ByteSize::b),
-            Value::String(text) => text.parse().ok(),
-            _ => None,
-        };
-        match size {
+        if is_bare_number(value) {
+            return wrong(format!("a size needs a unit, {SIZES}: {} has none", quoted(value)));
+        }
+        match value.as_str().and_then(|text| text.parse::<ByteSize>().ok()) {
             Some(size) if size.as_u64() > 0 => Ok(size),
-            _ => wrong(format!(
-                "a size above 0 is wanted, as in \"64MiB\" or a number of bytes, not {}",
-                quoted(value)
-            )),
+            _ => wrong(format!("a size above 0 is wanted, {SIZES}, not {}", quoted(value))),
         }
     }
 
@@ -208,6 +225,7 @@ impl SettingValue for Capacity {
         }
         match ByteSize::from_toml(value) {
             Ok(size) => Ok(Capacity::Quota(size.as_u64())),
+            Err(wrongs) if is_bare_number(value) => Err(wrongs),
             Err(_) => wrong(format!(
                 "\"filesystem\" or a size above 0 is wanted, as in \"200GiB\", not {}",
                 quoted(value)
@@ -224,17 +242,10 @@ impl SettingValue for Capacity {
 }
 
 impl SettingValue for Timetable {
-    /// One rate, for which a plain number counts bits per second as cfm's does, or a timetable.
+    /// One rate, or a timetable.
     fn from_toml(value: &Value) -> Read<Self> {
-        let plain = match value {
-            Value::Integer(number) => Some(u64::try_from(*number).unwrap_or(0)),
-            Value::String(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        if let Some(bits) = plain {
-            let rate = Some(BitsPerSecond(bits)).filter(|rate| rate.0 > 0);
-            let none = || wrong(format!("{}, not {}", BadRate::Zero, quoted(value)));
-            return rate.map_or_else(none, |rate| Ok(Timetable::always(Some(rate))));
+        if is_bare_number(value) {
+            return wrong(format!("a rate needs a unit, {RATES}: {} has none", quoted(value)));
         }
         let wanted = "a rate or a timetable, as in \"80Mbit/s\" or \"08:00,10M 23:00,off\",";
         text(value, wanted)?.parse().or_else(|error: BadTimetable| wrong(error.to_string()))
@@ -292,25 +303,25 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_a_number_with_a_unit_or_bits_per_second_or_a_timetable() {
+    fn a_rate_is_a_number_with_a_unit_or_a_timetable() {
         for (text, same) in [
             ("10Mbit/s", "10Mbit/s"),
             ("10 Mbit/s", "10Mbit/s"),
-            ("80000000", "80Mbit/s"),
             ("10M", "10MiB/s"),
             ("off", "off"),
             ("08:00,512k Sat-12:00,off", "08:00,512KiB/s Sat-12:00,off"),
         ] {
             assert_eq!(shown::<Timetable>(text).unwrap(), format!("\"{same}\""), "{text}");
         }
-        for bad in ["0", "-1", "fast", "10 MB/s", "08:00,512", "1.5", ""] {
+        for bad in ["0", "80000000", "-1", "fast", "10 MB/s", "08:00,512", "1.5", "0bit/s", ""] {
             assert!(Timetable::from_text(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn limits_of_hosts_are_a_table_and_each_fault_names_its_host() {
-        let text = r#"{ default = "1Gbit/s", "10.0.0.1:8888" = 8000, "10.0.0.2:8888" = "off" }"#;
+        let text =
+            r#"{ default = "1Gbit/s", "10.0.0.1:8888" = "8kbit/s", "10.0.0.2:8888" = "off" }"#;
         let limits = HostLimits::from_text(text).unwrap();
         assert_eq!(limits.by_host.len(), 2);
         assert_eq!(HostLimits::from_text(&shown::<HostLimits>(text).unwrap()), Ok(limits));
@@ -327,8 +338,8 @@ mod tests {
 
     #[test]
     fn quantities_are_shown_as_they_are_written() {
-        assert_eq!(shown::<ByteSize>("67108864").unwrap(), "\"64MiB\"");
-        assert_eq!(shown::<ByteSize>("1500").unwrap(), "\"1500B\"");
+        assert_eq!(shown::<ByteSize>("65536 KiB").unwrap(), "\"64MiB\"");
+        assert_eq!(shown::<ByteSize>("1500B").unwrap(), "\"1500B\"");
         assert_eq!(shown::<Duration>("90s").unwrap(), "\"1m 30s\"");
         assert_eq!(shown::<Fraction>("1").unwrap(), "1.0");
     }
@@ -337,8 +348,8 @@ mod tests {
     fn a_capacity_is_the_file_system_or_a_size() {
         assert_eq!(Capacity::from_text("filesystem").unwrap(), Capacity::FileSystem);
         assert_eq!(Capacity::from_text("200GiB").unwrap(), Capacity::Quota(200 << 30));
-        assert_eq!(shown::<Capacity>("2048").unwrap(), "\"2KiB\"");
-        for bad in ["", "0", "filesystems", "-1"] {
+        assert_eq!(shown::<Capacity>("2048B").unwrap(), "\"2KiB\"");
+        for bad in ["", "0", "2048", "filesystems", "-1"] {
             assert!(Capacity::from_text(bad).is_err(), "{bad}");
         }
     }

@@ -182,6 +182,11 @@ impl Role for WorkerConfig {
         differs.then_some("box.hooks").into_iter().collect()
     }
 
+    fn not_there(&self) -> Vec<String> {
+        let masters = self.source_dirs.iter();
+        masters.filter_map(|dir| super::inputs::missing_dir("source_dirs", dir)).collect()
+    }
+
     fn settle(&mut self, reader: &mut Reader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
         self.r#box.hooks.settle(reader);

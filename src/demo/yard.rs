@@ -147,7 +147,7 @@ impl Ground {
             ("event_log.time_zone", "UTC".to_owned()),
             ("heartbeat.interval", "500ms".to_owned()),
             ("heartbeat.timeout", "400ms".to_owned()),
-            ("task.copy_speed", plan.copy_speed.0.to_string()),
+            ("task.copy_speed", plan.copy_speed.to_string()),
             ("task.back_off_base", "500ms".to_owned()),
             ("task.back_off_cap", "2s".to_owned()),
             ("storage.limit_percent", WHOLE_DISK.to_owned()),

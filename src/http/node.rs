@@ -9,6 +9,7 @@ use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
 use actix_web::middleware::{self, Next};
 use actix_web::{App, HttpServer, web};
 use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
 use reelyard_actors::task_manager::TaskSettings;
@@ -74,7 +75,9 @@ impl NodeState {
                 "the host of pool {pool} does not make its boxes ready or clean them: {why}"
             ))
         });
-        told.chain(not_so).chain(silent).chain(self.unlisted_hosts()).collect()
+        let unlisted = self.unlisted_hosts();
+        let idle = self.no_destination();
+        told.chain(not_so).chain(silent).chain(unlisted).chain(idle).collect()
     }
 
     /// The destinations that answer but whose files were not listed since this node started, and
@@ -108,6 +111,30 @@ impl NodeState {
             ))
         });
         words.collect()
+    }
+
+    /// That nothing can be copied because no destination answers; none while one does, before each was
+    /// asked, and in a yard without hosts.
+    fn no_destination(&self) -> Option<String> {
+        let (hosts, beats) = (self.actors.hosts.present(), self.actors.heartbeat_view.load());
+        let health =
+            |host| beats.hosts.iter().find(|beats| beats.host == host).map(|one| one.health);
+        let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
+        let (mut down, mut in_maintenance) = (0, 0);
+        for (addr, host) in destinations {
+            match health(*addr) {
+                _ if host.in_maintenance() => in_maintenance += 1,
+                Some(Health::Suspect | Health::Down) => down += 1,
+                Some(Health::Up | Health::Unknown) | None => return None,
+            }
+        }
+        let what = match (down, in_maintenance) {
+            _ if hosts.is_empty() => return None,
+            (0, 0) => "None is configured: see hosts.destinations.".to_owned(),
+            (down, 0) => format!("{down} do not answer: see reelyard hosts."),
+            (down, resting) => format!("{down} do not answer, {resting} are in maintenance."),
+        };
+        Some(format!("No destination is up: nothing can be copied. {what}"))
     }
 
     /// What keeps the node from doing all it is there for, in words; empty when nothing does.

@@ -11,8 +11,9 @@ use reelyard_actors::{
 use tokio::sync::Mutex;
 
 use super::live::{InForce, Live};
+use super::share_links::ShareLinks;
 use super::{Wiring, settings};
-use crate::config::{Difference, Effective, Layers, LogSettings, NodeConfig, ShareSettings};
+use crate::config::{Difference, Effective, Layers, LogSettings, NodeConfig};
 use crate::logging;
 use crate::reloading::{AtOnce, ReloadRefused, Reloaded, read_again};
 
@@ -36,24 +37,7 @@ const AT_ONCE: AtOnce = AtOnce(&[
     "storage.",
     "copies.",
     "remover.",
-    "share.default_ttl",
-    "share.min_ttl",
-    "share.max_ttl",
-    "share.allow_never",
-    "share.notice_before",
-    "share.resume_within",
-    "share.max_shares",
-    "share.at_limit",
-    "share.max_per_owner",
-    "share.effort",
-    "share.keep_ended",
-    "share.keep_ended_most",
-    "share.hooks",
-    "share.keep_untold",
-    "share.keep_untold_most",
-    "share.removed_after",
-    "share.sweep_every",
-    "share.tls.",
+    "share.",
     "box.",
     "history.",
     "log.level",
@@ -64,6 +48,7 @@ pub struct Reloader {
     layers: Layers,
     live: Live,
     actors: Arc<Wiring>,
+    share_links: Arc<ShareLinks>,
     /// The settings in force; held while they change.
     running: Mutex<Vec<Effective>>,
 }
@@ -73,10 +58,9 @@ impl Reloader {
     pub(super) fn new(
         layers: Layers,
         running: Vec<Effective>,
-        live: Live,
-        actors: Arc<Wiring>,
+        (live, actors, share_links): (Live, Arc<Wiring>, Arc<ShareLinks>),
     ) -> Self {
-        Reloader { layers, live, actors, running: Mutex::new(running) }
+        Reloader { layers, live, actors, share_links, running: Mutex::new(running) }
     }
 
     /// Reads the configuration again and goes by it; an invalid one is refused whole. On a `dry`
@@ -91,8 +75,11 @@ impl Reloader {
             AT_ONCE,
         );
         if !dry {
-            let after = self.live.set(usable_now(config, &before.config));
-            let after = after.map_err(anyhow::Error::from)?;
+            let config = usable_now(config, &before.config);
+            let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
+            let after = self.live.set(config).map_err(anyhow::Error::from)?;
+            // Before the owner of shares knows of other roots: they are to be found then.
+            self.share_links.go_by(&after.config, listener).await;
             self.actors.go_by(&before, &after);
             logging::change_level(&after.config.log.level);
             AT_ONCE.keep_the_rest(&mut running, effective);
@@ -119,27 +106,6 @@ fn usable_now(new: NodeConfig, running: &NodeConfig) -> NodeConfig {
         node_id: old.node_id,
         journal: old.journal,
         http: old.http,
-        share: ShareSettings {
-            default_ttl: new.share.default_ttl,
-            min_ttl: new.share.min_ttl,
-            max_ttl: new.share.max_ttl,
-            allow_never: new.share.allow_never,
-            notice_before: new.share.notice_before,
-            resume_within: new.share.resume_within,
-            max_shares: new.share.max_shares,
-            at_limit: new.share.at_limit,
-            max_per_owner: new.share.max_per_owner,
-            effort: new.share.effort,
-            keep_ended: new.share.keep_ended,
-            keep_ended_most: new.share.keep_ended_most,
-            hooks: new.share.hooks,
-            keep_untold: new.share.keep_untold,
-            keep_untold_most: new.share.keep_untold_most,
-            removed_after: new.share.removed_after,
-            sweep_every: new.share.sweep_every,
-            tls: new.share.tls,
-            ..old.share
-        },
         log: LogSettings { format: old.log.format, ..new.log },
         ..new
     }
@@ -212,29 +178,8 @@ mod tests {
     use crate::reloading::assert_each_is_decided;
 
     /// The others, each of which somebody decided about.
-    const WITH_RESTART: [&str; 21] = [
-        "listen",
-        "data_dir",
-        "node_id",
-        "journal.",
-        "http.",
-        "log.format",
-        "share.roots",
-        "share.listen",
-        "share.public_url",
-        "share.trusted_proxies",
-        "share.cut_at_deadline",
-        "share.connections",
-        "share.connections_per_address",
-        "share.archives",
-        "share.archives_per_address",
-        "share.request_timeout",
-        "share.send_timeout",
-        "share.guesses",
-        "share.guess_every",
-        "share.password_tries",
-        "share.password_every",
-    ];
+    const WITH_RESTART: [&str; 6] =
+        ["listen", "data_dir", "node_id", "journal.", "http.", "log.format"];
 
     fn configured(set: &[&str]) -> Configured {
         let set = set.iter().map(|text| (*text).to_owned()).collect();

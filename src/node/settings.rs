@@ -150,11 +150,11 @@ pub fn tasks(config: &NodeConfig) -> TaskSettings {
 /// How far below the limit the low-water mark is when nobody says.
 const HYSTERESIS_PERCENT: u32 = 5;
 
-/// Down to how much a disk over its limit is brought; never above the limit.
+/// Down to how much a disk over its limit is brought. The configuration refuses more than the limit.
 fn low_water_percent(config: &NodeConfig) -> u32 {
     let limit = config.storage.limit_percent.get();
     let set = config.storage.low_water_percent.as_ref().map(|percent| percent.get());
-    set.unwrap_or(limit.saturating_sub(HYSTERESIS_PERCENT)).min(limit)
+    set.unwrap_or(limit.saturating_sub(HYSTERESIS_PERCENT))
 }
 
 /// How many copies of a file there should be.

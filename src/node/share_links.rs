@@ -1,21 +1,44 @@
 //! The public links of a node: served as soon as there is anything that may be shared.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::{Journal, Leadership};
-use reelyard_actors::share_expiry::ShareBoard;
+use reelyard_actors::share_expiry::{RootName, ShareBoard};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 
 use super::{Live, NodeError, Wiring, settings};
 use crate::config::NodeConfig;
-use crate::http::share::{Collaborators, Roots, ShareServer, ShareServerMeter};
+use crate::http::share::{
+    Collaborators, Roots, ShareServer, ShareServerCounters, ShareServerMeter, ShareServerSettings,
+};
 use crate::tls::Certificate;
 
-/// The public links, if they are served.
+/// The public links: served while there is anything that may be shared. A reload may change all of it.
 pub(super) struct ShareLinks {
-    server: Option<ShareServer>,
+    collaborators: Collaborators,
+    /// Held while a server is replaced.
+    running: Mutex<Running>,
     view: Arc<ShareLinksView>,
+}
+
+/// The server of now, and those whose place it took.
+#[derive(Default)]
+struct Running {
+    serving: Option<Serving>,
+    /// They finish what they send.
+    retiring: JoinSet<()>,
+}
+
+struct Serving {
+    server: ShareServer,
+    /// Kept, so that a server with other settings can listen on it.
+    listener: TcpListener,
+    settings: ShareServerSettings,
 }
 
 /// What others need to know of them.
@@ -23,60 +46,140 @@ pub struct ShareLinksView {
     /// What may be shared.
     pub roots: Roots,
     /// Where they are served.
-    addr: Option<SocketAddr>,
+    addr: ArcSwapOption<SocketAddr>,
     live: Live,
-    /// What was served; none where nothing is.
-    pub meter: Option<ShareServerMeter>,
+    meter: ArcSwapOption<ShareServerMeter>,
 }
 
 /// Opens what may be shared, as far as it is there.
 pub(super) fn open_roots(config: &NodeConfig) -> Roots {
+    Roots::open(named(config))
+}
+
+fn named(config: &NodeConfig) -> Vec<(RootName, PathBuf)> {
     let named = &config.share.roots.0;
-    Roots::open(named.iter().map(|(name, dir)| (name.clone(), dir.clone())))
+    named.iter().map(|(name, dir)| (name.clone(), dir.clone())).collect()
 }
 
 impl ShareLinks {
     /// Serves the links of what may be shared.
-    pub(super) fn start(
+    pub(super) async fn start(
         live: &Live,
         roots: Roots,
         journal: &Journal,
         actors: &Wiring,
         clock: &Clock,
     ) -> Result<Self, NodeError> {
-        let config = &live.now().config;
-        let named = &config.share.roots.0;
-        let server = if named.is_empty() {
-            None
-        } else {
-            let collaborators = Collaborators {
-                roots: roots.clone(),
-                board: actors.share_board.clone(),
-                take: actors.share_expiry.route(),
-                clock: clock.clone(),
-                not_ready: not_ready(journal, &actors.share_board),
-                certificate: certificate(live),
-            };
-            let listen = config.share.listen;
-            let server = ShareServer::start(settings::share_server(config), collaborators)
-                .map_err(|error| NodeError::Listen(listen, error))?;
-            let tls = config.share.tls.certificate().is_some();
-            tracing::info!(listen = %server.addr(), roots = named.len(), tls, "links of shares are served");
-            Some(server)
+        let collaborators = Collaborators {
+            roots: roots.clone(),
+            board: actors.share_board.clone(),
+            take: actors.share_expiry.route(),
+            clock: clock.clone(),
+            not_ready: not_ready(journal, &actors.share_board),
+            certificate: certificate(live),
         };
-        let meter = server.as_ref().map(ShareServer::meter);
-        let addr = server.as_ref().map(ShareServer::addr);
-        let view = Arc::new(ShareLinksView { roots, meter, addr, live: live.clone() });
-        Ok(ShareLinks { server, view })
+        let view = Arc::new(ShareLinksView {
+            roots,
+            addr: ArcSwapOption::empty(),
+            live: live.clone(),
+            meter: ArcSwapOption::empty(),
+        });
+        let links = ShareLinks { collaborators, running: Mutex::default(), view };
+        let config = &live.now().config;
+        let listener = links.prepare(config).await?;
+        links.serve(config, listener).await?;
+        Ok(links)
     }
 
     pub(super) fn view(&self) -> Arc<ShareLinksView> {
         Arc::clone(&self.view)
     }
 
-    pub(super) async fn stop(self) {
-        if let Some(server) = self.server {
-            server.stop().await;
+    /// Makes ready for `config`: a listener, if it wants one that there is not yet.
+    ///
+    /// # Errors
+    /// When nobody can listen there. Nothing has changed then.
+    pub(super) async fn prepare(
+        &self,
+        config: &NodeConfig,
+    ) -> Result<Option<TcpListener>, NodeError> {
+        let listen = config.share.listen;
+        let running = self.running.lock().await;
+        let is_there =
+            running.serving.as_ref().is_some_and(|serving| serving.settings.listen == listen);
+        if config.share.roots.0.is_empty() || is_there {
+            return Ok(None);
+        }
+        let listener = TcpListener::bind(listen);
+        listener.map(Some).map_err(|error| NodeError::Listen(listen, error))
+    }
+
+    /// Goes by `config`, for which `listener` was made ready: roots and server are as it says.
+    pub(super) async fn go_by(&self, config: &NodeConfig, listener: Option<TcpListener>) {
+        let (roots, named) = (self.view.roots.clone(), named(config));
+        if tokio::task::spawn_blocking(move || roots.change(named)).await.is_err() {
+            tracing::error!("the roots of shares could not be opened: they stay as they were");
+        }
+        if let Err(error) = self.serve(config, listener).await {
+            tracing::error!(%error, "the links of shares go on as they were");
+        }
+    }
+
+    /// Replaces the server where its settings are other ones. The one before listens no longer and
+    /// finishes what it sends.
+    async fn serve(
+        &self,
+        config: &NodeConfig,
+        listener: Option<TcpListener>,
+    ) -> Result<(), NodeError> {
+        let settings = settings::share_server(config);
+        let listen = settings.listen;
+        let mut running = self.running.lock().await;
+        while running.retiring.try_join_next().is_some() {}
+        let before = running.serving.as_ref();
+        if config.share.roots.0.is_empty() {
+            if let Some(before) = running.serving.take() {
+                self.show(None);
+                running.retiring.spawn(before.server.retire());
+                tracing::info!(%listen, "nothing may be shared: links are served no longer");
+            }
+            return Ok(());
+        }
+        if listener.is_none() && before.is_some_and(|before| before.settings == settings) {
+            return Ok(());
+        }
+        let failed = |error| NodeError::Listen(listen, error);
+        let listener = match (listener, before) {
+            (Some(listener), _) => listener,
+            (None, Some(before)) => before.listener.try_clone().map_err(failed)?,
+            (None, None) => TcpListener::bind(listen).map_err(failed)?,
+        };
+        let kept = listener.try_clone().map_err(failed)?;
+        let server = match before {
+            Some(before) => before.server.successor(kept, settings.clone()),
+            None => ShareServer::start_on(kept, settings.clone(), self.collaborators.clone()),
+        };
+        let server = server.map_err(failed)?;
+        let (tls, roots) = (config.share.tls.certificate().is_some(), config.share.roots.0.len());
+        tracing::info!(listen = %server.addr(), roots, tls, "links of shares are served");
+        self.show(Some(&server));
+        let before = running.serving.replace(Serving { server, listener, settings });
+        if let Some(before) = before {
+            running.retiring.spawn(before.server.retire());
+        }
+        Ok(())
+    }
+
+    fn show(&self, server: Option<&ShareServer>) {
+        self.view.addr.store(server.map(|server| Arc::new(server.addr())));
+        self.view.meter.store(server.map(|server| Arc::new(server.meter())));
+    }
+
+    pub(super) async fn stop(&self) {
+        let mut running = self.running.lock().await;
+        running.retiring.shutdown().await;
+        if let Some(serving) = running.serving.take() {
+            serving.server.stop().await;
         }
     }
 }
@@ -90,9 +193,26 @@ impl ShareLinksView {
             Some(url) => url.as_str().to_owned(),
             None => {
                 let scheme = if share.tls.certificate().is_some() { "https" } else { "http" };
-                format!("{scheme}://{}", self.addr.unwrap_or(share.listen))
+                let addr = self.addr.load().as_deref().copied();
+                format!("{scheme}://{}", addr.unwrap_or(share.listen))
             }
         }
+    }
+
+    /// What the links have done; none where none are served.
+    pub fn counters(&self) -> Option<ShareServerCounters> {
+        self.meter.load().as_deref().map(ShareServerMeter::counters)
+    }
+
+    /// That nothing is shared from `root`, which is not configured, and from where it may be.
+    pub fn no_root(&self, root: &RootName) -> String {
+        let names = self.roots.names();
+        let names: Vec<&str> = names.iter().map(RootName::as_str).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!(
+            "No share root is named '{}'. Configured roots: {names}. Add it to [share.roots] and reload.",
+            root.as_str()
+        )
     }
 }
 

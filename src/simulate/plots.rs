@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use plotters::prelude::*;
 
-use super::measures::Hour;
+use super::measures::{Fill, Hour};
 use super::report::Report;
 
 /// Width and height in pixels.
@@ -52,6 +52,13 @@ fn plots(report: &Report) -> [Plot; 4] {
         hours.filter_map(|(hour, at)| Some((f64::from(at), value(hour)?))).collect::<Vec<_>>()
     };
     let curve = |label, color, value| Curve { label, color, points: by_hour(value) };
+    // Unlike what is counted in each hour, the disks have a fill at the beginning, too.
+    let fill = |label, color, value: fn(&Fill) -> f64| {
+        let ends = report.hours.iter().map(|hour| &hour.fill);
+        let fills = std::iter::once(&report.fill_at_start).chain(ends).zip(0..);
+        let points = fills.map(|(fill, at)| (f64::from(at), value(fill))).collect();
+        Curve { label, color, points }
+    };
     [
         Plot {
             file: "hit-ratio.svg",
@@ -76,9 +83,9 @@ fn plots(report: &Report) -> [Plot; 4] {
             unit: "%",
             least: 100.0,
             curves: vec![
-                curve("fullest", ORANGE, |hour| Some(hour.fill.most)),
-                curve("all together", BLUE, |hour| Some(hour.fill.mean)),
-                curve("emptiest", GREY, |hour| Some(hour.fill.least)),
+                fill("fullest", ORANGE, |fill| fill.most),
+                fill("all together", BLUE, |fill| fill.mean),
+                fill("emptiest", GREY, |fill| fill.least),
             ],
         },
         Plot {
@@ -119,6 +126,8 @@ impl Plot {
             let mut chart = ChartBuilder::on(&area)
                 .caption(self.title, ("sans-serif", 18))
                 .margin(12)
+                // Half of the last figure of the axis stands to the right of it.
+                .margin_right(32)
                 .x_label_area_size(36)
                 .y_label_area_size(64)
                 .build_cartesian_2d(0.0..hours, 0.0..most)?;

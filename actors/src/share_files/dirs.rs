@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
 };
@@ -19,10 +21,11 @@ use crate::share_expiry::{FileIdentity, MoveRefused, NewMove, RootName, SharePat
 /// How often opening is tried while somebody renames directories above the path.
 const TRIES: usize = 16;
 
-/// All of them. Cheap to clone. Everything here blocks on the disk.
+/// All of them. Cheap to clone; clones see the same, also after [`SharedDirs::change`]. Everything here
+/// blocks on the disk.
 #[derive(Clone, Debug)]
 pub struct SharedDirs {
-    pub(super) dirs: Arc<BTreeMap<RootName, SharedDir>>,
+    pub(super) dirs: Arc<ArcSwap<BTreeMap<RootName, Arc<SharedDir>>>>,
     pub(super) disk: Arc<dyn Disk>,
 }
 
@@ -182,7 +185,7 @@ impl From<NotReached> for MoveRefused {
 
 /// The directory that something of a root is in; none if that is not there.
 pub(super) fn parent<'a>(
-    root: &Reached<'_>,
+    root: &Reached,
     place: &'a SharePlace,
 ) -> Result<Option<Parent<'a>>, MoveRefused> {
     let path = place.path.as_str();
@@ -201,8 +204,21 @@ pub(super) fn parent<'a>(
 impl SharedDirs {
     /// These.
     pub fn new(dirs: impl IntoIterator<Item = SharedDir>) -> Self {
-        let dirs = dirs.into_iter().map(|dir| (dir.name.clone(), dir)).collect();
-        SharedDirs { dirs: Arc::new(dirs), disk: Arc::new(SystemDisk) }
+        let dirs: BTreeMap<_, _> =
+            dirs.into_iter().map(|dir| (dir.name.clone(), Arc::new(dir))).collect();
+        SharedDirs { dirs: Arc::new(ArcSwap::from_pointee(dirs)), disk: Arc::new(SystemDisk) }
+    }
+
+    /// Replaces the directories by these. One with the same name and path stays open as it is; what
+    /// is under way in one that goes ends there.
+    pub fn change(&self, named: impl IntoIterator<Item = (RootName, PathBuf)>) {
+        let before = self.dirs.load();
+        let opened = named.into_iter().map(|(name, path)| {
+            let same = before.get(&name).filter(|dir| dir.path == path).cloned();
+            let dir = same.unwrap_or_else(|| Arc::new(SharedDir::new(name.clone(), path)));
+            (name, dir)
+        });
+        self.dirs.store(Arc::new(opened.collect()));
     }
 
     /// The same on another disk.
@@ -211,8 +227,8 @@ impl SharedDirs {
     }
 
     /// What each is called.
-    pub fn names(&self) -> impl Iterator<Item = &RootName> {
-        self.dirs.keys()
+    pub fn names(&self) -> Vec<RootName> {
+        self.dirs.load().keys().cloned().collect()
     }
 
     /// What is at a path, as a link finds it: symlinks are followed as long as they stay within.
@@ -274,7 +290,7 @@ impl SharedDirs {
     /// Whether a root is this directory, or lies below it: then its configured path would lead nowhere,
     /// or to something else.
     fn holds_root(&self, directory: &FileIdentity) -> bool {
-        self.dirs.values().filter_map(|dir| dir.reached().ok()).any(|root| {
+        self.dirs.load().values().filter_map(|dir| dir.reached().ok()).any(|root| {
             // A second handle of it, to climb from: the directories above may not be readable.
             let mut above = step(&root, ".");
             let mut below = None;
@@ -354,17 +370,13 @@ impl SharedDirs {
         }
     }
 
-    fn roots_of(
-        &self,
-        from: &SharePlace,
-        to: &SharePlace,
-    ) -> Result<[Reached<'_>; 2], MoveRefused> {
+    fn roots_of(&self, from: &SharePlace, to: &SharePlace) -> Result<[Reached; 2], MoveRefused> {
         Ok([self.reached(&from.root)?, self.reached(&to.root)?])
     }
 }
 
 /// Refuses where nothing, or something else, is at the path of one of these.
-fn are_in_place(roots: &[Reached<'_>]) -> Result<(), MoveRefused> {
+fn are_in_place(roots: &[Reached]) -> Result<(), MoveRefused> {
     let is_away = roots.iter().any(|root| root.displaced().is_some());
     if is_away { Err(MoveRefused::RootAway) } else { Ok(()) }
 }

@@ -79,12 +79,14 @@ fn what_cannot_be_moved_is_refused_with_its_reason() {
 fn another_file_system_is_told_as_such() {
     let (yard, shm) = (yard(), Path::new("/dev/shm"));
     let other = tempfile::tempdir_in(shm).unwrap();
-    let dirs = [opened("films", &yard.films), opened("other", other.path())];
-    let [one, another] =
-        dirs.each_ref().map(|dir| FileIdentity::of(dir.reached().unwrap()).unwrap().device);
+    let dirs = SharedDirs::new([opened("films", &yard.films), opened("other", other.path())]);
+    let [one, another] = ["films", "other"].map(|name| {
+        let root = dirs.reached(&name.parse().unwrap()).unwrap();
+        FileIdentity::of(root).unwrap().device
+    });
     let is_other = one != another;
     assert!(is_other, "/dev/shm is a file system of its own");
-    let told = SharedDirs::new(dirs).prepare(&place("films/a"), &place("other/a"), false);
+    let told = dirs.prepare(&place("films/a"), &place("other/a"), false);
     assert_eq!(told, Err(MoveRefused::OtherFileSystem));
 }
 

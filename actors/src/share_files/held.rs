@@ -56,8 +56,8 @@ pub enum NotReached {
 /// A root that can be looked into. What is found by one of these is all of one directory, whatever is
 /// opened in its place meanwhile.
 #[derive(Clone, Debug)]
-pub struct Reached<'a> {
-    dir: &'a SharedDir,
+pub struct Reached {
+    dir: Arc<SharedDir>,
     held: Arc<Held>,
 }
 
@@ -75,9 +75,9 @@ impl SharedDir {
     }
 
     /// It, if it was ever there.
-    pub fn reached(&self) -> Result<Reached<'_>, NotReached> {
+    pub fn reached(self: &Arc<Self>) -> Result<Reached, NotReached> {
         match self.held.load_full() {
-            Some(held) => Ok(Reached { dir: self, held }),
+            Some(held) => Ok(Reached { dir: Arc::clone(self), held }),
             None => Err(NotReached::Away(match open(self) {
                 Ok(_) => "it came just now, and is opened in a moment".to_owned(),
                 Err(error) => error.to_string(),
@@ -86,7 +86,7 @@ impl SharedDir {
     }
 
     /// Opens what is at its path now, if that is a directory other than the one that is held.
-    fn open_anew(&self) -> bool {
+    fn open_anew(self: &Arc<Self>) -> bool {
         let Ok(handle) = open(self) else { return false };
         let is_held = self.reached().is_ok_and(|reached| reached.is(&handle).unwrap_or(false));
         if !is_held {
@@ -96,7 +96,7 @@ impl SharedDir {
     }
 }
 
-impl Reached<'_> {
+impl Reached {
     fn is(&self, other: impl AsFd) -> Result<bool, Errno> {
         let which = |FileIdentity { device, inode, .. }| (device, inode);
         let (held, other) = (entry(&self.held.handle, "")?, entry(other, "")?);
@@ -105,7 +105,7 @@ impl Reached<'_> {
 
     /// Why this is not the directory that is meant; none if it is in its place.
     pub fn displaced(&self) -> Option<String> {
-        match open(self.dir).and_then(|now| self.is(now)) {
+        match open(&self.dir).and_then(|now| self.is(now)) {
             Ok(true) => None,
             Ok(false) => Some("it is no longer the directory that was opened".to_owned()),
             Err(error) => Some(format!("it cannot be read: {error}")),
@@ -129,7 +129,7 @@ impl Reached<'_> {
     }
 }
 
-impl AsFd for Reached<'_> {
+impl AsFd for Reached {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.held.handle.as_fd()
     }
@@ -137,14 +137,15 @@ impl AsFd for Reached<'_> {
 
 impl SharedDirs {
     /// The root of this name.
-    pub fn reached(&self, root: &RootName) -> Result<Reached<'_>, NotReached> {
-        self.dirs.get(root).ok_or(NotReached::NoRoot)?.reached()
+    pub fn reached(&self, root: &RootName) -> Result<Reached, NotReached> {
+        self.dirs.load().get(root).ok_or(NotReached::NoRoot)?.reached()
     }
 
     /// Opens each directory that has come, or has taken the place of the one that is held; which these
     /// are.
     pub fn open_anew(&self) -> Vec<RootName> {
-        let came = self.dirs.values().filter(|dir| dir.open_anew());
+        let dirs = self.dirs.load();
+        let came = dirs.values().filter(|dir| dir.open_anew());
         came.map(|dir| dir.name.clone()).collect()
     }
 

@@ -104,3 +104,23 @@ fn a_root_that_was_never_there_is_told_and_opened_once_it_is() {
     assert_eq!(dirs.unreachable(&late, false), None);
     assert_eq!(dirs.look(&late, &"a".parse().unwrap()), Looked::Missing);
 }
+
+#[test]
+fn other_directories_are_seen_by_every_clone_and_one_that_stays_is_the_one_that_was_opened() {
+    let yard = yard();
+    let clone = yard.dirs.clone();
+    let [films, more, news] =
+        ["films", "more", "news"].map(|name| name.parse::<RootName>().unwrap());
+    fs::create_dir(yard.path("news")).unwrap();
+    // What is now at the path of `films` is another directory than the one that is held.
+    yard.replace("films");
+    let named = [(films.clone(), yard.path("films")), (news.clone(), yard.path("news"))];
+    yard.dirs.change(named);
+    assert_eq!(clone.names(), [films.clone(), news.clone()]);
+    assert!(matches!(clone.reached(&more), Err(NotReached::NoRoot)));
+    assert_eq!(clone.look(&news, &"a".parse().unwrap()), Looked::Missing);
+    assert_eq!(clone.look(&films, &"a".parse().unwrap()), Looked::There, "it was not opened again");
+    // The same name with another path is another directory.
+    clone.change([(films.clone(), yard.path("news"))]);
+    assert_eq!(yard.dirs.look(&films, &"a".parse().unwrap()), Looked::Missing);
+}

@@ -19,10 +19,11 @@ type Unreachable = BTreeMap<RootName, String>;
 /// those in `shared`. Blocks on the disk.
 fn look(dirs: &SharedDirs, shared: &BTreeSet<RootName>) -> (Vec<RootName>, Unreachable) {
     let came = dirs.open_anew();
-    let why = |name: &RootName| {
-        dirs.unreachable(name, shared.contains(name)).map(|why| (name.clone(), why))
+    let why = |name: RootName| {
+        let why = dirs.unreachable(&name, shared.contains(&name))?;
+        Some((name, why))
     };
-    (came, dirs.names().filter_map(why).collect())
+    (came, dirs.names().into_iter().filter_map(why).collect())
 }
 
 impl ShareFiles {

@@ -47,7 +47,7 @@ impl Gone {
             let was_something = shared.contains(name) || self.roots.contains(name);
             dirs.unreachable(name, was_something).map(|why| (name.clone(), why))
         };
-        self.unreachable = dirs.names().filter_map(why).collect();
+        self.unreachable = dirs.names().iter().filter_map(why).collect();
         self.missing.retain(|(id, place)| {
             matches!(board.find(*id), Found::Live(_)) && !self.unreachable.contains_key(&place.root)
         });

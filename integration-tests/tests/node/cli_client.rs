@@ -34,6 +34,8 @@ fn node() -> SocketAddr {
                         .route("/tasks/{id}", web::delete().to(cancel))
                         .route("/hosts", web::get().to(hosts))
                         .route("/shares", web::post().to(share))
+                        .route("/shares", web::get().to(shares))
+                        .route("/shares/{id}", web::get().to(unlimited_share))
                         .route("/plan", web::get().to(plan)),
                 )
             };
@@ -134,6 +136,23 @@ async fn share(wanted: web::Json<Value>) -> HttpResponse {
         "kind": "file", "state": "live", "created_at": "2026-12-31T18:00:00Z",
         "has_password": false, "uses": 0, "generation": 0,
     }))
+}
+
+/// Used five times, and without a limit.
+fn unlimited() -> Value {
+    json!({
+        "id": "AAAAAAAAAAAAAAAAAAAAAA", "url": "http://x/s/AAAAAAAAAAAAAAAAAAAAAA", "path": "films/a",
+        "kind": "file", "state": "live", "created_at": "2026-12-31T18:00:00Z",
+        "has_password": false, "uses": 5, "generation": 0,
+    })
+}
+
+async fn unlimited_share() -> HttpResponse {
+    HttpResponse::Ok().json(unlimited())
+}
+
+async fn shares() -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "items": [unlimited()] }))
 }
 
 async fn hosts() -> HttpResponse {
@@ -255,7 +274,68 @@ fn what_the_node_fails_at_is_told_with_1() {
     let busy = ask(node, &["hosts"]);
     assert_eq!(busy.code, Some(1));
     assert!(busy.err.contains("more requests waiting than it takes"), "{}", busy.err);
-    assert_eq!(ask(node, &["plan"]).code, Some(1));
+}
+
+/// Another HTTP server: `answer` to every request, but 200 to `HEAD /hb` where it `is_worker`.
+fn another_server(answer: fn() -> HttpResponse, is_worker: bool) -> SocketAddr {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        actix_web::rt::System::new().block_on(async move {
+            let app = move || {
+                let beat = move |request: HttpRequest| async move {
+                    let beats = is_worker && request.method() == "HEAD";
+                    if beats { HttpResponse::Ok().finish() } else { answer() }
+                };
+                App::new()
+                    .route("/hb", web::route().to(beat))
+                    .default_service(web::to(move || async move { answer() }))
+            };
+            let server = HttpServer::new(app).workers(1).bind("127.0.0.1:0").unwrap();
+            tell.send(server.addrs()[0]).unwrap();
+            server.disable_signals().run().await.unwrap();
+        });
+    });
+    told.recv().unwrap()
+}
+
+#[test]
+fn what_is_no_node_is_named_with_3() {
+    let worker = another_server(|| HttpResponse::NotFound().body("404 page not found"), true);
+    let page = || HttpResponse::NotFound().content_type("text/html").body("<html>no such page");
+    let other = another_server(page, false);
+    let all_good = another_server(|| HttpResponse::Ok().body("<html>welcome"), false);
+    for arguments in [&["hosts"][..], &["share", "create", "films/a"], &["tasks", "cancel", "7"]] {
+        let told = ask(worker, arguments);
+        assert_eq!(told.code, Some(3), "{arguments:?}: {}", told.err);
+        let words = format!("http://{worker}/ is a worker, not a node");
+        assert!(told.err.contains(&words), "{}", told.err);
+        assert!(told.err.contains("--url"), "{}", told.err);
+        let told = ask(other, arguments);
+        assert_eq!(told.code, Some(3), "{arguments:?}: {}", told.err);
+        let words =
+            format!("No Reelyard node answers at http://{other}/: it answered 404 Not Found");
+        assert!(told.err.contains(&words), "{}", told.err);
+        let told = ask(all_good, arguments);
+        assert_eq!(told.code, Some(3), "{arguments:?}: {}", told.err);
+        assert!(told.err.contains("No Reelyard node answers at"), "{}", told.err);
+    }
+    let told = ask(node(), &["plan"]);
+    assert_eq!(told.code, Some(3), "{}", told.err);
+}
+
+#[test]
+fn downloads_of_unlimited_links_are_shown_too() {
+    let node = node();
+    let shown = ask(node, &["share", "show", "AAAAAAAAAAAAAAAAAAAAAA"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    let row = shown.out.lines().find(|line| line.contains("downloads"));
+    assert!(
+        row.is_some_and(|row| row.contains("5 since the node started, no limit")),
+        "{}",
+        shown.out
+    );
+    let listed = ask(node, &["share", "list"]);
+    assert!(listed.out.lines().any(|line| line.contains(" 5 ")), "{}{}", listed.out, listed.err);
 }
 
 #[test]

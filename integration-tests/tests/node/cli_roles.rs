@@ -71,3 +71,56 @@ fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
     assert!(gone.err.contains(&format!("there is no task {task}")), "{}", gone.err);
     Ok(())
 }
+
+#[test]
+fn a_name_that_nothing_knows_is_pinned_only_by_force() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    ground.master(b"known.mpg", 1_000)?;
+    ground.grade(&[b"known.mpg", b"graded only.mpg"])?;
+    let node = ground.start_node(&[])?;
+    let url = format!("http://{}", ground.node);
+    let ask = |arguments: &[&str]| -> Ended { run(&[arguments, &["--url", &url]].concat()) };
+    wait_for("the files are ranked", &[&node], || {
+        let files = ground.get("/api/v1/files?limit=10")?;
+        (files["items"].as_array()?.len() == 2).then_some(())
+    })?;
+    let refused = ask(&["files", "pin", "knwon.mpg"]);
+    assert_eq!((refused.code, refused.out.as_str()), (Some(4), ""), "{}", refused.err);
+    for words in ["Nothing knows a file named 'knwon.mpg'", "--force"] {
+        assert!(refused.err.contains(words), "{}", refused.err);
+    }
+    for name in ["known.mpg", "graded only.mpg"] {
+        let pinned = ask(&["files", "pin", name]);
+        assert_eq!(pinned.code, Some(0), "{name}: {}", pinned.err);
+    }
+    let forced = ask(&["files", "pin", "knwon.mpg", "--force"]);
+    assert_eq!(forced.code, Some(0), "{}", forced.err);
+    let again = ask(&["files", "pin", "knwon.mpg"]);
+    assert_eq!(again.code, Some(0), "it is pinned already: {}", again.err);
+    let unpinned = ask(&["files", "unpin", "knwon.mpg"]);
+    assert_eq!(unpinned.code, Some(0), "{}", unpinned.err);
+    Ok(())
+}
+
+#[test]
+fn readiness_warns_while_no_destination_is_up() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    ground.grade(&[])?;
+    let source = ground.start_source(0, &[])?;
+    let node = ground.start_node(&[])?;
+    let ready = || {
+        let url = format!("http://{}/readyz", ground.node);
+        let output = std::process::Command::new("curl").args(["-s", "-m", "10", &url]).output();
+        output.ok().and_then(|output| String::from_utf8(output.stdout).ok())
+    };
+    let warning = "warning: No destination is up: nothing can be copied.";
+    // It is ready all the same.
+    wait_for("it warns", &[&node, &source], || {
+        let text = ready()?;
+        (text.starts_with("ready\n") && text.contains(warning)).then_some(())
+    })?;
+    let destination = ground.start_destination(0, &[])?;
+    wait_for("one is up", &[&node, &source, &destination], || {
+        (!ready()?.contains("No destination is up")).then_some(())
+    })
+}

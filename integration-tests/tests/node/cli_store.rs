@@ -204,3 +204,32 @@ fn a_damaged_backup_restores_nothing() {
     std::fs::write(&file, whole).unwrap();
     assert_eq!(store(&["restore", file.to_str().unwrap()], &second).code, Some(0));
 }
+
+#[test]
+fn the_configuration_that_names_the_store_stands_before_or_behind_the_verb() {
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = dir.path().join("data");
+    write(&data_dir, 0..3);
+    let file = dir.path().join("node.toml");
+    std::fs::write(&file, format!("data_dir = \"{}\"\n", data_dir.display())).unwrap();
+    let file = file.to_str().unwrap();
+    let backup = dir.path().join("backup");
+    let backup = backup.to_str().unwrap();
+    let restored = format!("data_dir={}", dir.path().join("restored").display());
+    for arguments in [
+        &["store", "--config", file, "check"][..],
+        &["store", "check", "--config", file],
+        &["store", "check", "-c", file],
+        &["store", "backup", backup, "--config", file],
+        &["store", "restore", backup, "--config", file, "--set", &restored],
+        &["store", "check", "--set", &restored],
+    ] {
+        let ended = run(arguments);
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {}{}", ended.out, ended.err);
+    }
+    // Without either, it says how to name the store.
+    let nowhere = run(&["store", "check", "--set", "data_dir=/nowhere"]);
+    for words in ["/nowhere/journal", "--data-dir", "--config"] {
+        assert!(nowhere.err.contains(words), "{words}: {}", nowhere.err);
+    }
+}

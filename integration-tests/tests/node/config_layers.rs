@@ -113,3 +113,108 @@ fn a_token_is_shown_nowhere() {
         assert!(!format!("{ended:?}").contains("sesame"), "{arguments:?}: {ended:?}");
     }
 }
+
+#[test]
+fn one_entry_of_a_table_is_set_by_its_dotted_key_over_those_of_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("node.toml");
+    let text = "[hosts]\ndestinations = [\"10.0.0.1:8888\"]\n[share.roots]\ntv = \"/data/tv\"\n";
+    fs::write(&file, text).unwrap();
+    let shown = ended(
+        reelyard(&["config", "show", "-c", file.to_str().unwrap()])
+            .args(["--set", "share.roots.media=/data/media"])
+            .args(["--set", "share.hooks.billing.url=http://10.0.0.5:9000/shares"])
+            .args(["--set", "share.hooks.billing.secret=0123456789abcdef"])
+            .args(["--set", "bandwidth.destinations.10.0.0.1:8888=1Gbit/s"])
+            .args(["--set", "placement.weights.traffic=2"])
+            .env("REELYARD_SHARE__ROOTS__NEWS", "/data/news"),
+    );
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    let roots = r#"share.roots = { media = "/data/media", news = "/data/news", tv = "/data/tv" }"#;
+    assert!(value(&shown, "share.roots").starts_with(roots), "{}", shown.out);
+    assert!(value(&shown, "share.roots").ends_with("# --set share.roots.media"), "{}", shown.out);
+    assert!(value(&shown, "share.hooks").contains("billing"), "{}", shown.out);
+    let limits = r#"bandwidth.destinations = { "10.0.0.1:8888" = "1Gbit/s" }"#;
+    assert!(value(&shown, "bandwidth.destinations").starts_with(limits), "{}", shown.out);
+    let weights = "placement.weights = { room = 1, traffic = 2 }";
+    assert!(value(&shown, "placement.weights").starts_with(weights), "{}", shown.out);
+    let refused = run(&["config", "check", "--set", "task.timeout.x=1"]);
+    assert!(refused.err.contains("--set task.timeout.x: is no setting"), "{}", refused.err);
+    let refused = run(&["config", "check", "--set", "share.roots.media=media"]);
+    assert!(refused.err.contains("--set share.roots.media: "), "{}", refused.err);
+    assert!(refused.err.contains("media is not an absolute path"), "{}", refused.err);
+}
+
+#[test]
+fn a_number_without_a_unit_is_no_rate_and_no_size() {
+    for (setting, forms) in [
+        ("task.copy_speed=10", ["80Mbit/s", "10MiB/s", "10M"]),
+        ("bandwidth.sources={ default = 8000 }", ["80Mbit/s", "10MiB/s", "10M"]),
+        ("journal.reserve=64", ["64MiB", "10GB", "1500B"]),
+        ("journal.reserve=\"64\"", ["64MiB", "10GB", "1500B"]),
+    ] {
+        let ended = run(&["config", "check", "--set", setting]);
+        assert_eq!(ended.code, Some(2), "{setting}");
+        for words in ["unit"].iter().chain(&forms) {
+            assert!(ended.err.contains(words), "{setting}: {}", ended.err);
+        }
+    }
+}
+
+#[test]
+fn a_low_water_mark_above_the_limit_is_refused() {
+    let set = |limit: &'static str, low: &'static str| {
+        let [limit, low] = [("limit", limit), ("low_water", low)]
+            .map(|(key, value)| format!("storage.{key}_percent={value}"));
+        run(&["config", "check", "--set", &limit, "--set", &low])
+    };
+    let refused = set("70", "80");
+    assert_eq!(refused.code, Some(2));
+    let what = "--set storage.low_water_percent: must not be above storage.limit_percent: 80 > 70";
+    assert!(refused.err.contains(what), "{}", refused.err);
+    assert_eq!(set("80", "80").code, Some(0), "as high as the limit it may be");
+}
+
+#[test]
+fn a_check_warns_of_inputs_that_are_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let settings = |of: &dyn Fn(&str) -> String| {
+        [
+            format!("catalog.grade_info_file={}", of("grade.info")),
+            format!("catalog.hitcount_history_file={}", of("history")),
+            format!("event_log.dir={}", of("log")),
+            format!("source_dirs=[\"{}\"]", of("masters")),
+        ]
+    };
+    let check = |role: &str, settings: &[String]| {
+        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        run(&["config", "check", role].into_iter().chain(set).collect::<Vec<_>>())
+    };
+    let node = check("node", &settings(&path));
+    assert_eq!(node.code, Some(0), "they may come later: {}", node.err);
+    for (key, name) in [
+        ("catalog.grade_info_file", "grade.info"),
+        ("catalog.hitcount_history_file", "history"),
+        ("event_log.dir", "log"),
+        ("source_dirs", "masters"),
+    ] {
+        let told = format!("warning: {key}: {} does not exist", path(name));
+        assert!(node.out.contains(&told), "{told} is not in:\n{}", node.out);
+    }
+    let worker = [format!("source_dirs=[\"{}\"]", path("masters")), "listen=10.0.0.1:1".into()];
+    let worker = check("worker", &worker);
+    let told = format!("warning: source_dirs: {} does not exist", path("masters"));
+    assert!(worker.out.contains(&told), "{}{}", worker.out, worker.err);
+    for name in ["log", "masters"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    for name in ["grade.info", "history"] {
+        fs::write(path(name), "").unwrap();
+    }
+    let there = check("node", &settings(&path));
+    assert!(!there.out.contains("warning"), "{}", there.out);
+    let of_another_kind = settings(&|name| path(if name == "log" { "history" } else { name }));
+    let told = format!("warning: event_log.dir: {} is not a directory", path("history"));
+    assert!(check("node", &of_another_kind).out.contains(&told));
+}

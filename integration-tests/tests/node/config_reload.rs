@@ -1,14 +1,17 @@
 //! A running node reads its configuration again, on SIGHUP and on request: what can change at once
 //! does, what takes a restart is named, and an invalid one is refused whole.
 
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::event_reader::EventReader;
 use reelyard_integration_tests::old_yard::is_on;
-use reelyard_integration_tests::yard::{Ground, Role, wait_for};
+use reelyard_integration_tests::yard::{Ground, Role, free_addr, wait_for};
 use serde_json::Value;
 
 /// A node that is configured by a file.
@@ -190,6 +193,121 @@ fn inputs_prefixes_and_the_level_of_the_log_are_taken_at_once() -> Result<()> {
     })?;
     // Its hosts are not there: each probe of them makes a connection in vain.
     yard.logs("DEBUG")
+}
+
+/// `GET` of a link at that address: its status, or 0 where nobody answers.
+fn status_at(address: SocketAddr, path: &str) -> u16 {
+    let url = format!("http://{address}{path}");
+    let output = Command::new("curl")
+        .args(["-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", &url])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().parse().unwrap()
+}
+
+#[test]
+fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
+    let yard = Yard::start("")?;
+    let url = format!("http://{}", yard.ground.node);
+    let create = |path: &str| binary::run(&["share", "create", path, "--json", "--url", &url]);
+    for dir in ["films", "news"] {
+        std::fs::create_dir(yard.ground.path(dir))?;
+        std::fs::write(yard.ground.path(dir).join("a.mpg"), "a film")?;
+    }
+    let root =
+        |name: &str| format!("share.roots.{name} = \"{}\"", yard.ground.path(name).display());
+    let IpAddr::V4(ip) = yard.ground.node.ip() else { anyhow::bail!("it is IPv4") };
+    let [first, second] = [free_addr(ip)?, free_addr(ip)?];
+
+    let refused = create("films/a.mpg");
+    ensure!(refused.code == Some(4), "{refused:?}");
+    ensure!(refused.err.contains("No share root is named 'films'"), "{}", refused.err);
+    ensure!(refused.err.contains("Configured roots: none"), "{}", refused.err);
+
+    // Nothing was shared before: roots and listener come at once.
+    yard.configure(0, &format!("{}\nshare.listen = \"{first}\"", root("films")))?;
+    let reloaded = yard.reload(&[]);
+    ensure!(reloaded.out.contains("share.roots: "), "{}", reloaded.out);
+    ensure!(!reloaded.out.contains("after a restart"), "{}", reloaded.out);
+    let made = create("films/a.mpg");
+    let share: Value = serde_json::from_str(&made.out).context(made.err)?;
+    let link = share["url"].as_str().context("no link")?;
+    ensure!(link.starts_with(&format!("http://{first}/s/")), "{link}");
+    let path = link.strip_prefix(&format!("http://{first}")).context("elsewhere")?;
+    ensure!(status_at(first, path) == 200, "{link}");
+    let refused = create("news/a.mpg");
+    ensure!(refused.err.contains("Configured roots: films"), "{}", refused.err);
+
+    // Another listener, another root, other limits: the old address is given up.
+    let more = "share.public_url = \"http://films.example\"\nshare.connections = 7\nshare.guesses = 5\nshare.password_tries = 3\nshare.archives = 2\nshare.send_timeout = \"5s\"";
+    let roots = [root("films"), root("news")].join("\n");
+    yard.configure(0, &format!("{roots}\nshare.listen = \"{second}\"\n{more}"))?;
+    let reloaded = yard.reload(&[]);
+    ensure!(!reloaded.out.contains("after a restart"), "{}", reloaded.out);
+    let made = create("news/a.mpg");
+    let news: Value = serde_json::from_str(&made.out).context(made.err)?;
+    let link = news["url"].as_str().context("no link")?;
+    let news = link.strip_prefix("http://films.example").context("public_url is as before")?;
+    ensure!(status_at(second, path) == 200 && status_at(second, news) == 200);
+    wait_for("the old address is closed", &[&yard.node], || {
+        (status_at(first, path) == 0).then_some(())
+    })?;
+
+    // An address that is taken: nothing of the reload is in force, and links go on as they were.
+    let taken = yard.ground.node;
+    yard.configure(0, &format!("{roots}\nshare.listen = \"{taken}\"\ntask.timeout = \"5m\""))?;
+    let refused = yard.reload(&[]);
+    ensure!(refused.code == Some(4) || refused.code == Some(1), "{refused:?}");
+    ensure!(refused.err.contains(&format!("cannot listen on {taken}")), "{}", refused.err);
+    ensure!(status_at(second, path) == 200);
+
+    // The shares of a root that is taken away end; without any root nobody listens.
+    yard.configure(0, &format!("{}\nshare.listen = \"{second}\"", root("films")))?;
+    ensure!(!yard.reload(&[]).out.contains("after a restart"));
+    wait_for("shares of the root end", &[&yard.node], || {
+        (status_at(second, news) == 410).then_some(())
+    })?;
+    ensure!(status_at(second, path) == 200);
+    yard.configure(0, "")?;
+    ensure!(!yard.reload(&[]).out.contains("after a restart"));
+    wait_for("nobody listens", &[&yard.node], || (status_at(second, path) == 0).then_some(()))
+}
+
+#[test]
+fn a_download_goes_on_while_the_listener_is_replaced() -> Result<()> {
+    let yard = Yard::start("")?;
+    std::fs::create_dir(yard.ground.path("films"))?;
+    let film = vec![7; 64 << 20];
+    std::fs::write(yard.ground.path("films/a.mpg"), &film)?;
+    let IpAddr::V4(ip) = yard.ground.node.ip() else { anyhow::bail!("it is IPv4") };
+    let [first, second] = [free_addr(ip)?, free_addr(ip)?];
+    let root = format!("share.roots.films = \"{}\"", yard.ground.path("films").display());
+    yard.configure(0, &format!("{root}\nshare.listen = \"{first}\""))?;
+    ensure!(yard.reload(&[]).code == Some(0));
+    let url = format!("http://{}", yard.ground.node);
+    let made = binary::run(&["share", "create", "films/a.mpg", "--json", "--url", &url]);
+    let share: Value = serde_json::from_str(&made.out).context(made.err)?;
+    let path = share["url"].as_str().context("no link")?.rsplit_once('/').context("no id")?.1;
+    let mut stream = TcpStream::connect(first)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    write!(stream, "GET /s/{path}/file HTTP/1.1\r\nHost: {first}\r\nConnection: close\r\n\r\n")?;
+    let mut begun = [0; 1000];
+    stream.read_exact(&mut begun)?;
+    ensure!(begun.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&begun));
+    yard.configure(0, &format!("{root}\nshare.listen = \"{second}\"\nshare.connections = 9"))?;
+    ensure!(yard.reload(&[]).code == Some(0));
+    wait_for("the old address is closed", &[&yard.node], || {
+        TcpStream::connect(first).is_err().then_some(())
+    })?;
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest)?;
+    ensure!(begun.len() + rest.len() > film.len(), "{} bytes came", rest.len());
+    let metrics = format!("http://{}/metrics", yard.ground.node);
+    let metrics = Command::new("curl").args(["-s", "-m", "10", &metrics]).output()?;
+    let metrics = String::from_utf8(metrics.stdout)?;
+    let counted = |line: &str| line.starts_with("reelyard_link_downloads_total{of=\"file\"} 1");
+    ensure!(metrics.lines().any(counted), "figures go on over the reload:\n{metrics}");
+    Ok(())
 }
 
 #[test]

@@ -25,7 +25,9 @@ fn lonely() -> Result<(Ground, Role)> {
 
 /// Has the node publish one event, and answers once it has.
 fn pin(ground: &Ground, file: &str, method: &str) -> Result<()> {
-    let url = format!("http://{}/api/v1/files/{file}/pin", ground.node);
+    // Of a name that nothing else knows.
+    let force = if method == "PUT" { "?force=true" } else { "" };
+    let url = format!("http://{}/api/v1/files/{file}/pin{force}", ground.node);
     let output = Command::new("curl").args(["-sf", "-X", method, &url]).output()?;
     anyhow::ensure!(output.status.success(), "{method} {url}: {output:?}");
     Ok(())

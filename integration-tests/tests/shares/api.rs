@@ -143,7 +143,7 @@ fn what_cannot_be_shared_so_is_refused_with_its_reason() -> Result<()> {
     place.create("films/a.mpg", json!({ "owner": "jo" }));
     for (wanted, status, kind, words) in [
         (json!({ "path": "films/none" }), 404, "not-found", "no such file"),
-        (json!({ "path": "books/a" }), 404, "not-found", "no root of this name"),
+        (json!({ "path": "books/a" }), 404, "not-found", "No share root is named 'books'"),
         (json!({ "path": "films/out" }), 409, "not-allowed", "leads out of the root"),
         (json!({ "path": "films/../a" }), 400, "bad-request", "\"..\""),
         (json!({ "path": "films/a.mpg", "ttl": "9d" }), 422, "terms", "at most 8days"),
@@ -243,7 +243,7 @@ fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
     for (from, to, status, kind, words) in [
         ("films/none", "films/x", 404, "not-found", "no such file"),
         ("films/a.mpg", "films/none/x", 404, "not-found", "does not exist"),
-        ("films/a.mpg", "books/x", 404, "not-found", "no root of this name"),
+        ("films/a.mpg", "books/x", 404, "not-found", "No share root is named 'books'"),
         ("films/old", "films/old/x", 409, "not-allowed", "into itself"),
         ("films/out", "films/x", 409, "not-allowed", "symlink"),
         ("films/../a", "films/x", 400, "bad-request", "from: "),

@@ -230,11 +230,29 @@ fn a_log_is_a_demand() -> Result<()> {
     let expected =
         ["copies-and-removals.svg", "disk-fill.svg", "hit-ratio.svg", "time-to-serve.svg"];
     ensure!(names == expected, "{names:?}");
+    // Disks have a fill at the beginning; what is counted by the hour begins with the first.
+    let leftmost = |name: &str| leftmost_of_curves(&Path::new(&pictures).join(name));
+    let (fill, ratio) = (leftmost("disk-fill.svg")?, leftmost("hit-ratio.svg")?);
+    ensure!(fill < ratio, "the disks' curves begin at {fill}, the hits' at {ratio}");
     for file in drawn {
         let svg = std::fs::read_to_string(file.path())?;
         check_svg(&svg).with_context(|| format!("{:?}", file.file_name()))?;
     }
     Ok(())
+}
+
+/// The smallest x of all curves of a picture; what is grey belongs to its frame.
+fn leftmost_of_curves(picture: &Path) -> Result<i64> {
+    let svg = std::fs::read_to_string(picture)?;
+    let curves = svg.split("<polyline").skip(1).filter(|tag| {
+        let of_curve = ["#1F5FA8", "#C86010"];
+        of_curve.iter().any(|color| tag.split('>').next().is_some_and(|tag| tag.contains(color)))
+    });
+    let points = curves.filter_map(|tag| tag.split("points=\"").nth(1)?.split('"').next());
+    let xs = points.flat_map(|points| {
+        points.split_whitespace().filter_map(|point| point.split(',').next()?.parse().ok())
+    });
+    xs.min().with_context(|| format!("no curve in {}", picture.display()))
 }
 
 /// Every element that begins also ends, in order, and there is text and a curve.

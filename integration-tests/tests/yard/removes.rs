@@ -54,7 +54,7 @@ fn copies_beyond_one_go_and_what_may_not_be_touched_stays() -> Result<()> {
     let node = ground.start_node(&settings)?;
     let url = format!("http://{}", ground.node);
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status").map(drop))?;
-    let pin = binary::run(&["files", "--url", &url, "pin", "pinned.mpg"]);
+    let pin = binary::run(&["files", "--url", &url, "pin", "pinned.mpg", "--force"]);
     assert_eq!((pin.code, pin.err.as_str()), (Some(0), ""), "{}", pin.out);
     let destinations: Vec<_> =
         (0..3).map(|i| ground.start_destination(i, &[])).collect::<Result<_>>()?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_actors::bandwidth::Timetable;
-use reelyard_actors::host::{HostAddr, OLD_COPY_SPEED};
+use reelyard_actors::host::{BitsPerSecond, HostAddr, OLD_COPY_SPEED};
 use toml::Value;
 
 use super::draft::Draft;
@@ -145,8 +145,16 @@ fn task_timeout(entry: &Entry, draft: &mut Draft) {
 }
 
 fn copy_speed(entry: &Entry, draft: &mut Draft) {
-    if let Some(number) = draft.number(entry, "task.copy_speed") {
-        draft.put::<Timetable>(entry, "task.copy_speed", &Value::Integer(number));
+    let Some(number) = draft.number(entry, "task.copy_speed") else { return };
+    match u64::try_from(number) {
+        Ok(bits @ 1..) => {
+            draft.keep("task.copy_speed", Timetable::always(Some(BitsPerSecond(bits))));
+        }
+        _ => {
+            let what =
+                format!("a rate above 0 is wanted, not {number}; task.copy_speed is not set");
+            draft.note(entry, NoteKind::Bad, what);
+        }
     }
 }
 

@@ -50,8 +50,17 @@ pub async fn make(
         RequestId::of(name, format!("move {from} to {to} overwrite {overwrite}").as_bytes())
     };
     let request = request_id.as_deref().map_or_else(RequestId::random, named);
+    let roots = [from.root.clone(), to.root.clone()];
     let asked = MoveFile { from, to, overwrite, asked_by: super::shares::API.to_owned(), request };
-    Ok(web::Json(state.actors.share_files.ask(asked).await??))
+    match state.actors.share_files.ask(asked).await? {
+        Err(MoveError::Refused(MoveRefused::NoRoot)) => {
+            let known = state.share_links.roots.names();
+            let unknown = roots.iter().find(|root| !known.contains(root));
+            let unknown = unknown.unwrap_or(&roots[0]);
+            Err(Refusal::not_found(state.share_links.no_root(unknown)))
+        }
+        answer => Ok(web::Json(answer?)),
+    }
 }
 
 /// `GET /files/moves`: all of them, on one page.

@@ -91,9 +91,12 @@ async fn look(
         return Err(ShareError::from(ShareRefusal::BeingMoved).into());
     };
     let roots: Roots = state.share_links.roots.clone();
-    let (root, path) = (root.clone(), path.clone());
-    let opened = web::block(move || roots.open_at(&root, &path)).await;
-    let opened = opened.map_err(|_| Refusal::stopped())?.map_err(|why| no_such(told, why))?;
+    let (of, path) = (root.clone(), path.clone());
+    let opened = web::block(move || roots.open_at(&of, &path)).await;
+    let opened = opened.map_err(|_| Refusal::stopped())?.map_err(|why| match why {
+        NotOpened::NoRoot => Refusal::not_found(state.share_links.no_root(root)),
+        why => no_such(told, why),
+    })?;
     Ok((opened.kind, looked))
 }
 

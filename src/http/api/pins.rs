@@ -5,12 +5,23 @@ use reelyard_actors::event::RequestId;
 use reelyard_actors::names::FileName;
 use reelyard_actors::remover::PinFile;
 use reelyard_actors::wire::api::{Page, PinSet, PinView};
+use serde::Deserialize;
 
 use super::NoQuery;
 use super::explain::file_in_path;
 use super::paging::{PageQuery, page};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
+
+/// How a file is pinned.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct PinQuery {
+    /// Pins a name that nothing knows, too.
+    #[serde(default)]
+    force: bool,
+}
 
 /// `GET /pins`: by name.
 #[utoipa::path(
@@ -51,15 +62,40 @@ pub async fn list(
     tag = "files",
     operation_id = "pinFile",
     summary = "Has no copy of a file removed, until it is unpinned",
-    params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
+    description = "A name that no input, no host and no pin has is refused with 404, as it is probably \
+                   misspelt, unless `force` is true.",
+    params(
+        ("name" = String, Path, description = "Its name, percent-encoded, of any bytes"),
+        PinQuery
+    ),
     responses((status = 200, description = "It is pinned", body = PinSet))
 )]
 pub async fn pin(
     request: HttpRequest,
     state: web::Data<NodeState>,
-    _: web::Query<NoQuery>,
+    query: web::Query<PinQuery>,
 ) -> Result<web::Json<PinSet>, Refusal> {
-    set(&request, &state, true).await
+    let name = file_in_path(&request, "/pin")?;
+    if !query.force && !is_known(&state, &name) {
+        return Err(Refusal::not_found(format!(
+            "Nothing knows a file named '{name}': it is in no ranking and no source directory, and no \
+             host holds it. Correct the name, or pin it all the same with --force (force=true)."
+        )));
+    }
+    set(name, &state, true).await
+}
+
+/// Whether anything but this request speaks of the file: an input, a host, a copy or a pin.
+fn is_known(state: &NodeState, name: &FileName) -> bool {
+    let Some(file) = state.names.find(name.as_bytes()) else { return false };
+    let (catalog, tasks) = (state.actors.catalog_view.load(), state.actors.task_board.view());
+    let ranked = catalog.ranking.as_ref().and_then(|ranking| ranking.rank(file)).is_some();
+    let has_master = catalog.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0));
+    let is_hot = catalog.rising.hot().iter().any(|(hot, _)| *hot == file);
+    let is_held = tasks.placements.values().any(|files| files.contains(file.0));
+    let is_copied = tasks.open.values().any(|task| task.name == *name);
+    let is_pinned = state.actors.remover_board.view().pins.contains_key(&file);
+    ranked || has_master || is_hot || is_held || is_copied || is_pinned
 }
 
 /// `DELETE /files/{name}/pin`.
@@ -77,15 +113,14 @@ pub async fn unpin(
     state: web::Data<NodeState>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<PinSet>, Refusal> {
-    set(&request, &state, false).await
+    set(file_in_path(&request, "/pin")?, &state, false).await
 }
 
 async fn set(
-    request: &HttpRequest,
+    name: FileName,
     state: &NodeState,
     pinned: bool,
 ) -> Result<web::Json<PinSet>, Refusal> {
-    let name = file_in_path(request, "/pin")?;
     let pin = PinFile { name, pinned, asked_by: "api".to_owned(), request: RequestId::random() };
     let changed = state.actors.remover.ask(pin).await??;
     Ok(web::Json(PinSet { pinned, changed }))

@@ -46,7 +46,7 @@ pub async fn node(
         actors::write(sheet, &state.actors.statuses())?;
         tasks::write(sheet, &state.actors.task_board.view())?;
         removals::write(sheet, &state.actors.remover_board.view())?;
-        let links = state.share_links.meter.as_ref().map(|meter| meter.counters());
+        let links = state.share_links.counters();
         shares::write(sheet, &state.actors.share_board, links)?;
         hooks::write(sheet, &state.actors.hooks.views(), state.clock.now())?;
         shares::write_files(sheet, &state.actors.share_files_board.view(), state.clock.now())?;

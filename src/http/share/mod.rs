@@ -43,6 +43,7 @@ use reelyard_actors::share_expiry::{Share, ShareBoard, TakeDownload};
 use reelyard_actors::supervision::Route;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, watch as watching};
+use tokio::task::JoinHandle;
 
 use crate::tls::Certificate;
 use archive::Turns;
@@ -58,6 +59,9 @@ use watch::Watch;
 
 /// Clients without a place that are seen out at once; others are just closed.
 const FAREWELLS: usize = 64;
+
+/// How often a server that retires looks for connections that wait for a request: these it ends.
+const RETIRES_WITHIN: Duration = Duration::from_millis(100);
 
 /// Whom the public links ask.
 #[derive(Clone)]
@@ -80,6 +84,9 @@ pub struct Collaborators {
 pub struct ShareServer {
     addr: SocketAddr,
     shared: Arc<Shared>,
+    /// What listens; it returns once a server that retires has no connection left.
+    accepting: JoinHandle<()>,
+    retiring: watching::Sender<bool>,
     stopping: watching::Sender<bool>,
     /// Answers none once every connection has ended.
     alive: mpsc::Receiver<()>,
@@ -88,12 +95,12 @@ pub struct ShareServer {
 
 /// Tells what the public links have done. Cheap to clone.
 #[derive(Clone)]
-pub struct ShareServerMeter(Arc<Shared>);
+pub struct ShareServerMeter(Arc<Counts>);
 
 impl ShareServerMeter {
     /// What they have done so far.
     pub fn counters(&self) -> ShareServerCounters {
-        self.0.counts.so_far()
+        self.0.so_far()
     }
 }
 
@@ -106,7 +113,9 @@ struct Shared {
     clock: Clock,
     not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     certificate: Arc<dyn Fn() -> Option<Certificate> + Send + Sync>,
-    counts: Counts,
+    counts: Arc<Counts>,
+    /// What cookies are signed with.
+    cookie_key: [u8; 32],
     guesses: Throttle<IpAddr>,
     passwords: Passwords,
     archives: Turns,
@@ -143,6 +152,40 @@ impl ShareServer {
         settings: ShareServerSettings,
         collaborators: Collaborators,
     ) -> std::io::Result<Self> {
+        let cookie_key = match settings.cookie_key {
+            Some(key) => key,
+            None => random_key()?,
+        };
+        ShareServer::run(listener, settings, collaborators, (Arc::default(), cookie_key))
+    }
+
+    /// A server with other settings, perhaps on another listener, that takes this one's place: it asks
+    /// the same actors, and figures and cookies go on. This one is to retire.
+    pub fn successor(
+        &self,
+        listener: TcpListener,
+        settings: ShareServerSettings,
+    ) -> std::io::Result<Self> {
+        let shared = &self.shared;
+        let collaborators = Collaborators {
+            roots: shared.roots.clone(),
+            board: shared.board.clone(),
+            take: shared.take.clone(),
+            clock: shared.clock.clone(),
+            not_ready: Arc::clone(&shared.not_ready),
+            certificate: Arc::clone(&shared.certificate),
+        };
+        let cookie_key = settings.cookie_key.unwrap_or(shared.cookie_key);
+        let counts = Arc::clone(&shared.counts);
+        ShareServer::run(listener, settings, collaborators, (counts, cookie_key))
+    }
+
+    fn run(
+        listener: TcpListener,
+        settings: ShareServerSettings,
+        collaborators: Collaborators,
+        (counts, cookie_key): (Arc<Counts>, [u8; 32]),
+    ) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -152,16 +195,13 @@ impl ShareServer {
             .enable_all()
             .build()?;
         let (stopping, _) = watching::channel(false);
+        let (retiring, retires) = watching::channel(false);
         let (alive, ended) = mpsc::channel(1);
         let (pages, handed) = Pages::new();
         let Collaborators { roots, board, take, clock, not_ready, certificate } = collaborators;
-        let key = match settings.cookie_key {
-            Some(key) => key,
-            None => random_key()?,
-        };
         let shared = Arc::new(Shared {
             guesses: Throttle::new(settings.guesses, settings.guess_every),
-            passwords: Passwords::new(&settings, key),
+            passwords: Passwords::new(&settings, cookie_key),
             archives: Turns::new(
                 settings.archives,
                 settings.archives_per_address,
@@ -169,7 +209,8 @@ impl ShareServer {
             ),
             complaints: Complaints::new(),
             told_of_proxy: AtomicBool::new(false),
-            counts: Counts::default(),
+            counts,
+            cookie_key,
             settings,
             roots,
             board,
@@ -184,9 +225,11 @@ impl ShareServer {
             let _in_runtime = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        let accepting = accept_all(listener, Arc::clone(&shared), stopping.subscribe(), alive);
-        runtime.spawn(accepting);
-        Ok(ShareServer { addr, shared, stopping, alive: ended, runtime: Some(runtime) })
+        let until = (retires, stopping.subscribe());
+        let accepting = accept_all(listener, Arc::clone(&shared), until, alive);
+        let accepting = runtime.spawn(accepting);
+        let runtime = Some(runtime);
+        Ok(ShareServer { addr, shared, accepting, retiring, stopping, alive: ended, runtime })
     }
 
     /// Where it listens.
@@ -201,7 +244,15 @@ impl ShareServer {
 
     /// What tells that to others, also once it has stopped.
     pub fn meter(&self) -> ShareServerMeter {
-        ShareServerMeter(Arc::clone(&self.shared))
+        ShareServerMeter(Arc::clone(&self.shared.counts))
+    }
+
+    /// Stops listening, lets each connection finish its answer, and returns when all have ended.
+    pub async fn retire(mut self) {
+        self.retiring.send_replace(true);
+        // An error says that its runtime is gone, and all connections with it.
+        let _ = (&mut self.accepting).await;
+        self.stop().await;
     }
 
     /// Stops listening, breaks off every connection, and returns when they have ended.
@@ -230,7 +281,7 @@ fn random_key() -> std::io::Result<[u8; 32]> {
 async fn accept_all(
     listener: tokio::net::TcpListener,
     shared: Arc<Shared>,
-    mut stopping: watching::Receiver<bool>,
+    (mut retires, mut stopping): (watching::Receiver<bool>, watching::Receiver<bool>),
     alive: mpsc::Sender<()>,
 ) {
     let settings = &shared.settings;
@@ -241,6 +292,7 @@ async fn accept_all(
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => return,
+            _ = retires.wait_for(|retires| *retires) => break,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
@@ -266,6 +318,14 @@ async fn accept_all(
             }
             shared.counts.connections.one_less();
         });
+    }
+    drop(listener);
+    while !places.are_free() {
+        places.evict_all_idle();
+        tokio::select! {
+            () = tokio::time::sleep(RETIRES_WITHIN) => {}
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        }
     }
 }
 

@@ -69,6 +69,18 @@ impl Places {
         Some(Place { places: self.clone(), number, peer, evicted })
     }
 
+    /// Whether nobody is connected.
+    pub(super) fn are_free(&self) -> bool {
+        self.table().taken.is_empty()
+    }
+
+    /// Ends every connection that waits for a request.
+    pub(super) fn evict_all_idle(&self) {
+        for other in self.table().taken.values().filter(|other| other.idle.is_some()) {
+            other.evicted.notify_one();
+        }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

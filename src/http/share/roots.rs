@@ -74,6 +74,16 @@ impl Roots {
         Roots(SharedDirs::new(dirs))
     }
 
+    /// Replaces the directories by these, for every clone. Blocks on the disk.
+    pub fn change(&self, named: impl IntoIterator<Item = (RootName, PathBuf)>) {
+        self.0.change(named);
+    }
+
+    /// The names of all of them, in order.
+    pub fn names(&self) -> Vec<RootName> {
+        self.0.names()
+    }
+
     /// The same directories, for whoever moves what is in them, notices what is gone, and opens what
     /// has come.
     pub fn shared_dirs(&self) -> SharedDirs {

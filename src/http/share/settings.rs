@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Settings of the public links. `Default` is what is right for most yards.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareServerSettings {
     /// Where they listen. Nothing else is reachable there.
     pub listen: SocketAddr,
