@@ -21,6 +21,8 @@ pub mod clock;
 pub mod downloader;
 pub mod durations;
 pub mod event;
+#[cfg(test)]
+mod events_fit;
 pub mod heartbeat;
 pub mod history;
 pub mod host;

@@ -24,7 +24,8 @@ pub fn read(path: &Path, keys: &Keys, gathered: &mut Gathered) -> Result<(), Fau
         .map_err(|error| unreadable(format!("is not UTF-8: {}", error.utf8_error())))?;
 
     let (table, errors) = DeTable::parse_recoverable(&text);
-    let mut file = File { path: shown, text: &text, keys, gathered };
+    let line_ends = text.match_indices('\n').map(|(end, _)| end).collect();
+    let mut file = File { path: shown, line_ends, keys, gathered };
     if !errors.is_empty() {
         return Err(file.malformed(&errors));
     }
@@ -34,15 +35,15 @@ pub fn read(path: &Path, keys: &Keys, gathered: &mut Gathered) -> Result<(), Fau
 
 struct File<'a> {
     path: Arc<Path>,
-    text: &'a str,
+    /// Where each line but the last one ends: a list of thousands of hosts asks for a line each.
+    line_ends: Vec<usize>,
     keys: &'a Keys,
     gathered: &'a mut Gathered,
 }
 
 impl File<'_> {
     fn origin(&self, offset: usize) -> Origin {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = 1 + self.line_ends.partition_point(|end| *end < offset);
         Origin::File { path: self.path.clone(), line }
     }
 

@@ -141,6 +141,7 @@ impl NodeState {
     pub fn not_ready(&self) -> Vec<String> {
         let mut missing = Vec::new();
         missing.extend(self.journal.disk_full());
+        missing.extend(self.journal.stuck());
         match *self.journal.leadership().borrow() {
             Leadership::Leading { .. } | Leadership::Following { .. } => {}
             Leadership::Nobody => missing.push("no node leads the yard".to_owned()),
@@ -199,12 +200,15 @@ pub fn serve(
 
 /// What cfm's wire shows, and whom it asks.
 fn compat_state(state: &web::Data<NodeState>) -> CompatState {
-    let (of_tasks, of_files) = (state.clone(), state.clone());
+    let (of_tasks, for_cfws, of_files) = (state.clone(), state.clone(), state.clone());
     let task_manager = &state.actors.task_manager;
     CompatState {
         tasks: Arc::new(move || {
             let view = of_tasks.actors.task_board.view();
             Arc::new(view.tasks().into_iter().cloned().collect())
+        }),
+        tasks_for_cfws: Arc::new(move || {
+            Arc::new(for_cfws.actors.task_board.view().tasks_for_cfws())
         }),
         change: task_manager.route(),
         cancel: task_manager.route(),

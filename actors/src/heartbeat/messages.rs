@@ -114,6 +114,14 @@ pub struct HeartbeatView {
     pub misses: u64,
 }
 
+impl HeartbeatView {
+    /// What is known of one host's health.
+    pub fn of(&self, host: HostAddr) -> Option<&Arc<HostBeats>> {
+        let place = self.hosts.binary_search_by_key(&host, |beats| beats.host).ok()?;
+        self.hosts.get(place)
+    }
+}
+
 /// What is known of one host's health, for people and metrics.
 #[derive(Clone, Debug, Serialize)]
 pub struct HostBeats {

@@ -49,6 +49,12 @@ impl Default for HeartbeatSettings {
 /// suspends are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
+/// Up to so many hosts everything is shown and looked at with every change.
+const FEW_HOSTS: usize = 256;
+
+/// How long changes are gathered where there are more.
+const GATHERING: Duration = Duration::from_millis(100);
+
 /// Time that a CfwWorker gets beyond the probe's own time-out to answer at all. One that does not
 /// is stuck, which is a miss like any other.
 const GRACE: Duration = Duration::from_secs(1);
@@ -68,6 +74,9 @@ pub struct HeartbeatSupervisor {
     probes: u64,
     misses: u64,
     timer: Option<SpawnHandle>,
+    /// Whether a look at what is due, or a new view, is to come in a moment.
+    due_soon: bool,
+    view_soon: bool,
     changes: Option<ChangeFeed>,
 }
 
@@ -101,6 +110,8 @@ impl HeartbeatSupervisor {
             probes: 0,
             misses: 0,
             timer: None,
+            due_soon: false,
+            view_soon: false,
             changes: None,
         }
     }
@@ -148,8 +159,8 @@ impl HeartbeatSupervisor {
                 }
             };
             let outcome = fut::wrap_future::<_, Self>(outcome);
-            ctx.spawn(outcome.map(move |outcome, supervisor, _| {
-                supervisor.ended(host, watch, outcome);
+            ctx.spawn(outcome.map(move |outcome, supervisor, ctx| {
+                supervisor.ended(host, watch, outcome, ctx);
             }));
             begun += 1;
         }
@@ -159,7 +170,13 @@ impl HeartbeatSupervisor {
     }
 
     /// Takes in how a probe ended.
-    fn ended(&mut self, host: HostAddr, watch: u64, outcome: Result<Duration, String>) {
+    fn ended(
+        &mut self,
+        host: HostAddr,
+        watch: u64,
+        outcome: Result<Duration, String>,
+        ctx: &mut Context<Self>,
+    ) {
         let Some(watched) = self.hosts.get_mut(&host).filter(|watched| watched.watch == watch)
         else {
             return;
@@ -169,7 +186,7 @@ impl HeartbeatSupervisor {
         let at = self.clock.now();
         let change = watched.health.observe(self.settings.thresholds, at, outcome);
         watched.show(host);
-        self.publish();
+        self.publish_soon(ctx);
         let watched = self.hosts.get(&host);
         if let Some(((from, to), watched)) = change.zip(watched) {
             if to == Health::Up {
@@ -203,8 +220,7 @@ impl HeartbeatSupervisor {
         let now = self.clock.now();
         let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);
         let until_next = next.map(|host| host.next_probe.since(now)).min();
-        let nap =
-            until_next.unwrap_or(LONGEST_SLEEP).clamp(Duration::from_millis(1), LONGEST_SLEEP);
+        let nap = until_next.unwrap_or(LONGEST_SLEEP).clamp(self.shortest_sleep(), LONGEST_SLEEP);
         if let Some(timer) = self.timer.take() {
             ctx.cancel_future(timer);
         }
@@ -218,6 +234,41 @@ impl HeartbeatSupervisor {
         let now = self.clock.now();
         let rhythm = self.settings.rhythm;
         self.probe_where(ctx, |_, watched| rhythm.is_due(watched.next_probe, now))
+    }
+
+    /// Whether every change may go through all hosts at once.
+    fn are_few(&self) -> bool {
+        self.hosts.len() <= FEW_HOSTS
+    }
+
+    fn shortest_sleep(&self) -> Duration {
+        if self.are_few() { Duration::from_millis(1) } else { GATHERING }
+    }
+
+    /// Probes what is due now, or with many hosts in a moment: then those that are added together
+    /// are gone through once.
+    fn probe_soon(&mut self, ctx: &mut Context<Self>) {
+        if self.are_few() {
+            self.probe_what_is_due(ctx);
+        } else if !std::mem::replace(&mut self.due_soon, true) {
+            ctx.run_later(GATHERING, |supervisor, ctx| {
+                supervisor.due_soon = false;
+                supervisor.probe_what_is_due(ctx);
+            });
+        }
+    }
+
+    /// Publishes now, or with many hosts in a moment: a view of all hosts for every answer of one
+    /// would take longer than the answers are apart.
+    fn publish_soon(&mut self, ctx: &mut Context<Self>) {
+        if self.are_few() {
+            self.publish();
+        } else if !std::mem::replace(&mut self.view_soon, true) {
+            ctx.run_later(GATHERING, |supervisor, _| {
+                supervisor.view_soon = false;
+                supervisor.publish();
+            });
+        }
     }
 
     fn publish(&self) {
@@ -270,17 +321,17 @@ impl Handler<AddHost> for HeartbeatSupervisor {
             health,
         };
         self.hosts.insert(host, watched);
-        self.publish();
-        self.probe_what_is_due(ctx);
+        self.publish_soon(ctx);
+        self.probe_soon(ctx);
     }
 }
 
 impl Handler<RemoveHost> for HeartbeatSupervisor {
     type Result = ();
 
-    fn handle(&mut self, RemoveHost { host }: RemoveHost, _: &mut Context<Self>) {
+    fn handle(&mut self, RemoveHost { host }: RemoveHost, ctx: &mut Context<Self>) {
         self.hosts.remove(&host);
-        self.publish();
+        self.publish_soon(ctx);
     }
 }
 
@@ -300,11 +351,11 @@ impl Handler<SetMaintenance> for HeartbeatSupervisor {
         watched.next_probe = at;
         let from = std::mem::take(&mut watched.health).health();
         watched.show(host);
-        self.publish();
+        self.publish_soon(ctx);
         if from != Health::Unknown {
             self.tell(&HealthChanged { host, from, to: Health::Unknown, at });
         }
-        self.probe_what_is_due(ctx);
+        self.probe_soon(ctx);
     }
 }
 

@@ -60,6 +60,12 @@ pub(crate) fn split(sizes: impl IntoIterator<Item = usize>) -> Vec<usize> {
     runs
 }
 
+/// Whether an event of so many bytes fits a commit by itself.
+#[cfg(test)]
+pub(crate) fn fits_alone(bytes: usize) -> bool {
+    COMMIT_OVERHEAD + bytes <= ENTRY_BYTES
+}
+
 /// Bytes of one encoded event in a commit: version, length and body.
 pub(crate) fn event_bytes(body: usize) -> usize {
     1 + 3 + body

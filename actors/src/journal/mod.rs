@@ -17,11 +17,12 @@ mod settings;
 mod status;
 mod store;
 mod stream;
+mod stuck;
 mod thread;
 mod transport;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::Recipient;
 use tokio::runtime::Handle;
@@ -51,6 +52,7 @@ use proposer::Proposer;
 use raft::Node;
 use status::Counters;
 use store::{Store, StoreError, StoreSettings};
+use stuck::Stuck;
 use thread::JournalThread;
 
 /// How long a stopping journal waits for its store to be closed.
@@ -71,6 +73,7 @@ struct Inner {
     proposer: Proposer,
     counters: Arc<Counters>,
     commit_timeout: Duration,
+    stuck: Stuck,
     /// What is taken by the first `stop`.
     open: Mutex<Option<Open>>,
 }
@@ -123,6 +126,7 @@ impl Journal {
             proposer,
             counters,
             commit_timeout: settings.commit_timeout,
+            stuck: Stuck::default(),
             open: Mutex::new(Some(Open { store, closed, proposing })),
         })))
     }
@@ -172,6 +176,19 @@ impl Journal {
     pub fn disk_full(&self) -> Option<String> {
         let store = self.open_parts().as_ref().map(|open| open.store.clone())?;
         store.room().borrow().full.clone()
+    }
+
+    /// The owners that decided something by themselves which fits no journal entry, in words. Such an
+    /// owner goes no further, and only a repair of the program helps.
+    pub fn stuck(&self) -> Vec<String> {
+        self.0.stuck.list(Instant::now())
+    }
+
+    /// Takes note that an owner cannot commit what it decided by itself.
+    fn note_stuck(&self, piece: PieceId, error: &CommitError) {
+        if self.0.stuck.note(piece, error.to_string(), Instant::now()) {
+            tracing::error!(?piece, %error, "an owner cannot commit its own events: it is paused");
+        }
     }
 
     /// Who leads, to be watched.

@@ -39,6 +39,8 @@ pub enum Occasion<P: Piece> {
 #[must_use = "a commit stays in flight until it is settled"]
 pub struct Settlement<P: Piece> {
     request: RequestId,
+    /// Whether the owner decided it by itself.
+    is_own: bool,
     result: Result<Outcomes<P>, CommitError>,
 }
 
@@ -103,6 +105,12 @@ impl<P: Piece> Seat<P> {
         runs.into_iter().map(|run| events.by_ref().take(run).collect()).collect()
     }
 
+    /// Whether a commit can carry this event.
+    #[cfg(test)]
+    pub(crate) fn fits_an_entry(event: &P::Event) -> bool {
+        batch::fits_alone(batch::event_bytes(to_bytes(event).len()))
+    }
+
     /// Sets out a commit: its events are in flight at once, and go into the log in the order in which
     /// commits were set out, whichever future is polled first. The future is to be awaited off the
     /// mailbox (`ctx.spawn`) and its settlement handed to [`Seat::settle`]. Never by `ctx.wait`: the
@@ -113,7 +121,7 @@ impl<P: Piece> Seat<P> {
         asked: Asked,
         events: Vec<P::Event>,
     ) -> impl Future<Output = Settlement<P>> + use<P> {
-        let request = asked.request;
+        let (request, is_own) = (asked.request, !asked.remember);
         let commit = self.own.set_out(at, asked, events);
         let committing = match commit {
             Some(commit) => Ok(self.journal.commit(commit)),
@@ -127,7 +135,7 @@ impl<P: Piece> Seat<P> {
                     CommitAnswer::Deposed => Err(CommitError::Deposed),
                 }),
             };
-            Settlement { request, result }
+            Settlement { request, is_own, result }
         }
     }
 
@@ -135,6 +143,11 @@ impl<P: Piece> Seat<P> {
     /// until it is applied after all or leadership ends.
     pub fn settle(&mut self, settlement: Settlement<P>) -> Result<Outcomes<P>, CommitError> {
         self.own.settle(settlement.request, &settlement.result);
+        if let (true, Err(error @ CommitError::TooLarge { .. })) =
+            (settlement.is_own, &settlement.result)
+        {
+            self.journal.note_stuck(P::ID, error);
+        }
         settlement.result
     }
 

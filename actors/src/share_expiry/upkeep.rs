@@ -10,6 +10,9 @@ use crate::clock::Millis;
 /// How many tombstones and happenings are looked at for one event: forgetting many takes several.
 const LOOKED_AT: usize = 4000;
 
+/// How many hooks are forgotten in one event.
+const HOOKS_AT_ONCE: usize = 100;
+
 impl Desk {
     /// Events that are to be committed, one after the other: none while one like it is under way.
     pub fn upkeep(&mut self, at: Standpoint<'_>) -> Vec<ShareEvent> {
@@ -38,8 +41,9 @@ impl Desk {
         }
         let (tombstones_before, happenings_before) = (self.tombstones(at), self.happenings(at));
         let known = at.table.cursors().keys();
-        let hooks: Vec<String> =
-            known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned().collect();
+        let hooks = known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned();
+        // The others go next time: what names them all may not fit a journal entry.
+        let hooks: Vec<String> = hooks.take(HOOKS_AT_ONCE).collect();
         let forgets = tombstones_before > at.table.first_grave()
             || happenings_before > at.table.first_happening()
             || !hooks.is_empty();

@@ -63,6 +63,7 @@ impl Piece for TaskBook {
                 self.history.forget_before(*before);
                 Ok(Applied)
             }
+            TaskEvent::HostsNamed { named, dropped } => self.name_hosts(named, dropped),
         }
     }
 

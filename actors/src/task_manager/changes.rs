@@ -78,8 +78,9 @@ fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<Change> {
             let differs = !added.is_empty() || !removed.is_empty();
             differs.then(|| placed(*host, added, removed)).into_iter().collect()
         }
-        TaskEvent::HostsConfigured { hosts } => {
-            host_event(HostEvent::Configured { hosts: hosts.len() as u64 })
+        TaskEvent::HostsConfigured { .. } | TaskEvent::HostsNamed { .. } => {
+            let configured = book.hosts().values().filter(|record| record.configured);
+            host_event(HostEvent::Configured { hosts: configured.count() as u64 })
         }
         TaskEvent::HostModeSet { host, mode, asked_by } => {
             host_event(HostEvent::Mode { host: *host, mode: *mode, asked_by: asked_by.clone() })

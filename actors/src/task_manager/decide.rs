@@ -44,15 +44,47 @@ impl Deciding<'_> {
             .collect()
     }
 
-    /// Whom a failure is laid to that a host blames on `blame`. A file that fails a second time in
-    /// the same way is to blame itself: else a bad one that is among the best would hold back its
-    /// source, its destination or their pair again and again, and with them every other file.
+    /// Who is to blame for a failure that is laid to `blame` first. A file that fails again in the
+    /// same way is to blame itself: else a bad one that is among the best would hold back its source,
+    /// its destination or their pair again and again, and with them every other file. A destination
+    /// is different: the file is to blame only once it failed at a second one. Else one destination
+    /// that fails everything would have each file back off and never itself.
     pub fn lay_to(&self, task: &Task, blame: Blame) -> Blame {
-        let failed_so = |ended: &&std::sync::Arc<Task>| {
-            let given_up = matches!(ended.state, TaskState::Failed | TaskState::Timeout);
-            given_up && ended.blame == Some(blame) && ended.name == task.name
+        let is_bad = match blame {
+            Blame::Destination => self.failed_elsewhere_too(task),
+            Blame::Source | Blame::File | Blame::Pair => {
+                self.failures_of(task).any(|failed| failed.blame == Some(blame))
+            }
         };
-        if self.book.ended().values().any(|ended| failed_so(&ended)) { Blame::File } else { blame }
+        if is_bad { Blame::File } else { blame }
+    }
+
+    /// The copies of the same file that failed and are still in the list.
+    fn failures_of(&self, task: &Task) -> impl Iterator<Item = &Task> {
+        let name = task.name.clone();
+        let ended = self.book.ended().values().map(|ended| &**ended);
+        ended.filter(move |ended| ended.has_failed() && ended.name == name)
+    }
+
+    /// Whether the file failed at another destination than this one before. Where it failed here
+    /// before and no other can be tried, or where others succeeded here, that counts as well.
+    fn failed_elsewhere_too(&self, task: &Task) -> bool {
+        let host = task.destination;
+        if !self.failures_of(task).any(|failed| failed.blame == Some(Blame::Destination)) {
+            return false;
+        }
+        let blamed = [Some(Blame::Destination), Some(Blame::File)];
+        let mut at_destinations =
+            self.failures_of(task).filter(|failed| blamed.contains(&failed.blame));
+        if at_destinations.any(|failed| failed.destination != host) {
+            return true;
+        }
+        let mut others = self.book.hosts().iter().filter(|(other, _)| **other != host);
+        let is_alone = !others.any(|(_, record)| record.takes_copies());
+        let succeeded = |ended: &std::sync::Arc<Task>| {
+            ended.state == TaskState::Done && ended.destination == host
+        };
+        is_alone || self.book.ended().values().any(succeeded)
     }
 
     /// Ends `task` with somebody to blame, who backs off.

@@ -2,7 +2,7 @@
 //! makes of everything it is told. Pure: the actor around it has the mailbox, the timers and the
 //! journal.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use super::event::NewTask;
 use super::event::{GivenUp, TaskEvent, TaskOutcome};
 use super::hosts::{HostTable, Landed};
 use super::inventory::next_difference;
-use super::messages::CopyFile;
-use super::plan::{ByHand, ByHandRefused, Explanation, Planner, Round, Yard};
+use super::messages::{CopyFile, TaskState};
+use super::plan::{ByHand, ByHandRefused, Explanation, Planner, Round, Waiting, Yard};
 use super::reports::Heard;
 use super::settings::{HostSetting, TaskSettings};
 use super::show::LastRound;
@@ -215,7 +215,32 @@ impl Dispatcher {
     /// every inventory that differs from the placements.
     pub fn due(&mut self, standing: Standing<'_>) -> Vec<TaskEvent> {
         let mut events = self.deciding(standing).due();
+        events.extend(self.arrived_elsewhere(standing));
         events.extend(self.differences(standing));
+        events
+    }
+
+    /// Takes back what nobody has begun and another destination holds meanwhile: an old cfw carried
+    /// out an order from before, or somebody laid the file there.
+    fn arrived_elsewhere(&self, standing: Standing<'_>) -> Vec<TaskEvent> {
+        let Standing { book, .. } = standing;
+        let deciding = self.deciding(standing);
+        let ending = deciding.ending();
+        let mut events = Vec::new();
+        for task in book.open().values() {
+            let has_begun = task.state != TaskState::Ready || self.signs.of(task.id).is_some();
+            if has_begun || task.asked_by.is_some() || ending.contains(&task.id) {
+                continue;
+            }
+            let file = book.file(&task.name);
+            if !self.planner.is_placed(file, book, &self.hosts) {
+                continue;
+            }
+            let mut holders = self.planner.holders(file, book, &self.hosts).into_iter();
+            if let Some(holder) = holders.find(|holder| *holder != task.destination) {
+                events.push(deciding.take_back(task, format!("{holder} holds the file already")));
+            }
+        }
         events
     }
 
@@ -230,11 +255,12 @@ impl Dispatcher {
             .map(|(addr, _)| addr)
             .collect();
         let mut events = Vec::new();
+        let under_way: HashSet<HostAddr> = match differing.is_empty() {
+            true => HashSet::new(),
+            false => standing.in_flight.events().filter_map(differs).collect(),
+        };
         for addr in differing {
-            let under_way = standing.in_flight.events().any(
-                |event| matches!(event, TaskEvent::InventoryDiffered { host, .. } if *host == addr),
-            );
-            let Some(host) = self.hosts.get(addr).filter(|_| !under_way) else {
+            let Some(host) = self.hosts.get(addr).filter(|_| !under_way.contains(&addr)) else {
                 continue;
             };
             match next_difference(book, addr, host) {
@@ -252,6 +278,11 @@ impl Dispatcher {
     /// Plans one round.
     pub fn round(&mut self, standing: Standing<'_>) -> Round {
         self.counters.rounds += 1;
+        let unrecorded = self.deciding(standing).destinations_not_on_record();
+        if !unrecorded.is_empty() {
+            let waiting = Some(Waiting::FirstLook(unrecorded));
+            return Round { waiting, ..Round::default() };
+        }
         let Dispatcher { planner, hosts, settings, signs, .. } = self;
         planner.round(&yard(standing, hosts, settings, signs))
     }
@@ -428,6 +459,7 @@ impl Dispatcher {
                 Followed::default()
             }
             TaskEvent::HostsConfigured { .. }
+            | TaskEvent::HostsNamed { .. }
             | TaskEvent::HostAdded { .. }
             | TaskEvent::HostRemoved { .. } => {
                 self.installed(book);
@@ -479,6 +511,14 @@ impl TaskCounters {
             }
             _ => {}
         }
+    }
+}
+
+/// The host whose inventory an event is about.
+fn differs(event: &TaskEvent) -> Option<HostAddr> {
+    match event {
+        TaskEvent::InventoryDiffered { host, .. } => Some(*host),
+        _ => None,
     }
 }
 

@@ -71,9 +71,16 @@ impl Deciding<'_> {
     }
 
     fn deadline(&self, task: &Task, at_work: &HashSet<HostAddr>) -> Option<Millis> {
-        let ours = self.hosts.get(task.destination).is_some_and(|host| host.is_ours());
-        let at_work = at_work.contains(&task.destination);
-        time_out::deadline(task, Recipient { ours, at_work }, self.signs, self.settings)
+        time_out::deadline(task, self.recipient(task, at_work), self.signs, self.settings)
+    }
+
+    fn recipient(&self, task: &Task, at_work: &HashSet<HostAddr>) -> Recipient {
+        let host = self.hosts.get(task.destination);
+        Recipient {
+            ours: host.is_some_and(|host| host.is_ours()),
+            at_work: at_work.contains(&task.destination),
+            program_since: host.and_then(|host| host.program_since),
+        }
     }
 
     fn due_end(&self, task: &Task, at_work: &HashSet<HostAddr>) -> Option<TaskEvent> {
@@ -100,15 +107,25 @@ impl Deciding<'_> {
             return Some(TaskEvent::Completed { id: task.id, size: None, hash: None });
         }
         if is_old && task.claimed_done && destination.was_read_since(task.changed) {
-            let reason = format!("{} said done but does not list the file", task.destination);
-            return Some(self.give_up(task, GivenUp::Failed, Blame::File, reason));
+            // An old cfw says `done` also when its downloader failed (spec D1).
+            let reason = format!("{} said done but does not list {}", task.destination, task.name);
+            let blame = self.lay_to(task, Blame::Destination);
+            return Some(self.give_up(task, GivenUp::Failed, blame, reason));
         }
         let overdue = self.deadline(task, at_work).is_some_and(|deadline| deadline <= self.now);
-        overdue.then(|| self.time_out(task))
+        overdue.then(|| self.time_out(task, self.recipient(task, at_work)))
     }
 
-    fn time_out(&self, task: &Task) -> TaskEvent {
+    fn time_out(&self, task: &Task, recipient: Recipient) -> TaskEvent {
         let host = task.destination;
+        if let Some(since) = time_out::replaced_since(task, recipient, self.signs) {
+            let reason = format!(
+                "another program answers at {host} since {since}, and it did not take the copy up"
+            );
+            // Nobody failed: it may go there again.
+            let ending = Ending { how: GivenUp::Timeout, reason, blame: None };
+            return TaskEvent::Ended { id: task.id, ending, back_off: None };
+        }
         let reason = match task.state {
             TaskState::Ready if self.signs.of(task.id).is_none() => {
                 format!("{host} never began it")
@@ -178,6 +195,12 @@ impl Deciding<'_> {
 
 /// How many things are forgotten in one event, so that it fits an entry.
 const AT_ONCE: usize = 100;
+
+/// Has these back-offs forgotten, in events that each fit an entry.
+pub fn forgetting(back_offs: Vec<Blamed>) -> Vec<TaskEvent> {
+    let parts = back_offs.chunks(AT_ONCE);
+    parts.map(|part| TaskEvent::Forgot { tasks: Vec::new(), back_offs: part.to_vec() }).collect()
+}
 
 #[cfg(test)]
 mod tests {

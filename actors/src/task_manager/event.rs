@@ -16,8 +16,8 @@ use crate::wire::worker::{Blame, ContentHash, TaskId};
 /// One event. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskEvent {
-    /// The configuration names these hosts. What is known of hosts that it named before and names no
-    /// longer is forgotten; those that were added at run time stay.
+    /// The configuration names exactly these hosts: what earlier versions wrote, see
+    /// [`TaskEvent::HostsNamed`].
     HostsConfigured {
         /// Every host that it names, by address.
         hosts: Vec<(HostAddr, HostRole)>,
@@ -140,6 +140,14 @@ pub enum TaskEvent {
     HistoryForgotten {
         /// The number of the first line that stays.
         before: u64,
+    },
+    /// The configuration names hosts otherwise than is on record. A long difference comes in several
+    /// events: no list of all hosts fits a journal entry. Hosts that were added at run time stay.
+    HostsNamed {
+        /// Hosts that it names, or gives another role.
+        named: Vec<(HostAddr, HostRole)>,
+        /// Hosts that it names no longer. What is known of them is forgotten.
+        dropped: Vec<HostAddr>,
     },
 }
 

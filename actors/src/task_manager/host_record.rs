@@ -91,6 +91,28 @@ impl TaskBook {
         Ok(Applied)
     }
 
+    pub(super) fn name_hosts(
+        &mut self,
+        named: &[(HostAddr, HostRole)],
+        dropped: &[HostAddr],
+    ) -> Applying {
+        let mut hosts = BTreeMap::clone(&self.hosts);
+        for host in dropped {
+            if hosts.get(host).is_some_and(|record| record.configured) {
+                hosts.remove(host);
+            }
+        }
+        for (host, role) in named {
+            let record = hosts.entry(*host).or_insert(HostRecord::new(*role, true));
+            *record = HostRecord { role: *role, configured: true, ..*record };
+        }
+        if *self.hosts == hosts {
+            return Ok(AlreadySo);
+        }
+        self.replace_hosts(hosts);
+        Ok(Applied)
+    }
+
     pub(super) fn set_mode(&mut self, host: HostAddr, mode: HostMode) -> Applying {
         if self.record(host)?.mode == mode {
             return Ok(AlreadySo);
@@ -196,6 +218,10 @@ mod tests {
         TaskEvent::HostsConfigured { hosts: hosts.to_vec() }
     }
 
+    fn named(hosts: &[(HostAddr, HostRole)], dropped: &[HostAddr]) -> TaskEvent {
+        TaskEvent::HostsNamed { named: hosts.to_vec(), dropped: dropped.to_vec() }
+    }
+
     fn mode_set(host: HostAddr, mode: HostMode) -> TaskEvent {
         TaskEvent::HostModeSet { host, mode, asked_by: "op".to_owned() }
     }
@@ -231,6 +257,29 @@ mod tests {
         applied(&mut book, configured(&[(host(1), HostRole::Both)]));
         assert!(book.placement(host(21)).is_none());
         assert_eq!(apply(&mut book, placed), Err(TaskRefusal::UnknownHost(host(21))));
+    }
+
+    #[test]
+    fn differences_of_the_configuration_come_to_the_same_as_the_whole() {
+        let mut book = book();
+        applied(&mut book, TaskEvent::Placed { host: host(21), name: name("a.mpg") });
+        applied(&mut book, mode_set(host(1), HostMode::Draining));
+        applied(&mut book, added(host(22), HostRole::Source));
+        let mut other = book.clone();
+        let hosts = [(host(1), HostRole::Source), (host(22), HostRole::Both)];
+        applied(&mut other, configured(&hosts));
+        applied(&mut book, named(&hosts[..1], &[]));
+        applied(&mut book, named(&hosts[1..], &[host(21)]));
+        assert_eq!(book.hosts(), other.hosts());
+        assert!(book.placement(host(21)).is_none());
+        assert_eq!(apply(&mut book, named(&hosts, &[host(21)])), Ok(AlreadySo));
+    }
+
+    #[test]
+    fn a_host_that_was_added_stays_where_the_configuration_drops_it() {
+        let mut book = book();
+        applied(&mut book, added(host(22), HostRole::Destination));
+        assert_eq!(apply(&mut book, named(&[], &[host(22), host(9)])), Ok(AlreadySo));
     }
 
     #[test]

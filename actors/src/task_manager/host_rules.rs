@@ -1,6 +1,9 @@
 //! What is decided about hosts: what an operator asks for, who became silent, lost or was heard
 //! again, and which tasks a mode takes back. Pure.
 
+use std::collections::HashSet;
+use std::mem::Discriminant;
+
 use super::decide::Deciding;
 use super::event::{TaskEvent, TaskRefusal};
 use super::host_record::HostRecord;
@@ -10,6 +13,19 @@ use crate::clock::Millis;
 use crate::heartbeat::Health;
 use crate::host::{HostAddr, HostMode, HostRole};
 use crate::journal::{CommitError, Outcomes};
+
+/// How many hosts one event names: the longest addresses take some 50 bytes each.
+const HOSTS_AT_ONCE: usize = 500;
+
+/// The host whose silence or return an event is about, and which of these it is.
+fn changed(event: &TaskEvent) -> Option<(HostAddr, Discriminant<TaskEvent>)> {
+    match event {
+        TaskEvent::HostSilent { host, .. }
+        | TaskEvent::HostLost { host }
+        | TaskEvent::HostHeard { host } => Some((*host, std::mem::discriminant(event))),
+        _ => None,
+    }
+}
 
 /// Why a host was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,23 +113,60 @@ impl Deciding<'_> {
     /// What has become due of the hosts.
     pub(super) fn due_of_hosts(&self) -> Vec<TaskEvent> {
         let mut events = Vec::new();
-        if !self.in_flight_has(|event| matches!(event, TaskEvent::HostsConfigured { .. })) {
+        if !self.in_flight_has(|event| matches!(event, TaskEvent::HostsNamed { .. })) {
             events.extend(self.new_configuration());
         }
+        // Collected once: thousands of hosts may become silent together.
+        let under_way: HashSet<_> = self.in_flight.events().filter_map(changed).collect();
         for (&host, record) in self.book.hosts().iter() {
             let due = self.due_of_host(host, record);
-            events.extend(due.filter(|due| !self.in_flight_has(|event| event == due)));
+            events
+                .extend(due.filter(|due| !changed(due).is_some_and(|it| under_way.contains(&it))));
         }
         events
     }
 
-    /// The hosts as configured here, where the record says otherwise.
-    fn new_configuration(&self) -> Option<TaskEvent> {
-        let recorded = self.book.hosts().iter().filter(|(_, record)| record.configured);
-        let recorded = recorded.map(|(host, record)| (*host, record.role));
-        let configured = self.hosts.configured().iter().map(|(host, role)| (*host, *role));
-        let differs = !recorded.eq(configured.clone());
-        differs.then(|| TaskEvent::HostsConfigured { hosts: configured.collect() })
+    /// What the hosts as configured here are otherwise than on record, in parts that each fit a
+    /// journal entry.
+    fn new_configuration(&self) -> Vec<TaskEvent> {
+        let (recorded, configured) = (self.book.hosts(), self.hosts.configured());
+        let is_new = |host: &HostAddr, role: HostRole| {
+            !recorded.get(host).is_some_and(|record| record.configured && record.role == role)
+        };
+        let named: Vec<(HostAddr, HostRole)> = configured
+            .iter()
+            .map(|(host, role)| (*host, *role))
+            .filter(|(host, role)| is_new(host, *role))
+            .collect();
+        let dropped: Vec<HostAddr> = recorded
+            .iter()
+            .filter(|(host, record)| record.configured && !configured.contains_key(host))
+            .map(|(host, _)| *host)
+            .collect();
+        if named.is_empty() && dropped.is_empty() {
+            return Vec::new();
+        }
+        if named.len() + dropped.len() <= HOSTS_AT_ONCE {
+            return vec![TaskEvent::HostsNamed { named, dropped }];
+        }
+        let names = named.chunks(HOSTS_AT_ONCE);
+        let names =
+            names.map(|part| TaskEvent::HostsNamed { named: part.to_vec(), dropped: Vec::new() });
+        let drops = dropped.chunks(HOSTS_AT_ONCE);
+        let drops =
+            drops.map(|part| TaskEvent::HostsNamed { named: Vec::new(), dropped: part.to_vec() });
+        names.chain(drops).collect()
+    }
+
+    /// The destinations that are configured here and not on record as such yet: they may hold any
+    /// file.
+    pub(super) fn destinations_not_on_record(&self) -> Vec<HostAddr> {
+        let configured = self.hosts.configured().iter();
+        let is_missing = |(host, role): &(&HostAddr, &HostRole)| {
+            role.is_destination()
+                && !self.book.host(**host).is_some_and(|record| record.role.is_destination())
+        };
+        configured.filter(is_missing).map(|(host, _)| *host).collect()
     }
 
     fn due_of_host(&self, host: HostAddr, record: &HostRecord) -> Option<TaskEvent> {
@@ -270,7 +323,7 @@ mod tests {
         assert!(yard.hosts.get(host(22)).is_some());
         let named = |addr| HostSetting { addr, role: HostRole::Destination };
         yard.hosts.configure(&[named(host(22)), named(host(23))]);
-        assert!(matches!(yard.settle()[..], [TaskEvent::HostsConfigured { .. }]));
+        assert!(matches!(yard.settle()[..], [TaskEvent::HostsNamed { .. }]));
         let hosts: Vec<_> = yard.book.hosts().keys().copied().collect();
         assert_eq!(hosts, [host(22), host(23)]);
         assert!(yard.hosts.get(host(21)).is_none() && yard.hosts.get(host(23)).is_some());

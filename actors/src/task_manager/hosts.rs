@@ -1,6 +1,7 @@
 //! What is known of the hosts at this moment. In memory only, pure.
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem::Discriminant;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -26,6 +27,10 @@ pub struct HostState {
     pub health_since: Option<Millis>,
     /// What program answers.
     pub kind: HostKind,
+    /// When another program began to answer than the one before; none while there was only one.
+    pub program_since: Option<Millis>,
+    /// The program that answered last.
+    last_program: Option<Discriminant<HostKind>>,
     /// Whether calls to it go well.
     pub calls: CallStanding,
     /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
@@ -70,6 +75,8 @@ impl HostState {
             health: Health::Unknown,
             health_since: None,
             kind: HostKind::Unknown,
+            program_since: None,
+            last_program: None,
             calls: CallStanding::Closed,
             disk: None,
             traffic: None,
@@ -78,6 +85,18 @@ impl HostState {
             differs: false,
             recorded: None,
         }
+    }
+
+    fn set_kind(&mut self, kind: HostKind, at: Millis) {
+        self.kind = kind;
+        if kind == HostKind::Unknown {
+            return;
+        }
+        let program = std::mem::discriminant(&kind);
+        if self.last_program.is_some_and(|before| before != program) {
+            self.program_since = Some(at);
+        }
+        self.last_program = Some(program);
     }
 
     /// Whether a Reelyard worker answers there.
@@ -198,7 +217,7 @@ impl HostTable {
         let Some(host) = self.hosts.get_mut(&seen.host) else {
             return changed;
         };
-        host.kind = seen.kind;
+        host.set_kind(seen.kind, seen.at);
         // A host's worker tells in the order in which it saw, also after the clock was set back.
         host.disk = seen.disk;
         host.traffic.clone_from(&seen.traffic);

@@ -78,6 +78,13 @@ pub struct Task {
     pub asked_by: Option<String>,
 }
 
+impl Task {
+    /// Whether it ended without success and nobody took it back.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.state, TaskState::Failed | TaskState::Timeout)
+    }
+}
+
 /// A state change asked for over cfm's wire: `PATCH /tasks/{id}` (spec 2.1).
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), ChangeRefused>")]

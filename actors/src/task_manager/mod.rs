@@ -44,6 +44,7 @@ mod views;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::fut::wrap_future;
 use actix::{Actor, ActorFutureExt, AsyncContext, Context};
@@ -53,6 +54,7 @@ pub use change::change_answer;
 pub use copy_history::CopyRecord;
 pub use decide::Deciding;
 pub use dispatcher::{Arrival, Dispatcher, Followed, Standing};
+pub use due::forgetting;
 pub use event::{Ending, GivenUp, NewTask, TaskEvent, TaskOutcome, TaskRefusal};
 pub use host_record::HostRecord;
 pub use host_rules::HostRefused;
@@ -105,6 +107,7 @@ pub struct TaskManager {
     board: TaskBoard,
     /// When the next turn begins, and its timer.
     next_turn: NextTurn,
+    turn_took: Duration,
     badge: Option<ManagerBadge>,
     /// Which incarnation this is.
     incarnation: u64,
@@ -133,6 +136,7 @@ impl TaskManager {
             clock,
             collaborators,
             next_turn: NextTurn::default(),
+            turn_took: Duration::ZERO,
             badge: None,
             changes: None,
             back_offs_told: Arc::default(),

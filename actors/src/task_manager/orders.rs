@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix::{Context, Handler};
 
-use super::{Arrival, TaskEvent, TaskManager, TaskOutcome};
+use super::{Arrival, Blamed, TaskEvent, TaskManager, TaskOutcome};
 use crate::cfw_worker::CopyArrived;
 use crate::journal::{AppliedEvent, Occasion, Order};
 
@@ -86,14 +86,28 @@ impl TaskManager {
                     tracing::info!(%id, file = file.to_string(), %source, %destination, size, %took, "copy in place");
                 }
             }
-            TaskEvent::Ended { id, ending, .. } => {
+            TaskEvent::Ended { id, ending, back_off } => {
                 let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
+                if let Some(back_off) = back_off {
+                    self.tell_of_back_off(&back_off.blamed, reason);
+                }
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
                     tracing::info!(%id, file = file.to_string(), %source, %destination, ?how, ?blame, reason, "copy given up");
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Warns of a host that gets nothing more for a while. A file that backs off costs nobody
+    /// else anything.
+    fn tell_of_back_off(&self, blamed: &Blamed, reason: &str) {
+        let Some(held) = self.seat.piece().back_offs().get(blamed) else { return };
+        if let Blamed::Source(_) | Blamed::Destination(_) | Blamed::Pair(..) = blamed {
+            let (failures, until) = (held.failures, held.until);
+            let lasts = humantime::format_duration(until.since(held.since));
+            tracing::warn!(%blamed, reason, failures, %until, %lasts, "backs off: no copies are planned there until then");
         }
     }
 

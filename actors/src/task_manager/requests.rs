@@ -9,7 +9,7 @@ use super::turn::LOOK_TIMEOUT;
 use super::{
     Blamed, CancelTask, ChangeRefused, ChangeTask, CheckNow, Deciding, ExplainFile, OldState,
     PlanNow, ReportsRefused, ResetHost, TakeReports, TaskBook, TaskEvent, TaskManager,
-    change_answer,
+    change_answer, forgetting,
 };
 use crate::catalog::LookUpMasters;
 use crate::journal::{Asked, CommitError, Seat, Settlement};
@@ -31,6 +31,7 @@ impl Handler<ChangeTask> for TaskManager {
             let (dispatcher, standing) = self.at(now);
             dispatcher.note_change(id, standing);
         }
+        self.tell_of_restart(id, to);
         let asked = Asked::by_request(OLD_WIRE, request);
         self.answer(asked, id, to, |deciding| deciding.change(id, to))
     }
@@ -47,6 +48,16 @@ impl Handler<CancelTask> for TaskManager {
 }
 
 impl TaskManager {
+    /// Warns where an old cfw begins what it had begun before.
+    fn tell_of_restart(&self, id: TaskId, to: Option<OldState>) {
+        let Some(task) = self.seat.piece().task(id) else { return };
+        if to == Some(OldState::Working) && task.old_state() == Some(OldState::Working) {
+            let (host, file) = (task.destination, &task.name);
+            let begun = task.changed;
+            tracing::warn!(%id, %host, file = file.to_string(), %begun, "an old cfw begins a copy again: it was restarted in the middle");
+        }
+    }
+
     /// Decides, commits and answers one change of a task; a repeated one is answered as before.
     fn answer(
         &mut self,
@@ -129,13 +140,20 @@ impl Handler<ResetHost> for TaskManager {
             self.tell_of_host(reset);
             return Box::pin(ready(Ok(0)));
         }
-        // Few enough for one entry: two of the host, and one pair for each other host.
-        let events = vec![TaskEvent::Forgot { tasks: Vec::new(), back_offs }];
         let asked = Asked::by_request(asked_by, request);
-        let committing = self.seat.commit(self.clock.now(), asked, events);
-        let answering = wrap_future::<_, Self>(committing).map(
-            move |settlement, manager, ctx: &mut Context<Self>| {
-                manager.settled(settlement, ctx)?;
+        let now = self.clock.now();
+        let mut commits: Vec<LocalBoxFuture<'static, Settlement<TaskBook>>> = Vec::new();
+        // A host of a large yard may have a pair with each other one: too many for one entry.
+        for (part, events) in Seat::<TaskBook>::parts(forgetting(back_offs)).into_iter().enumerate()
+        {
+            commits.push(Box::pin(self.seat.commit(now, asked.part(part), events)));
+        }
+        let answering = wrap_future::<_, Self>(join_all(commits)).map(
+            move |settlements, manager, ctx: &mut Context<Self>| {
+                let settle = |settlement| manager.settled(settlement, ctx).map(drop);
+                let settled: Vec<Result<(), CommitError>> =
+                    settlements.into_iter().map(settle).collect();
+                settled.into_iter().collect::<Result<(), CommitError>>()?;
                 manager.tell_of_host(reset);
                 Ok(count)
             },

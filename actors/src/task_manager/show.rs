@@ -1,9 +1,12 @@
 //! How the view is made. Pure.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::dispatcher::{Dispatcher, Standing};
 use super::host_record::HostRecord;
+use super::hosts::HostState;
+use super::messages::{Task, TaskState};
 use super::plan::Part;
 use super::rates::Roads;
 use super::state::TaskBook;
@@ -11,7 +14,9 @@ use super::{PlanView, PlannedHost, RoundView, SkippedFile, TaskManager, TaskMana
 use crate::bandwidth::InForce;
 use crate::clock::Millis;
 use crate::event::Epoch;
+use crate::host::HostKind;
 use crate::manager::ManagerBadge;
+use crate::wire::worker::TaskId;
 
 impl TaskManager {
     /// Renews the view on the board.
@@ -45,6 +50,7 @@ impl Dispatcher {
             ended: book.ended().clone(),
             history: book.history().clone(),
             progress: progress.collect(),
+            offered_again: epoch.map(|_| self.offered_again(standing)).unwrap_or_default(),
             rates: Roads { hosts: &self.hosts, in_force }.rates(open),
             back_offs: Arc::clone(book.back_offs()),
             hosts: self.planned_hosts(book, in_force),
@@ -54,6 +60,26 @@ impl Dispatcher {
             strangers: self.strangers.at(now).cloned().collect(),
             counters: self.counters,
         }
+    }
+
+    /// The begun tasks of old cfws. Such a host asks for tasks only while it works on none (spec
+    /// 4.9): one that sees its own task offered again was restarted in the middle, and begins it
+    /// again. What may be in place already is looked for first, so a node that just began to lead
+    /// offers nothing of a host until it has read its list. A task that was begun again and again
+    /// for longer than the time-out is offered no more: it ends.
+    pub fn offered_again(&self, standing: Standing<'_>) -> BTreeSet<TaskId> {
+        let Standing { book, now, .. } = standing;
+        let is_offered = |task: &&Arc<Task>| {
+            let is_begun = task.state == TaskState::Working && !task.claimed_done;
+            let is_read = |host: &HostState| {
+                let is_there = host.lists(book.file(&task.name));
+                host.kind == HostKind::Cfw && host.was_read_since(self.signs.since()) && !is_there
+            };
+            is_begun
+                && now.since(task.created) < self.settings.timeout
+                && self.hosts.get(task.destination).is_some_and(is_read)
+        };
+        book.open().values().filter(is_offered).map(|task| task.id).collect()
     }
 
     fn planned_hosts(&self, book: &TaskBook, in_force: InForce<'_>) -> Vec<PlannedHost> {

@@ -15,6 +15,8 @@ pub struct Recipient {
     pub ours: bool,
     /// Whether it is working on a task.
     pub at_work: bool,
+    /// When another program began to answer there than the one before.
+    pub program_since: Option<Millis>,
 }
 
 /// When `task` is given up unless something is heard of it before; none while it waits for its
@@ -36,12 +38,26 @@ pub fn deadline(
             let silent = heard.map_or(picked_up, |sign| sign.at.after(settings.timeout));
             Some(picked_up.max(silent))
         }
-        TaskState::Working if destination.ours || task.claimed_done => {
-            Some(signs.last(task).after(settings.timeout))
+        TaskState::Working => {
+            let allowed = match destination.ours || task.claimed_done {
+                true => settings.timeout,
+                false => old_allowance(task, settings),
+            };
+            let silent = signs.last(task).after(allowed);
+            let replaced = replaced_since(task, destination, signs);
+            let not_taken_up = replaced.map(|since| since.after(settings.pickup_timeout));
+            Some(not_taken_up.map_or(silent, |deadline| deadline.min(silent)))
         }
-        TaskState::Working => Some(signs.last(task).after(old_allowance(task, settings))),
         _ => None,
     }
+}
+
+/// When another program came into the place of the one that began `task`, if nothing was heard of
+/// the task since: an old cfw never takes up what another began.
+pub fn replaced_since(task: &Task, destination: Recipient, signs: &Signs) -> Option<Millis> {
+    let since = destination.program_since?;
+    let is_begun = task.state == TaskState::Working && !task.claimed_done;
+    (is_begun && signs.last(task) < since).then_some(since)
 }
 
 /// How long an old cfw may be at a copy without a word: the time-out, and at least twice the time
@@ -57,8 +73,8 @@ mod tests {
     use crate::host::BitsPerSecond;
     use crate::task_manager::samples;
 
-    const OURS: Recipient = Recipient { ours: true, at_work: false };
-    const OLD: Recipient = Recipient { ours: false, at_work: false };
+    const OURS: Recipient = Recipient { ours: true, at_work: false, program_since: None };
+    const OLD: Recipient = Recipient { ours: false, ..OURS };
 
     fn settings() -> TaskSettings {
         TaskSettings {
@@ -90,6 +106,22 @@ mod tests {
         assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(2_000_000)));
         task.size = 1_000;
         assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(100_000)));
+    }
+
+    #[test]
+    fn what_another_program_began_counts_from_when_that_was_replaced() {
+        let mut task = samples::task(1, "a.mpg");
+        task.state = TaskState::Working;
+        task.changed = Millis(1000);
+        let mut signs = Signs::starting(Millis(0));
+        for host in [OURS, OLD] {
+            let host = Recipient { program_since: Some(Millis(20_000)), ..host };
+            assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(30_000)));
+        }
+        // The new one took it up.
+        signs.heard(task.id, Millis(25_000), Some(7));
+        let host = Recipient { program_since: Some(Millis(20_000)), ..OURS };
+        assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(125_000)));
     }
 
     #[test]

@@ -25,6 +25,9 @@ const MYSELF: &str = "task-manager";
 /// How long changes are gathered before a turn, so that a burst of them makes one round.
 const GATHERING: Duration = Duration::from_millis(5);
 
+/// How long changes wait at most after a turn that took long.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
 /// How long a look at masters may take before their files are passed over for a while.
 pub(super) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -39,13 +42,21 @@ impl InTurns for TaskManager {
 }
 
 impl TaskManager {
-    /// Takes a turn soon: changes that come together are planned with together.
+    /// Takes a turn soon: changes that come together are planned with together. A turn goes through
+    /// all hosts: with thousands of them the next one waits for as long as the last one took.
     pub(super) fn soon(&mut self, ctx: &mut Context<Self>) {
-        self.wake_after(GATHERING, ctx);
+        self.wake_after(GATHERING.max(self.turn_took), ctx);
     }
 
     /// Takes a turn now.
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
+        let began = Instant::now();
+        self.decide(ctx);
+        self.show();
+        self.turn_took = began.elapsed().min(LONGEST_PAUSE);
+    }
+
+    fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         if let Some(left) = self.dispatcher.held(now) {
             self.wake_after(left, ctx);
@@ -65,7 +76,6 @@ impl TaskManager {
             let sleep = dispatcher.sleep(standing);
             self.wake_after(sleep, ctx);
         }
-        self.show();
     }
 
     /// Gives the cluster its id, once.

@@ -1,6 +1,6 @@
 //! What there is to see of the TaskManager, read without queueing in its mailbox.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::back_off::Blamed;
 use super::copy_history::CopyRecord;
 use super::host_record::HostRecord;
-use super::messages::Task;
+use super::messages::{Task, TaskState};
 use super::plan::{LinkSays, Part, PassedOver, Skip, Unusable, Waiting, WantsRoom};
 use super::roll::RollBoard;
 use super::signs::Sign;
@@ -94,12 +94,15 @@ pub struct TaskManagerView {
     pub history: Chronicle<CopyRecord>,
     /// How far open tasks are, where something was heard since this node leads.
     pub progress: BTreeMap<TaskId, Sign>,
+    /// Begun tasks that cfm's wire offers again: see [`Dispatcher::offered_again`].
+    #[serde(skip)]
+    pub offered_again: BTreeSet<TaskId>,
     /// The rate in force of each open task; those that nothing limits are left out.
     pub rates: BTreeMap<TaskId, BitsPerSecond>,
     /// Who backs off, those on probation included.
     #[serde(serialize_with = "as_pairs")]
     pub back_offs: Arc<BTreeMap<Blamed, BackOff>>,
-    /// The hosts as planned with.
+    /// The hosts as planned with, by address.
     pub hosts: Vec<PlannedHost>,
     /// Which files each host holds, as last confirmed.
     #[serde(skip)]
@@ -259,6 +262,15 @@ impl BlameCounts {
     }
 }
 
+/// A task as it is listed where these are offered again.
+pub fn offered(task: &Arc<Task>, again: &BTreeSet<TaskId>) -> Arc<Task> {
+    if task.state == TaskState::Working && again.contains(&task.id) {
+        Arc::new(Task { state: TaskState::Ready, ..Task::clone(task) })
+    } else {
+        Arc::clone(task)
+    }
+}
+
 impl TaskManagerView {
     /// Every task in the list, by number.
     pub fn tasks(&self) -> Vec<&Arc<Task>> {
@@ -267,9 +279,21 @@ impl TaskManagerView {
         tasks
     }
 
+    /// The same as cfm's wire lists it for old cfws: what is offered again is ready.
+    pub fn tasks_for_cfws(&self) -> Vec<Arc<Task>> {
+        let tasks = self.tasks().into_iter();
+        tasks.map(|task| offered(task, &self.offered_again)).collect()
+    }
+
     /// A task, open or ended.
     pub fn task(&self, id: TaskId) -> Option<&Arc<Task>> {
         self.open.get(&id).or_else(|| self.ended.get(&id))
+    }
+
+    /// A host as planned with.
+    pub fn host(&self, addr: HostAddr) -> Option<&PlannedHost> {
+        let place = self.hosts.binary_search_by_key(&addr, |planned| planned.host).ok()?;
+        self.hosts.get(place)
     }
 
     /// Who is left alone at the time of the view.
@@ -289,7 +313,7 @@ impl TaskManagerView {
     }
 
     fn order(&self, task: &Task) -> TaskOrder {
-        let source = self.hosts.iter().find(|host| host.host == task.source);
+        let source = self.host(task.source);
         let source_data = source.and_then(|host| match host.kind {
             HostKind::Reelyard { data_addr, .. } => Some(data_addr),
             HostKind::Unknown | HostKind::Cfw => None,

@@ -11,6 +11,7 @@ mod catalog;
 mod etcd;
 mod event_log;
 mod figure;
+mod host_count;
 mod journal;
 mod many_hosts;
 mod node;
@@ -40,10 +41,11 @@ type Subject = fn() -> Result<Vec<Figure>>;
 
 /// In the order of the table. The node is the last: it removes a million files, and a file system
 /// without a journal then is slow for minutes to make new ones.
-const SUBJECTS: [(&str, Subject); 12] = [
+const SUBJECTS: [(&str, Subject); 13] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
+    ("hosts", host_count::measure),
     ("journal", journal::measure),
     ("shares", shares::measure),
     ("share-reclaim", share_reclaim::measure),

@@ -15,7 +15,9 @@ use reelyard_actors::event::{Epoch, RequestId};
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::journal::Ownership;
 use reelyard_actors::names::{FileId, FileName, NameTable};
-use reelyard_actors::task_manager::{Dispatcher, OldState, Standing, TaskBook, TaskEvent, Tasks};
+use reelyard_actors::task_manager::{
+    Dispatcher, OldState, Standing, TaskBook, TaskEvent, Tasks, offered,
+};
 use reelyard_actors::wire::worker::TaskId;
 
 use super::context::Context;
@@ -273,8 +275,14 @@ impl Node {
                     let book = self.own.piece();
                     let tasks = book.open().values().chain(book.ended().values());
                     let now = self.clock(context);
-                    let body =
-                        reelyard_actors::wire::cfm::write_tasks(tasks.map(AsRef::as_ref), now);
+                    let standing = Standing { book, in_flight: self.own.in_flight(), now };
+                    let again = match self.own.epoch() {
+                        Some(_) => self.desk.offered_again(standing),
+                        None => Default::default(),
+                    };
+                    let tasks: Vec<_> = tasks.map(|task| offered(task, &again)).collect();
+                    let tasks = tasks.iter().map(AsRef::as_ref);
+                    let body = reelyard_actors::wire::cfm::write_tasks(tasks, now);
                     context.answer(self.party(), from, id, Answer::ok(body));
                 }
                 Call::Patch { id: task, body } => self.change(context, (from, id), &task, &body),

@@ -60,9 +60,10 @@ fn serve(tasks: Vec<Task>) -> Node {
     let tasks: Tasks = Arc::new(std::sync::Mutex::new(tasks.into_iter().map(Arc::new).collect()));
     let manager = StandInTaskManager { tasks: tasks.clone() }.start();
     let (heartbeat, turns) = (HeartbeatViewHandle::default(), change_turns());
-    let read = tasks.clone();
+    let (read, for_cfws) = (tasks.clone(), tasks.clone());
     let state = web::Data::new(CompatState {
         tasks: Arc::new(move || Arc::new(read.lock().unwrap().clone())),
+        tasks_for_cfws: Arc::new(move || Arc::new(for_cfws.lock().unwrap().clone())),
         change: Route::fixed(manager.clone().recipient()),
         cancel: Route::fixed(manager.recipient()),
         heartbeat: heartbeat.clone(),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bandwidth_running_copies;
+mod broken_old_hosts;
 mod planner_case;
 mod planner_properties;
 mod remover_mailbox;

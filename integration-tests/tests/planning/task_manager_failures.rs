@@ -7,7 +7,7 @@ use reelyard_actors::bandwidth::Bandwidth;
 use reelyard_actors::cfw_worker::{CallStanding, HostConduct};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::Health;
-use reelyard_actors::host::BitsPerSecond;
+use reelyard_actors::host::{BitsPerSecond, HostKind};
 use reelyard_actors::task_manager::plan::Unusable;
 use reelyard_actors::task_manager::{
     Blamed, CancelTask, OldState, ResetHost, TakeReports, Task, TaskManagerView, TaskSettings,
@@ -16,7 +16,7 @@ use reelyard_actors::task_manager::{
 use reelyard_actors::wire::worker::{Blame, ContentHash, Report, Said, TaskId};
 use reelyard_integration_tests::running::on_a_system;
 
-use crate::task_manager_yard::{Plot, SIZE, Yard, destination, source};
+use crate::task_manager_yard::{Plot, SIZE, Yard, destination, ours, source};
 
 const START: i64 = 1_800_000_000_000;
 
@@ -73,7 +73,7 @@ fn a_bad_file_backs_off_longer_each_time_and_starves_nobody() {
 
 #[test]
 fn a_bad_file_starves_nobody_whoever_is_blamed_for_it() {
-    for blame in [Blame::Source, Blame::Destination, Blame::Pair] {
+    for blame in [Blame::Source, Blame::Pair] {
         let dir = tempfile::tempdir().unwrap();
         on_a_system(async {
             let yard = plot(1, 1).open_up(dir.path(), START).await;
@@ -90,6 +90,45 @@ fn a_bad_file_starves_nobody_whoever_is_blamed_for_it() {
             yard.journal.stop().await;
         });
     }
+}
+
+#[test]
+fn a_destination_that_failed_is_tried_with_another_file_first() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["bad.mpg", "good.mpg"]).await;
+        let bad = yard.open_task("bad.mpg").await;
+        yard.fail(&bad, Blame::Destination).await;
+        let blame = yard.ended(&bad, TaskState::Failed).await.blame;
+        assert_eq!(blame, Some(Blame::Destination));
+        yard.pass(MINUTE).await;
+        let good = yard.open_task("good.mpg").await;
+        yard.finish(&good).await;
+        let again = yard.open_task("bad.mpg").await;
+        yard.fail(&again, Blame::Destination).await;
+        let blame = yard.ended(&again, TaskState::Failed).await.blame;
+        assert_eq!(blame, Some(Blame::File), "another file succeeded there");
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_file_is_to_blame_once_it_failed_at_a_second_destination() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 3).open_up(dir.path(), START).await;
+        yard.grade(&["bad.mpg", "good.mpg"]).await;
+        for blame in [Blame::Destination, Blame::File] {
+            let bad = yard.open_task("bad.mpg").await;
+            yard.fail(&bad, Blame::Destination).await;
+            assert_eq!(yard.ended(&bad, TaskState::Failed).await.blame, Some(blame));
+        }
+        let held = yard.board.view().left_alone().count();
+        assert_eq!(held, 2, "the first destination and the file");
+        yard.open_task("good.mpg").await;
+        yard.journal.stop().await;
+    });
 }
 
 #[test]
@@ -225,7 +264,10 @@ fn an_old_done_counts_once_the_host_lists_the_file() {
         yard.pass(MINUTE).await;
         yard.patch(&bad, OldState::Done).await.unwrap();
         let ended = yard.ended(&bad, TaskState::Failed).await;
-        assert_eq!(ended.blame, Some(Blame::File));
+        assert_eq!(ended.blame, Some(Blame::Destination));
+        let told = yard.board.view().back_offs[&Blamed::Destination(destination(1))].clone();
+        assert!(told.reason.ends_with("said done but does not list b.mpg"), "{}", told.reason);
+        yard.pass(MINUTE).await;
         yard.open_task("c.mpg").await;
         yard.journal.stop().await;
     });
@@ -421,6 +463,94 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
             yard.finish(task).await;
         }
         assert_eq!(yard.open_task("c.mpg").await.destination, destination(1));
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_copy_is_planned_again_once_another_program_stands_in_the_place_of_its_destination() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.report(&task, Said::Working).await;
+        yard.pass(MINUTE).await;
+        // An old cfw never takes up what another program began.
+        yard.alter(destination(1), |host| host.kind = HostKind::Cfw);
+        yard.look(destination(1)).await;
+        yard.pass(4 * MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(task.id).unwrap().state, TaskState::Working);
+        yard.pass(MINUTE).await;
+        let ended = yard.ended(&task, TaskState::Timeout).await;
+        let reason = ended.reason.clone().unwrap();
+        assert!(reason.contains("another program"), "{reason}");
+        assert_eq!(ended.blame, None);
+        assert_ne!(yard.open_task("a.mpg").await.id, task.id);
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_program_that_takes_the_copy_up_keeps_it() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = old_plot(1, 1).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.patch(&task, OldState::Working).await.unwrap();
+        yard.pass(MINUTE).await;
+        yard.alter(destination(1), |host| host.kind = ours(destination(1)));
+        yard.look(destination(1)).await;
+        yard.pass(4 * MINUTE).await;
+        yard.report(&task, Said::Progress { bytes: 1 }).await;
+        yard.pass(20 * MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(task.id).unwrap().state, TaskState::Working);
+        yard.finish(&task).await;
+        yard.ended(&task, TaskState::Done).await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
+fn a_copy_that_has_not_begun_is_withdrawn_once_the_file_is_elsewhere() {
+    for old in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        on_a_system(async {
+            let yard = Plot { old, ..plot(1, 2) }.open_up(dir.path(), START).await;
+            yard.grade(&["a.mpg", "b.mpg"]).await;
+            let task = yard.open_task("a.mpg").await;
+            let other = [1, 2].map(destination).into_iter().find(|host| *host != task.destination);
+            let other = other.unwrap();
+            let file = yard.file("a.mpg");
+            yard.alter(other, |host| host.files.extend([file.0]));
+            yard.look(other).await;
+            let ended = yard.ended(&task, TaskState::Cancelled).await;
+            let reason = ended.reason.clone().unwrap();
+            assert_eq!(reason, format!("{other} holds the file already"));
+            yard.open_task("b.mpg").await;
+            yard.journal.stop().await;
+        });
+    }
+}
+
+#[test]
+fn a_copy_under_way_goes_on_where_the_file_appears_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let yard = old_plot(1, 2).open_up(dir.path(), START).await;
+        yard.grade(&["a.mpg"]).await;
+        let task = yard.open_task("a.mpg").await;
+        yard.patch(&task, OldState::Working).await.unwrap();
+        let other = [1, 2].map(destination).into_iter().find(|host| *host != task.destination);
+        let file = yard.file("a.mpg");
+        yard.alter(other.unwrap(), |host| host.files.extend([file.0]));
+        yard.look(other.unwrap()).await;
+        yard.pass(MINUTE).await;
+        yard.settle().await;
+        assert_eq!(yard.board.view().task(task.id).unwrap().state, TaskState::Working);
         yard.journal.stop().await;
     });
 }

@@ -157,27 +157,31 @@ fn names_an_old_cfw_cannot_carry_go_to_ours_and_are_told_when_there_is_none() ->
 }
 
 #[test]
-fn a_failed_copy_that_is_called_done_fails_backs_off_and_starves_nobody() -> Result<()> {
-    let ground = Ground::new(1, 1)?;
-    for name in ["first.mpg", "second.mpg"] {
+fn a_cfw_that_fails_everything_backs_off_says_why_and_starves_nobody() -> Result<()> {
+    let ground = Ground::new(1, 2)?;
+    let names = ["first.mpg", "second.mpg", "third.mpg"];
+    for name in names {
         ground.master(name.as_bytes(), 5_000)?;
     }
-    ground.grade(&[b"first.mpg", b"second.mpg"])?;
+    ground.grade(&names.map(str::as_bytes))?;
     let _source = old_source(&ground, 0)?;
-    let host = old_destination(&ground, 0)?;
-    let failing = polling(&ground, &host, Downloader::Fails);
+    let hosts = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
+    let ways = [Downloader::Fails, Downloader::Copies];
+    let _polling = [0, 1].map(|number| polling(&ground, &hosts[number], ways[number]));
     let long = [("task.back_off_base", "10m"), ("task.back_off_cap", "10m")];
     let node = start_node(&ground, &long)?;
-    let ended =
-        wait_for("the first to fail", &[&node], || task_in(&ground, "first.mpg", "failed"))?;
-    assert_eq!(ended["blame"], "file", "{ended}");
-    let back_off = wait_for("the back-off", &[&node], || {
-        file(&ground, "first.mpg").filter(|file| file["state"] == "backing_off")
+    wait_for("every file on the other host", &[&node], || {
+        names.iter().all(|name| is_on(&ground, 1, name.as_bytes())).then_some(())
     })?;
-    assert!(back_off["back_off"]["reason"].as_str().is_some_and(|r| r.contains("does not list")));
-    // The next one gets its turn, and fails by its own.
-    wait_for("the second to fail", &[&node], || task_in(&ground, "second.mpg", "failed"))?;
-    drop(failing);
+    let ended = task_in(&ground, "first.mpg", "failed").context("one failure")?;
+    assert_eq!(ended["blame"], "destination", "{ended}");
+    let host = ground.destination(0);
+    let shown = ground.get(&format!("/api/v1/hosts/{host}")).context("the host")?;
+    let reason = format!("{host} said done but does not list first.mpg");
+    assert_eq!(shown["back_off"]["reason"], reason, "{shown}");
+    let log = node.log_text();
+    let warned = log.lines().find(|line| line.contains("WARN") && line.contains("backs off"));
+    assert!(warned.is_some_and(|line| line.contains("does not list first.mpg")), "{log}");
     Ok(())
 }
 
@@ -346,5 +350,45 @@ fn tasks_survive_a_restart_of_the_node_as_they_were() -> Result<()> {
         ground.get("/tasks").filter(|tasks| tasks.as_array().is_some_and(|list| !list.is_empty()))
     })?;
     assert_eq!(after, before);
+    Ok(())
+}
+
+#[test]
+fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let bytes = ground.master(b"E.mpg", 5_000)?;
+    ground.grade(&[b"E.mpg"])?;
+    let _source = old_source(&ground, 0)?;
+    let host = old_destination(&ground, 0)?;
+    let hanging = polling(&ground, &host, Downloader::Hangs);
+    let node = start_node(&ground, &[])?;
+    let begun = wait_for("it works", &[&node], || task_in(&ground, "E.mpg", "working"))?;
+    // Its heartbeats go on all the time: the node sees no gap.
+    drop(hanging);
+    let _copying = polling(&ground, &host, Downloader::Copies);
+    let done = wait_for("the copy", &[&node], || task_in(&ground, "E.mpg", "done"))?;
+    assert_eq!(done["id"], begun["id"], "the task was begun again");
+    assert!(holds(&ground.copies(0).join("E.mpg"), &bytes));
+    let log = node.log_text();
+    let told = log.lines().find(|line| line.contains("begins a copy again"));
+    assert!(told.is_some_and(|line| line.contains("E.mpg")), "{log}");
+    Ok(())
+}
+
+#[test]
+fn a_cfw_in_the_place_of_our_worker_copies_what_that_had_begun() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let bytes = ground.master(b"E.mpg", 2_000_000)?;
+    ground.grade(&[b"E.mpg"])?;
+    let source = ground.start_source(0, &[])?;
+    let mut worker = ground.start_destination(0, &[])?;
+    let node = start_node(&ground, &[("task.copy_speed", "800000")])?;
+    let roles = [&node, &source, &worker];
+    wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
+    worker.kill();
+    let host = old_destination(&ground, 0)?;
+    let _copying = polling(&ground, &host, Downloader::Copies);
+    wait_for("the copy", &[&node], || task_in(&ground, "E.mpg", "done"))?;
+    assert!(holds(&ground.copies(0).join("E.mpg"), &bytes));
     Ok(())
 }

@@ -60,6 +60,5 @@ impl<'a> Holdings<'a> {
 
 /// What is on record of a host.
 pub fn record(tasks: &TaskManagerView, host: HostAddr) -> Option<HostRecord> {
-    let at = tasks.hosts.binary_search_by_key(&host, |planned| planned.host).ok()?;
-    Some(tasks.hosts[at].record)
+    tasks.host(host).map(|planned| planned.record)
 }

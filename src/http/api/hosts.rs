@@ -68,7 +68,7 @@ pub async fn list(
     let holdings = Holdings::new(&tasks, &catalog, &state.actors.remover_board.view());
     let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
         |(host, actor)| {
-            let beats = beats.hosts.iter().find(|beats| beats.host == *host);
+            let beats = beats.of(*host);
             shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings)
         },
     );
@@ -93,7 +93,7 @@ pub async fn one(
 ) -> Result<web::Json<HostView>, Refusal> {
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
     let actor = state.actors.hosts.get(*host).ok_or_else(|| unknown(*host))?;
-    let beats = beats.hosts.iter().find(|beats| beats.host == *host);
+    let beats = beats.of(*host);
     let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
     let holdings = Holdings::new(&tasks, &catalog, &state.actors.remover_board.view());
     Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &holdings)))
@@ -114,7 +114,7 @@ fn shown(
     let record = super::holdings::record(tasks, host);
     let record = record.unwrap_or(HostRecord::new(called.role, true));
     let is_draining = record.mode == HostMode::Draining;
-    let planned = tasks.hosts.iter().find(|planned| planned.host == host);
+    let planned = tasks.host(host);
     let fetching = tasks.open.values().filter(|task| task.destination == host).count();
     let serving = tasks.open.values().filter(|task| task.source == host).count();
     let missed = beats.filter(|beats| beats.misses_in_a_row > 0);

@@ -30,6 +30,8 @@ pub const CHANGES_UNDER_WAY: usize = 64;
 pub struct CompatState {
     /// The tasks as they are now.
     pub tasks: Arc<dyn Fn() -> Arc<Vec<Arc<Task>>> + Send + Sync>,
+    /// The same as they are listed for old cfws, where begun ones may be offered again.
+    pub tasks_for_cfws: Arc<dyn Fn() -> Arc<Vec<Arc<Task>>> + Send + Sync>,
     /// Who changes a task's state: the TaskManager.
     pub change: Route<ChangeTask>,
     /// Who takes a task back: the TaskManager.

@@ -218,7 +218,8 @@ impl Candidates {
         self.copies.of(file, self.ranking.as_deref()) == 1
     }
 
-    fn has_enough(&self, file: FileId, book: &TaskBook, hosts: &HostTable) -> bool {
+    /// The same, counted now.
+    pub fn has_enough(&self, file: FileId, book: &TaskBook, hosts: &HostTable) -> bool {
         let wanted = self.copies.of(file, self.ranking.as_deref()) as usize;
         let counting = holders(file, book, hosts).filter(|addr| counts(*addr, book));
         counting.take(wanted).count() == wanted

@@ -105,7 +105,7 @@ impl Subject<'_> {
         }
         let (grade, hits) = (planner.candidates.grade(file), planner.candidates.hits(file));
         let candidate = Candidate { file, grade, hits };
-        let wish = planner.wish(candidate, &master, self.yard);
+        let wish = planner.wish(candidate, &master, self.yard, &self.occupied);
         match self.pairing.choose(&wish, &self.occupied.held_pairs) {
             Ok(_) => Verdict::Goes,
             Err(Skip::NoPair) if self.only_waits() => Verdict::WaitsForTurn,
@@ -124,7 +124,9 @@ impl Subject<'_> {
     }
 
     fn refused_by(&self, to: &Destination) -> Option<Says> {
-        if to.load >= to.most {
+        let failed_there =
+            self.file.is_some_and(|file| self.occupied.failed_at(file).contains(&to.addr));
+        if to.load >= to.most || (to.tries_others_first && failed_there) {
             Some(Says::OnTrial)
         } else if !to.ours && !self.carried {
             Some(Says::NameNotCarried)

@@ -161,6 +161,16 @@ impl Planner {
         self.candidates.left(files, book, hosts);
     }
 
+    /// Whether hosts that count hold as many copies of a file as there should be.
+    pub fn is_placed(&self, file: FileId, book: &TaskBook, hosts: &HostTable) -> bool {
+        self.candidates.is_placed(file) && self.candidates.has_enough(file, book, hosts)
+    }
+
+    /// The hosts that hold a file, whether they count or not.
+    pub fn holders(&self, file: FileId, book: &TaskBook, hosts: &HostTable) -> Vec<HostAddr> {
+        self.candidates.holders(file, book, hosts)
+    }
+
     /// Looks at everything again before the next round: the book or the hosts were replaced.
     pub fn set_stale(&mut self) {
         self.candidates.set_stale();
@@ -323,7 +333,7 @@ impl Planner {
                 Some(Err(skip)) => skip,
                 Some(Ok(_)) if !turns_left && candidate.hits == 0 => continue,
                 Some(Ok(master)) => {
-                    let wish = self.wish(candidate, &master, yard);
+                    let wish = self.wish(candidate, &master, yard, occupied);
                     round.note_want_of_room(candidate, &wish, pairing);
                     if !turns_left {
                         continue;
@@ -398,7 +408,13 @@ impl Planner {
     }
 
     /// What matters of a candidate for where it goes.
-    fn wish(&self, candidate: Candidate, master: &Master, yard: &Yard<'_>) -> Wish {
+    fn wish(
+        &self,
+        candidate: Candidate,
+        master: &Master,
+        yard: &Yard<'_>,
+        occupied: &Occupied,
+    ) -> Wish {
         let file = candidate.file;
         Wish {
             file,
@@ -406,6 +422,7 @@ impl Planner {
             is_hot: candidate.hits > 0,
             old_hosts_carry: self.candidates.traits().old_hosts_carry(file),
             holders: self.candidates.holders(file, yard.book, yard.hosts),
+            failed_at: occupied.failed_at(file).to_vec(),
         }
     }
 }

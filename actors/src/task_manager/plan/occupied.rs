@@ -4,15 +4,19 @@ use std::collections::{HashMap, HashSet};
 
 use super::Yard;
 use super::pairing::HeldPairs;
+use crate::host::HostAddr;
 use crate::names::FileId;
 use crate::task_manager::back_off::Blamed;
 use crate::task_manager::event::TaskEvent;
+use crate::wire::worker::Blame;
 
 /// What is the same for all candidates of one round.
 pub(super) struct Occupied {
     pub(super) files: HashSet<FileId>,
     pub(super) held_files: HashSet<FileId>,
     pub(super) held_pairs: HeldPairs,
+    /// By file, the destinations where it failed lately.
+    pub(super) failed_at: HashMap<FileId, Vec<HostAddr>>,
 }
 
 impl Occupied {
@@ -30,7 +34,14 @@ impl Occupied {
             files: open.chain(in_flight).chain(found).collect(),
             held_files: HashSet::new(),
             held_pairs: HashMap::new(),
+            failed_at: HashMap::new(),
         };
+        for failed in book.ended().values().filter(|ended| ended.has_failed()) {
+            if matches!(failed.blame, Some(Blame::Destination | Blame::File)) {
+                let hosts = occupied.failed_at.entry(book.file(&failed.name)).or_default();
+                hosts.push(failed.destination);
+            }
+        }
         let held = book.back_offs().iter().filter(|(_, back_off)| back_off.holds(yard.now));
         for (blamed, _) in held {
             match blamed {
@@ -44,5 +55,10 @@ impl Occupied {
             }
         }
         occupied
+    }
+
+    /// The destinations where a file failed lately.
+    pub(super) fn failed_at(&self, file: FileId) -> &[HostAddr] {
+        self.failed_at.get(&file).map_or(&[], Vec::as_slice)
     }
 }

@@ -46,6 +46,8 @@ pub(super) struct Destination {
     pub(super) load: usize,
     /// How many tasks it may have.
     pub(super) most: usize,
+    /// Whether its back-off ended a moment ago: its first trial is a file that did not fail there.
+    pub(super) tries_others_first: bool,
     /// How many turns it takes until it is its turn; 0 where there are no turns.
     turns: usize,
     /// The file that room was made for there, and how many bytes of the room are kept for it.
@@ -105,6 +107,8 @@ pub struct Wish {
     pub old_hosts_carry: bool,
     /// The hosts that hold it already.
     pub holders: Vec<HostAddr>,
+    /// The destinations where it failed lately: it goes elsewhere if it can.
+    pub failed_at: Vec<HostAddr>,
 }
 
 /// By source, the destinations with which it backs off.
@@ -234,6 +238,7 @@ impl Pairing {
         if let (None, Some(room)) = (part.no_destination, part.room) {
             let (ours, fetches_from_old) = (host.is_ours(), host.fetches_from_old());
             let load = part.fetching;
+            let tries_others_first = tries_others_first(yard, addr);
             self.destinations.push(Destination {
                 addr,
                 ours,
@@ -242,6 +247,7 @@ impl Pairing {
                 cold_room: cold_room.saturating_sub(part.on_its_way),
                 load,
                 most,
+                tries_others_first,
                 turns: 0,
                 kept: None,
                 free_link,
@@ -296,7 +302,8 @@ impl Pairing {
         self.rooms
     }
 
-    /// The best pair for a copy: an idle destination before a busy one, then the one with the most
+    /// The best pair for a copy: a destination where it did not fail lately before one where it did,
+    /// then an idle one before a busy one, then the one with the most
     /// room and the idlest link, or the one whose turn is next; a source that is free. A destination gets a second copy
     /// only when no idle one can take this, that is when sources outnumber free destinations. None
     /// gets what it holds already.
@@ -310,6 +317,7 @@ impl Pairing {
             return Err(Skip::TooBig);
         }
         let mut why = Skip::NoRoom;
+        let mut waits_for_others = false;
         let mut best: Option<(&Destination, HostAddr)> = None;
         let fits = |to: &&Destination| {
             wish.size <= to.room_for(Some(wish.file), wish.is_hot)
@@ -320,24 +328,34 @@ impl Pairing {
                 why = why.max(Skip::NameNotCarried);
                 continue;
             }
+            if destination.tries_others_first && wish.failed_at.contains(&destination.addr) {
+                waits_for_others = true;
+                continue;
+            }
             why = Skip::NoPair;
             if !destination.takes() {
                 continue;
             }
-            if best.is_some_and(|(best, _)| self.rank(best) <= self.rank(destination)) {
+            if best.is_some_and(|(best, _)| self.rank(best, wish) <= self.rank(destination, wish)) {
                 continue;
             }
             if let Some(source) = self.source_for(destination, held_pairs) {
                 best = Some((destination, source));
             }
         }
-        best.map(|(destination, source)| (source, destination.addr)).ok_or(why)
+        match best {
+            Some((destination, source)) => Ok((source, destination.addr)),
+            // It is not set aside: it may go in a moment.
+            None if waits_for_others => Err(Skip::BacksOff),
+            None => Err(why),
+        }
     }
 
     /// The smaller the better.
-    fn rank(&self, to: &Destination) -> (usize, usize, Reverse<u64>, Reverse<u64>, HostAddr) {
+    fn rank(&self, to: &Destination, wish: &Wish) -> impl Ord + use<> {
         let score = self.scale.score(to.room, to.free_link);
-        (to.load, to.turns, Reverse(score), Reverse(to.room), to.addr)
+        let failed = wish.failed_at.contains(&to.addr);
+        (failed, to.load, to.turns, Reverse(score), Reverse(to.room), to.addr)
     }
 
     /// A free source for a destination. Old hosts are served by old sources first, since not all
@@ -410,6 +428,16 @@ impl Destination {
     pub(super) fn takes(&self) -> bool {
         self.load < self.most
     }
+}
+
+/// Whether the back-off of a destination ended so short a time ago that other files are tried there
+/// before those that failed there: what is wrong may be the file. After half the shortest back-off
+/// these are tried too, before the failures are forgotten.
+fn tries_others_first(yard: &Yard<'_>, addr: HostAddr) -> bool {
+    let Some(back_off) = yard.book.back_offs().get(&Blamed::Destination(addr)) else {
+        return false;
+    };
+    yard.now < back_off.until.after(yard.settings.back_off.base / 2)
 }
 
 /// Why a host takes no part, whatever it is for, by what is on record of it.

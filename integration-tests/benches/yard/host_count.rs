@@ -1,0 +1,91 @@
+//! A node whose configuration names as many hosts as a yard may have, none of which answers.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use reelyard_actors::outbound::in_the_clear;
+use reelyard_integration_tests::yard::{Role, free_addr};
+use serde_json::Value;
+
+use crate::figure::{Figure, Wanted};
+use crate::usage::{cpu_of, memory_of, mib};
+
+const HOSTS: u32 = 20_000;
+
+/// How long it may take until every host is shown.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long the node is watched afterwards.
+const SPAN: Duration = Duration::from_secs(30);
+
+/// From the start of the node until it lists every host and is ready.
+pub fn measure() -> Result<Vec<Figure>> {
+    actix_rt::System::new().block_on(watch())
+}
+
+async fn watch() -> Result<Vec<Figure>> {
+    let dir = tempfile::tempdir()?;
+    let listen = free_addr(std::net::Ipv4Addr::LOCALHOST)?;
+    let config = dir.path().join("node.toml");
+    std::fs::write(&config, configuration(dir.path(), &listen.to_string())?)?;
+    let began = Instant::now();
+    let node = Role::start_by_file("node", &config, dir.path().join("node.log"))?;
+    let process = node.process().context("the node has ended")?;
+    let http = in_the_clear().build()?;
+    loop {
+        ensure!(!node.has_ended(), "the node has ended: {}", node.log_text());
+        ensure!(began.elapsed() < PATIENCE, "not every host was listed: {}", node.log_text());
+        let is_ready = http.get(format!("http://{listen}/readyz")).send().await;
+        let is_ready = is_ready.is_ok_and(|answer| answer.status().is_success());
+        if is_ready && listed(&http, &listen.to_string()).await.unwrap_or_default() == HOSTS {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let took = began.elapsed();
+    let cpu = cpu_of(process)?;
+    tokio::time::sleep(SPAN).await;
+    let (used, memory) = (cpu_of(process)? - cpu, memory_of(process)?);
+    let what = format!("node, {HOSTS} configured hosts: until all are listed and it is ready");
+    let cores = used.as_secs_f64() / SPAN.as_secs_f64();
+    Ok(vec![
+        Figure::new(what, took.as_secs_f64(), "s", Wanted::AtMost(30.0)),
+        Figure::new("… memory while none answers", mib(memory), "MiB", Wanted::Nothing),
+        Figure::new("… processor time, in cores", cores, "cores", Wanted::Nothing),
+    ])
+}
+
+fn configuration(dir: &Path, listen: &str) -> Result<String> {
+    let (grades, history) = (dir.join("grade.info"), dir.join("hitcount.history"));
+    std::fs::write(&grades, "filename\tweightcount\nE.mpg\t1\t1\t1\t1\t1\t1\n")?;
+    std::fs::write(&history, "historyheader:1\n")?;
+    let masters = dir.join("masters");
+    std::fs::create_dir(&masters)?;
+    // Nobody listens on these: each call is refused at once.
+    let host = |number: u32| format!("\"127.77.{}.{}:9\"", number / 250, number % 250 + 1);
+    let hosts: Vec<String> = (0..HOSTS).map(host).collect();
+    Ok(format!(
+        "listen = \"{listen}\"\ndata_dir = {:?}\nsource_dirs = [{masters:?}]\n\
+         [hosts]\ndestinations = [{}]\n\
+         [catalog]\ngrade_info_file = {grades:?}\nhitcount_history_file = {history:?}\n",
+        dir.join("node"),
+        hosts.join(",")
+    ))
+}
+
+/// How many hosts the API lists.
+async fn listed(http: &reqwest::Client, listen: &str) -> Result<u32> {
+    let mut all = 0;
+    let mut cursor = String::new();
+    loop {
+        let url = format!("http://{listen}/api/v1/hosts?limit=1000{cursor}");
+        let page: Value = serde_json::from_str(&http.get(url).send().await?.text().await?)?;
+        let items = page["items"].as_array().context("no items")?;
+        all += u32::try_from(items.len())?;
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return Ok(all),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Old cfws whose downloader fails: such a host says `done` and holds nothing. The decisions run on
+//! a virtual clock, each event is applied at once, and every host polls as cfw does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::catalog::MasterLook;
+use reelyard_actors::catalog::masters::Masters;
+use reelyard_actors::catalog::ranking::{RankedFile, Ranking};
+use reelyard_actors::cfw_worker::{DiskFigures, HostObserved, Inventory};
+use reelyard_actors::clock::Millis;
+use reelyard_actors::event::RequestId;
+use reelyard_actors::heartbeat::{Health, HealthChanged};
+use reelyard_actors::host::{HostAddr, HostKind, HostRole};
+use reelyard_actors::journal::{AppliedEvent, InFlight, Piece};
+use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::task_manager::plan::Unusable;
+use reelyard_actors::task_manager::{
+    Blamed, Dispatcher, HostSetting, OldState, Standing, TaskBook, TaskEvent, TaskSettings,
+    TaskState,
+};
+use reelyard_actors::wire::worker::{Blame, TaskId};
+
+use crate::task_manager_yard::{GIB, SIZE, destination, source};
+
+const START: Millis = Millis(1_800_000_000_000);
+/// How many files are ranked.
+const FILES: u32 = 40;
+/// One step of the virtual clock.
+const STEP: Duration = Duration::from_millis(100);
+/// How often a cfw asks for tasks.
+const POLL: Duration = Duration::from_secs(1);
+/// How long a copy takes.
+const COPYING: Duration = Duration::from_millis(600);
+/// How long the downloader takes to fail.
+const FAILING: Duration = Duration::from_millis(100);
+/// No trial takes longer.
+const LONGEST: Duration = Duration::from_secs(150);
+
+/// What a trial consists of.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    sources: u8,
+    healthy: u8,
+    broken: u8,
+    /// Bytes that a broken host's disk has beyond those of the others.
+    more_room: u64,
+}
+
+/// An old destination and what it is doing.
+#[derive(Default)]
+struct OldHost {
+    is_broken: bool,
+    files: Vec<u32>,
+    capacity: u64,
+    polls_at: Millis,
+    /// The task and when it says `done`.
+    at_work: Option<(TaskId, FileId, Millis)>,
+}
+
+struct Yard {
+    now: Millis,
+    book: TaskBook,
+    in_flight: InFlight<TaskEvent>,
+    dispatcher: Dispatcher,
+    hosts: BTreeMap<HostAddr, OldHost>,
+    failures: BTreeMap<HostAddr, u32>,
+    /// Whom each failure was laid to, in order.
+    blamed: Vec<Option<Blame>>,
+}
+
+impl Yard {
+    fn new(trial: Trial) -> Self {
+        let sources = (1..=trial.sources).map(source);
+        let mut hosts: BTreeMap<HostAddr, OldHost> = BTreeMap::new();
+        for last in 1..=trial.broken + trial.healthy {
+            let is_broken = last <= trial.broken;
+            let capacity = 1000 * GIB + if is_broken { trial.more_room } else { 0 };
+            hosts.insert(destination(last), OldHost { is_broken, capacity, ..OldHost::default() });
+        }
+        let destinations = hosts.keys().copied();
+        let settings: Vec<HostSetting> = sources
+            .map(|addr| HostSetting { addr, role: HostRole::Source })
+            .chain(destinations.map(|addr| HostSetting { addr, role: HostRole::Destination }))
+            .collect();
+        let mut yard = Yard {
+            now: START,
+            book: TaskBook::new(NameTable::new()),
+            in_flight: InFlight::default(),
+            dispatcher: Dispatcher::new(TaskSettings::default(), &settings),
+            hosts,
+            failures: BTreeMap::new(),
+            blamed: Vec::new(),
+        };
+        yard.dispatcher.lead(START);
+        for host in settings {
+            let (from, to) = (Health::Unknown, Health::Up);
+            yard.turn();
+            yard.dispatcher.health_changed(&HealthChanged { host: host.addr, from, to, at: START });
+            yard.look(host.addr);
+        }
+        yard.grade();
+        yard
+    }
+
+    fn grade(&mut self) {
+        let name = |number| FileName::new(format!("F{number:02}.mpg")).unwrap();
+        let files: Vec<FileId> =
+            (0..FILES).map(|number| self.book.names().intern(&name(number))).collect();
+        let ranked = |file: &FileId| RankedFile { file: *file, size: None, listed_on: Vec::new() };
+        self.dispatcher.set_ranking(Arc::new(Ranking::from_files(files.iter().map(ranked))));
+        let files = files.iter().map(|file| file.0).collect();
+        self.dispatcher.set_masters(Arc::new(Masters { files, ..Masters::default() }));
+    }
+
+    fn standing(&mut self) -> (&mut Dispatcher, Standing<'_>) {
+        let Yard { dispatcher, book, in_flight, now, .. } = self;
+        (dispatcher, Standing { book, in_flight, now: *now })
+    }
+
+    fn apply(&mut self, event: TaskEvent) {
+        if let TaskEvent::Ended { id, ending, .. } = &event {
+            let host = self.book.task(*id).unwrap().destination;
+            *self.failures.entry(host).or_default() += 1;
+            self.blamed.push(ending.blame);
+        }
+        let at = self.now;
+        let result = self.book.apply(at, &event);
+        assert!(result.is_ok(), "{event:?}: {result:?}");
+        let applied = AppliedEvent { request: RequestId(0), at, event, result };
+        self.dispatcher.follow(&applied, &self.book, true);
+    }
+
+    /// Does what is due, and plans, until nothing changes any more.
+    fn turn(&mut self) {
+        loop {
+            let (dispatcher, standing) = self.standing();
+            let mut events = dispatcher.due(standing);
+            let round = dispatcher.round(standing);
+            let now = standing.now;
+            let look = |file: &FileId| {
+                let dir = "/data".into();
+                (*file, MasterLook::Found { dir, size: SIZE, modified: START })
+            };
+            let seen: Vec<(FileId, MasterLook)> = round.to_look_up.iter().map(look).collect();
+            let has_looked = !seen.is_empty();
+            dispatcher.looked(round.to_look_up, seen, now);
+            events.extend(round.tasks.into_iter().map(TaskEvent::Created));
+            if events.is_empty() && !has_looked {
+                return;
+            }
+            for event in events {
+                self.apply(event);
+            }
+            let (dispatcher, standing) = self.standing();
+            for host in dispatcher.claims_to_check(standing) {
+                self.look(host);
+            }
+        }
+    }
+
+    /// Has a host seen as it is.
+    fn look(&mut self, host: HostAddr) {
+        let at = self.now;
+        let seen = |inventory, disk| HostObserved {
+            host,
+            kind: HostKind::Cfw,
+            inventory,
+            disk,
+            traffic: None,
+            at,
+        };
+        let seen = match self.hosts.get(&host) {
+            None => seen(None, None),
+            Some(old) => {
+                let used = old.files.len() as u64 * SIZE;
+                let (total, avail) = (old.capacity, old.capacity - used);
+                let disk = DiskFigures { total, used, avail, ..DiskFigures::default() };
+                let files = old.files.iter().copied().collect();
+                let inventory = Inventory { files, unreadable_names: 0, at };
+                seen(Some(Arc::new(inventory)), Some((disk, at)))
+            }
+        };
+        self.dispatcher.observe(&seen, &self.book);
+    }
+
+    fn patch(&mut self, id: TaskId, to: OldState) {
+        let (dispatcher, standing) = self.standing();
+        for event in dispatcher.deciding(standing).change(id, Some(to)).unwrap() {
+            self.apply(event);
+        }
+        let (dispatcher, standing) = self.standing();
+        for host in dispatcher.claims_to_check(standing) {
+            self.look(host);
+        }
+    }
+
+    /// One step of a host's loop.
+    fn step(&mut self, addr: HostAddr) {
+        let now = self.now;
+        let host = self.hosts.get_mut(&addr).unwrap();
+        match host.at_work {
+            Some((id, file, done_at)) if done_at <= now => {
+                host.at_work = None;
+                host.polls_at = now;
+                if !host.is_broken {
+                    host.files.push(file.0);
+                }
+                self.patch(id, OldState::Done);
+            }
+            None if host.polls_at <= now => {
+                let mine = |task: &&Arc<reelyard_actors::task_manager::Task>| {
+                    task.destination == addr && task.state == TaskState::Ready
+                };
+                let Some(task) = self.book.open().values().find(mine) else {
+                    host.polls_at = now.after(POLL);
+                    return;
+                };
+                let takes = if host.is_broken { FAILING } else { COPYING };
+                let file = self.book.names().intern(&task.name);
+                let id = task.id;
+                host.at_work = Some((id, file, now.after(takes)));
+                self.patch(id, OldState::Working);
+            }
+            _ => {}
+        }
+    }
+
+    fn placed(&self) -> usize {
+        self.hosts.values().map(|host| host.files.len()).sum()
+    }
+
+    fn run_a_step(&mut self) {
+        self.turn();
+        let hosts: Vec<HostAddr> = self.hosts.keys().copied().collect();
+        for host in hosts {
+            self.step(host);
+        }
+        self.turn();
+        self.now = self.now.after(STEP);
+    }
+
+    /// Runs until every file is placed. Answers how long that took; none if it took too long.
+    fn run(&mut self) -> Option<Duration> {
+        while self.placed() < FILES as usize {
+            if self.now.since(START) > LONGEST {
+                return None;
+            }
+            self.run_a_step();
+        }
+        Some(self.now.since(START))
+    }
+}
+
+#[test]
+fn hosts_that_fail_everything_cost_no_more_than_as_long_again() {
+    let mut too_slow = Vec::new();
+    for (sources, broken) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+        let healthy = 3 - broken;
+        for more_room in [0, 500 * GIB] {
+            let trial = Trial { sources, healthy, broken, more_room };
+            let without = Yard::new(Trial { broken: 0, ..trial }).run().unwrap();
+            let mut yard = Yard::new(trial);
+            let took = yard.run();
+            let (placed, failures) = (yard.placed(), &yard.failures);
+            println!("{trial:?}: {took:?}, {without:?} without, {failures:?}");
+            if took.is_none_or(|took| took > 2 * without) {
+                too_slow.push(format!("{trial:?}: {placed} placed in {took:?}, not {without:?}"));
+            }
+        }
+    }
+    assert!(too_slow.is_empty(), "{too_slow:#?}");
+}
+
+#[test]
+fn a_host_that_fails_backs_off_with_a_reason_and_no_file_does() {
+    let mut yard = Yard::new(Trial { sources: 1, healthy: 2, broken: 1, more_room: 500 * GIB });
+    while yard.failures.is_empty() {
+        yard.run_a_step();
+    }
+    let host = destination(1);
+    let held = &yard.book.back_offs()[&Blamed::Destination(host)];
+    let reason = format!("{host} said done but does not list F00.mpg");
+    assert_eq!(held.reason, reason);
+    let (dispatcher, standing) = yard.standing();
+    let part = dispatcher.round(standing).parts[&host];
+    assert_eq!(part.no_destination, Some(Unusable::BacksOff));
+    yard.run().unwrap();
+    let is_file = |blamed: &&Blamed| matches!(blamed, Blamed::File(_));
+    assert_eq!(yard.book.back_offs().keys().find(is_file), None, "no file failed twice");
+    assert!(yard.blamed.iter().all(|blame| *blame == Some(Blame::Destination)));
+}
+
+#[test]
+fn a_host_is_tried_again_with_one_copy_and_a_repaired_one_takes_part_again() {
+    let mut yard = Yard::new(Trial { sources: 2, healthy: 1, broken: 1, more_room: 500 * GIB });
+    let host = destination(1);
+    while yard.placed() < 4 {
+        yard.run_a_step();
+        let back_off = yard.book.back_offs().get(&Blamed::Destination(host));
+        let is_held = back_off.is_some_and(|held| held.holds(yard.now));
+        let there = yard.book.open().values().filter(|task| task.destination == host).count();
+        assert!(!is_held || there == 0, "nothing is planned on a host that backs off");
+        assert!(back_off.is_none() || there <= 1, "one at a time on probation");
+    }
+    yard.hosts.get_mut(&host).unwrap().is_broken = false;
+    yard.run().unwrap();
+    assert!(!yard.hosts[&host].files.is_empty());
+    assert_eq!(yard.book.back_offs().get(&Blamed::Destination(host)), None);
+}
