@@ -2,6 +2,7 @@
 
 mod boxes;
 mod configured_pools;
+mod forgetting;
 mod hook_yard;
 mod host_yard;
 mod leadership;
@@ -24,6 +25,7 @@ use reelyard_actors::names::NameTable;
 use reelyard_actors::task_manager::CheckNow;
 
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::config::NodeConfig;
@@ -63,6 +65,8 @@ pub struct Node {
     server: ServerHandle,
     share_links: Arc<ShareLinks>,
     stopping: watch::Sender<bool>,
+    /// Forgets names.
+    sweeping: JoinHandle<()>,
 }
 
 impl Node {
@@ -83,6 +87,7 @@ impl Node {
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
         settle(&journal, &actors, &config).await;
+        let sweeping = tokio::spawn(forgetting::sweep(names.clone(), Arc::clone(&actors)));
         let stopping = watch::Sender::new(false);
         let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock).await?;
         let share_links = Arc::new(share_links);
@@ -104,7 +109,7 @@ impl Node {
         let server = http::serve(listener, &config.http, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         tracing::info!(%listen, node_id = config.node_id, "node started");
-        Ok(Node { journal, actors, reloader, server, share_links, stopping })
+        Ok(Node { journal, actors, reloader, server, share_links, stopping, sweeping })
     }
 
     /// Reads the configuration again, and logs what comes of it.
@@ -121,6 +126,7 @@ impl Node {
     /// durable.
     pub async fn stop(self) {
         self.stopping.send_replace(true);
+        self.sweeping.abort();
         self.share_links.stop().await;
         self.server.stop(true).await;
         self.actors.stop().await;

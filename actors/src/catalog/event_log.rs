@@ -1,28 +1,97 @@
 //! The event log as it grows: the days that matter are followed, their hits counted in a window.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::followed_day::FollowedDay;
 use super::lane::Bench;
 use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
-use super::rising::{HitWindow, RisingHits};
+use super::rising::{HitTaken, HitWindow, RisingHits};
 use super::settings::EventLogSettings;
+use super::unknown_hits::UnknownHits;
 use super::view::EventLogView;
 use super::watch::{Sought, Stir, Watch};
 use crate::clock::Millis;
-use crate::names::NameTable;
+use crate::names::{FileId, NameTable};
+
+/// How many names that nobody knew may become hot within a window and so be known.
+const MOST_UNKNOWN_HOT: usize = 1000;
 
 /// The event log and the hits in it.
 #[derive(Debug)]
 pub struct EventLog {
     settings: EventLogSettings,
     names: NameTable,
-    window: HitWindow,
+    hits: Hits,
     days: Vec<FollowedDay>,
     looked_at: Option<Millis>,
     /// The hot files as last told.
     rising: Arc<RisingHits>,
     watch: Watch,
+}
+
+/// The hits in the window.
+#[derive(Debug)]
+pub struct Hits {
+    /// Of names that the process knows.
+    window: HitWindow,
+    /// Of all others. Whoever asks for files chooses those.
+    unknown: UnknownHits,
+    base: u32,
+    /// When names that nobody knew became hot, within the window.
+    became_hot: VecDeque<i64>,
+}
+
+impl Hits {
+    fn new(settings: &EventLogSettings) -> Self {
+        Hits {
+            window: HitWindow::new(settings.window, settings.hit_base),
+            unknown: UnknownHits::default(),
+            base: settings.hit_base.max(1),
+            became_hot: VecDeque::new(),
+        }
+    }
+
+    /// Takes a hit stamped `at` on `name`, which is that of `file` if the process knows it.
+    pub fn take(&mut self, file: Option<FileId>, name: &[u8], at: Millis, now: Millis) -> HitTaken {
+        if let Some(file) = file {
+            return self.window.hit(file, at, now);
+        }
+        let taken = self.window.judge(at, now);
+        if taken == HitTaken::Counted {
+            self.unknown.hit(name, at.min(now).unix_seconds());
+        }
+        taken
+    }
+
+    /// Drops the hits that have left the window. Unknown names that are known by now, or hot, are
+    /// counted as all others from then on.
+    fn expire(&mut self, names: &NameTable, now: Millis) {
+        let start = self.window.start(now).unix_seconds();
+        self.unknown.expire(start);
+        while self.became_hot.front().is_some_and(|at| *at < start) {
+            self.became_hot.pop_front();
+        }
+        let room = MOST_UNKNOWN_HOT.saturating_sub(self.became_hot.len());
+        let hot = self.unknown.hottest(self.base, room);
+        self.became_hot.extend(hot.iter().map(|_| now.unix_seconds()));
+        names.intern_all(hot.iter().map(|name| &**name));
+        for (file, seconds) in self.unknown.take_known(names) {
+            for hits in seconds {
+                let at = Millis::from_unix_seconds(hits.second);
+                for _ in 0..hits.count {
+                    // It is in the window still: what had left it was dropped above.
+                    let _ = self.window.hit(file, at, now);
+                }
+            }
+        }
+        self.window.expire(now);
+    }
+
+    /// Hits in the window.
+    fn count(&self) -> usize {
+        self.window.hits() + self.unknown.hits()
+    }
 }
 
 /// What a look at the log found.
@@ -39,11 +108,10 @@ pub struct EventLogLook {
 impl EventLog {
     /// The log of `settings`, nothing read yet.
     pub fn new(settings: EventLogSettings, names: NameTable) -> Self {
-        let window = HitWindow::new(settings.window, settings.hit_base);
         EventLog {
+            hits: Hits::new(&settings),
             settings,
             names,
-            window,
             days: Vec::new(),
             looked_at: None,
             rising: Arc::default(),
@@ -53,13 +121,13 @@ impl EventLog {
 
     /// The next instant at which the hot files may change without a new row.
     pub fn next_change(&self) -> Option<Millis> {
-        self.window.next_change()
+        self.hits.window.next_change()
     }
 
     /// Drops the hits that have left the window. Reads nothing.
     pub fn expire(&mut self, now: Millis) -> EventLogLook {
-        self.window.expire(now);
-        let rising = self.window.rising(&self.names);
+        self.hits.expire(&self.names, now);
+        let rising = self.hits.window.rising(&self.names);
         let changed = (*self.rising != rising).then(|| Arc::new(rising));
         if let Some(rising) = &changed {
             self.rising = Arc::clone(rising);
@@ -70,7 +138,7 @@ impl EventLog {
     fn view(&self) -> EventLogView {
         EventLogView {
             files: self.days.iter().map(|day| day.view().clone()).collect(),
-            hits_in_window: self.window.hits(),
+            hits_in_window: self.hits.count(),
             hot: self.rising.hot().len(),
         }
     }
@@ -82,9 +150,9 @@ impl EventLog {
             // The clock was set back. Days let go of may matter again, and reading them again
             // would count their hits twice: everything is read anew.
             self.days.clear();
-            self.window = HitWindow::new(self.settings.window, self.settings.hit_base);
+            self.hits = Hits::new(&self.settings);
         }
-        let days = log_days(self.window.start(now), now, &self.settings.time_zone);
+        let days = log_days(self.hits.window.start(now), now, &self.settings.time_zone);
         self.days.retain(|followed| days.contains(&followed.day()));
         for day in days {
             if !self.days.iter().any(|followed| followed.day() == day) {
@@ -120,8 +188,7 @@ impl Bench for EventLog {
         self.choose_days(now);
         self.follow();
         for day in &mut self.days {
-            let (settings, window) = (&self.settings, &mut self.window);
-            day.look(now, &self.names, settings, window);
+            day.look(now, &self.names, &self.settings, &mut self.hits);
         }
         self.looked_at = Some(now);
         self.expire(now)
@@ -182,7 +249,7 @@ mod tests {
 
         fn hits(&mut self, now: Millis) -> usize {
             self.log.look(now);
-            self.log.window.hits()
+            self.log.hits.count()
         }
     }
 
@@ -278,6 +345,31 @@ mod tests {
         assert_eq!(yard.hits(MIDNIGHT), 4);
         fs::write(&path, row("C", MIDNIGHT)).unwrap();
         assert_eq!(yard.hits(MIDNIGHT), 5);
+    }
+
+    #[test]
+    fn names_that_viewers_invent_do_not_fill_the_table_of_names() {
+        use crate::catalog::unknown_hits::MOST_NAMES;
+        let mut yard = Yard::new();
+        yard.log.names.intern_all([&b"known"[..]]);
+        let mut text = row("known", MIDNIGHT);
+        text += &row("wanted", MIDNIGHT).repeat(3);
+        (0..MOST_NAMES).for_each(|number| text += &row(&format!("x{number}"), MIDNIGHT));
+        // More names that become hot than may.
+        (0..2000).for_each(|number| text += &row(&format!("y{number}"), MIDNIGHT).repeat(2));
+        append(&yard.path(3), &text);
+        let hot = yard.hot(MIDNIGHT);
+        assert_eq!((hot.len(), hot[0].clone()), (MOST_UNKNOWN_HOT, ("wanted".to_owned(), 3)));
+        assert_eq!(yard.log.names.len(), 1 + MOST_UNKNOWN_HOT);
+        assert!(yard.log.hits.unknown.names() <= MOST_NAMES);
+        // What is known later counts with what came before.
+        append(&yard.path(3), &row("later2", MIDNIGHT));
+        yard.log.look(MIDNIGHT);
+        yard.log.names.intern_all([&b"later2"[..]]);
+        append(&yard.path(3), &row("later2", MIDNIGHT));
+        assert!(yard.hot(MIDNIGHT).contains(&("later2".to_owned(), 2)));
+        yard.log.look(Millis(MIDNIGHT.0 + 660_000));
+        assert_eq!((yard.log.hits.count(), yard.log.hits.became_hot.len()), (0, 0));
     }
 
     #[test]

@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 
+use super::event_log::Hits;
 use super::event_row::{EventRow, read_event_row};
 use super::lines::{Line, LineSplitter};
 use super::log_reader::{LogReader, Reopened};
-use super::rising::{HitTaken, HitWindow};
+use super::rising::HitTaken;
 use super::rows::RowFault;
 use super::settings::EventLogSettings;
 use super::view::{EventLogFileView, InputState, InputView, NoticedBy};
 use crate::clock::Millis;
-use crate::names::{Interning, NameTable};
+use crate::names::{FileName, NameTable, Reading};
 
 /// The log of one day.
 #[derive(Debug)]
@@ -56,20 +57,20 @@ impl FollowedDay {
         &self.view
     }
 
-    /// Reads what was written since the last look and puts its hits into `window`.
+    /// Reads what was written since the last look and puts its hits into `hits`.
     pub fn look(
         &mut self,
         now: Millis,
         names: &NameTable,
         settings: &EventLogSettings,
-        window: &mut HitWindow,
+        hits: &mut Hits,
     ) {
         let reopened = self.reopen();
         let mut state =
             reopened.map_or_else(|error| InputState::of_error(&error), |()| InputState::Ok);
         for index in (0..self.files.len()).rev() {
             let (reader, lines) = &mut self.files[index];
-            let mut rows = Rows { now, settings, window, view: &mut self.view };
+            let mut rows = Rows { now, settings, hits, view: &mut self.view };
             match rows.read_file(reader, lines, names) {
                 Ok(()) => {}
                 Err(error) if index == 0 => state = InputState::of_error(&error),
@@ -108,7 +109,7 @@ impl FollowedDay {
 struct Rows<'a> {
     now: Millis,
     settings: &'a EventLogSettings,
-    window: &'a mut HitWindow,
+    hits: &'a mut Hits,
     view: &'a mut EventLogFileView,
 }
 
@@ -123,12 +124,12 @@ impl Rows<'_> {
             *lines = LineSplitter::default();
         }
         reader.read(|chunk| {
-            let mut interning = names.interning();
-            lines.feed(chunk, |number, line| self.take(number, line, &mut interning));
+            let names = names.reading();
+            lines.feed(chunk, |number, line| self.take(number, line, &names));
         })
     }
 
-    fn take(&mut self, number: u64, line: Line<'_>, names: &mut Interning<'_>) {
+    fn take(&mut self, number: u64, line: Line<'_>, names: &Reading<'_>) {
         self.view.input.tally.rows += 1;
         let (row, taken) = match line {
             Line::Overlong(start) => (start, Err(RowFault::Overlong)),
@@ -139,7 +140,7 @@ impl Rows<'_> {
         }
     }
 
-    fn take_row(&mut self, row: &[u8], names: &mut Interning<'_>) -> Result<(), RowFault> {
+    fn take_row(&mut self, row: &[u8], names: &Reading<'_>) -> Result<(), RowFault> {
         let selection = match read_event_row(row)? {
             EventRow::Selection(selection) => selection,
             EventRow::NotFound => {
@@ -156,14 +157,9 @@ impl Rows<'_> {
             self.view.selections_elsewhere += 1;
             return Ok(());
         }
-        // Judged before the name is interned: old rows must not fill the table of names.
-        let taken = match self.window.judge(selection.at, self.now) {
-            HitTaken::Counted => {
-                self.window.hit(names.intern(selection.name)?, selection.at, self.now)
-            }
-            not_counted => not_counted,
-        };
-        match taken {
+        FileName::check(selection.name)?;
+        let file = names.find(selection.name);
+        match self.hits.take(file, selection.name, selection.at, self.now) {
             HitTaken::Counted => self.view.hits += 1,
             HitTaken::TooOld => self.view.too_old += 1,
             HitTaken::AheadOfClock => return Err(RowFault::AheadOfClock),

@@ -1,26 +1,28 @@
 //! grade.info: the files, best first. Pure; spec 1.1.
 
+use std::sync::Arc;
+
 use roaring::RoaringBitmap;
 
 use super::lines::{Line, LineSplitter};
 use super::rows::{RowFault, RowTally};
-use crate::names::{FileId, NameTable};
+use crate::names::{ByFile, FileId, NamePin, NameTable};
 
-/// Stands in [`Grades::positions`] for a file that is not graded.
+/// The position of a file that is not graded.
 const NOT_GRADED: u32 = u32::MAX;
 
 /// The graded files in the order of their ranks.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Grades {
     /// Best first, each once.
     files: Vec<FileId>,
     /// The rank of the file at the same position: 1 = best, growing. Where a row is bad or its
     /// name comes again further down, a number is left out.
     ranks: Vec<u32>,
-    /// By [`FileId`]: where the file stands in `files`, or [`NOT_GRADED`].
-    positions: Vec<u32>,
-    /// All graded files.
-    set: RoaringBitmap,
+    /// Where a file stands in `files`, or [`NOT_GRADED`].
+    positions: ByFile<u32>,
+    /// All graded files. Their names are not forgotten while it lives.
+    set: Arc<RoaringBitmap>,
     /// How many copies grade.info wants of the file at the same position (`TargetCopyCount`).
     targets: Vec<u8>,
 }
@@ -51,7 +53,7 @@ impl Grades {
 
     /// Where a file stands in [`Grades::files`].
     pub fn position(&self, file: FileId) -> Option<usize> {
-        let position = self.positions.get(file.0 as usize).copied().unwrap_or(NOT_GRADED);
+        let position = self.positions.get(file);
         (position != NOT_GRADED).then_some(position as usize)
     }
 
@@ -76,34 +78,43 @@ impl Grades {
 }
 
 /// Grades while their rows still arrive.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Building {
     /// The file of each row with its rank.
     rows: Vec<(FileId, u32)>,
-    /// By [`FileId`]: the last rank met, 0 = none.
-    last_ranks: Vec<u32>,
+    /// The last rank met of a file, 0 = none.
+    last_ranks: ByFile<u32>,
     /// How many rows there were, the bad ones too.
     ranked: u32,
     /// How many copies each row wants.
     targets: Vec<u8>,
 }
 
+impl Default for Building {
+    fn default() -> Self {
+        let (rows, targets) = (Vec::new(), Vec::new());
+        Building { rows, last_ranks: ByFile::new(0), ranked: 0, targets }
+    }
+}
+
+impl Default for Grades {
+    fn default() -> Self {
+        Building::default().finish()
+    }
+}
+
 impl Building {
     fn row(&mut self, file: Option<FileId>, copies: u8) {
         self.ranked = self.ranked.saturating_add(1);
         let Some(file) = file else { return };
-        let index = file.0 as usize;
-        if index >= self.last_ranks.len() {
-            self.last_ranks.resize(index + 1, 0);
-        }
-        self.last_ranks[index] = self.ranked;
+        self.last_ranks.set(file, self.ranked);
         self.rows.push((file, self.ranked));
         self.targets.push(copies);
     }
 
     fn finish(self) -> Grades {
         let Building { rows, last_ranks, targets: wanted, .. } = self;
-        let is_last = |(file, rank): &&(FileId, u32)| last_ranks[file.0 as usize] == *rank;
+        let is_last = |(file, rank): &&(FileId, u32)| last_ranks.get(*file) == *rank;
         let kept = rows.iter().filter(is_last).count();
         let mut files = Vec::with_capacity(kept);
         let mut ranks = Vec::with_capacity(kept);
@@ -113,14 +124,12 @@ impl Building {
             ranks.push(row.1);
             targets.push(*copies);
         }
-        drop(rows);
-        let mut positions = last_ranks;
-        positions.fill(NOT_GRADED);
+        drop((rows, last_ranks));
+        let mut positions = ByFile::new(NOT_GRADED);
         for (position, file) in (0..).zip(&files) {
-            positions[file.0 as usize] = position;
+            positions.set(*file, position);
         }
-        let graded = (0..).zip(&positions).filter(|(_, position)| **position != NOT_GRADED);
-        let set = graded.map(|(file, _): (u32, _)| file).collect();
+        let set = Arc::new(positions.files().map(|file| file.0).collect());
         Grades { files, ranks, positions, set, targets }
     }
 }
@@ -134,6 +143,8 @@ pub struct GradeInfoReader {
     tally: RowTally,
     /// How many bytes are to come, until the first ones have.
     expected: Option<u64>,
+    /// What was read is in no ranking yet.
+    _pin: NamePin,
 }
 
 /// More names than this are not made room for beforehand.
@@ -143,6 +154,7 @@ impl GradeInfoReader {
     /// A reader that interns the names it meets in `names`.
     pub fn new(names: NameTable) -> Self {
         GradeInfoReader {
+            _pin: names.pin(),
             names,
             lines: LineSplitter::default(),
             building: Building::default(),
@@ -182,7 +194,10 @@ impl GradeInfoReader {
             read_row(number, line, building, tally, |name| Ok(interning.intern(name)?));
         });
         self.tally.torn = torn;
-        (self.building.finish(), self.tally)
+        drop(interning);
+        let grades = self.building.finish();
+        self.names.keep(&grades.set);
+        (grades, self.tally)
     }
 }
 

@@ -25,6 +25,7 @@ pub mod rising;
 pub mod rows;
 pub mod settings;
 mod source_dirs;
+pub mod unknown_hits;
 pub mod view;
 pub mod watch;
 mod watched_file;

@@ -46,7 +46,8 @@ pub struct SourceDirs {
 #[derive(Debug)]
 struct SourceDir {
     path: Arc<str>,
-    files: RoaringBitmap,
+    /// Their names are not forgotten while it lives.
+    files: Arc<RoaringBitmap>,
     /// The directory's time at its last listing; none if an equal one would prove nothing.
     modified: Option<SystemTime>,
     /// The directory's time as this process sees it, and since when.
@@ -75,7 +76,7 @@ impl SourceDirs {
     pub fn new(settings: &CatalogSettings, names: NameTable) -> Self {
         let unlisted = |path: &Arc<str>| SourceDir {
             path: Arc::clone(path),
-            files: RoaringBitmap::new(),
+            files: Arc::default(),
             modified: None,
             seen: None,
             listed_at: None,
@@ -106,7 +107,7 @@ impl SourceDirs {
     fn masters(&self) -> Masters {
         let mut masters = Masters::default();
         for dir in &self.dirs {
-            masters.files |= &dir.files;
+            masters.files |= &*dir.files;
             if let Some(problem) = dir.state.problem() {
                 masters.unlisted.push((dir.path.to_string(), problem));
             }
@@ -171,6 +172,7 @@ impl SourceDir {
             }
         }
         let (begun, started) = (SystemTime::now(), Instant::now());
+        let _pin = names.pin();
         match list(Path::new(&*self.path), names) {
             Err(error) => self.fail(&error),
             Ok(files) => {
@@ -178,7 +180,8 @@ impl SourceDir {
                 // However far ahead its time is: a later change leaves another one.
                 let was_seen = self.seen.is_some_and(|(_, since)| now.since(since) >= SURE_AFTER);
                 let is_sure = was_seen || age.is_ok_and(|age| age >= SURE_AFTER);
-                self.files = files;
+                self.files = Arc::new(files);
+                names.keep(&self.files);
                 self.modified = is_sure.then_some(modified);
                 self.listed_at = Some(now);
                 self.good_at = Some(now);

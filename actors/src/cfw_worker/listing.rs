@@ -8,7 +8,7 @@ use percent_encoding::percent_decode;
 use roaring::RoaringBitmap;
 
 use super::new_names::NewNames;
-use crate::names::{FileId, FileName, HashedName, NameHash, NameHasher, NameTable};
+use crate::names::{FileId, FileName, HashedName, NameHash, NameHasher, NamePin, NameTable};
 
 /// How many names are taken into the table at once.
 const BATCH: usize = 4096;
@@ -118,6 +118,8 @@ pub struct ListReader {
     hasher: NameHasher,
     limits: ListLimits,
     new_names: NewNames,
+    /// What was read is in no inventory yet.
+    _pin: NamePin,
     listed: Listed,
     lines: u64,
     /// Bytes of the body so far.
@@ -169,6 +171,7 @@ impl ListReader {
         ListReader {
             form,
             hasher: names.hasher(),
+            _pin: names.pin(),
             names,
             limits,
             new_names,
@@ -193,7 +196,7 @@ impl ListReader {
         if self.read > most {
             return Err(BadList::TooLong { most });
         }
-        while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end);
             bytes = &rest[1..];
             if self.unfinished.is_empty() && !self.is_overlong {
@@ -296,13 +299,9 @@ impl ListReader {
             self.new_names.take(new.len() as u64, bytes as u64)?;
             let mut interning = self.names.interning();
             for hashed in new {
-                match interning.intern(hashed.name) {
-                    Ok(FileId(id)) => {
-                        self.listed.files.insert(id);
-                    }
-                    // Checked above.
-                    Err(_) => self.listed.unreadable_names += 1,
-                }
+                // It is a name. What is left is that no more can be numbered.
+                let FileId(id) = interning.intern(hashed.name).map_err(|_| BadList::TooManyNew)?;
+                self.listed.files.insert(id);
             }
         }
         self.batch.clear();

@@ -234,6 +234,9 @@ pub struct HostView {
     pub latency_ms: Option<u64>,
     /// What it holds; none while that is not known.
     pub inventory: Option<InventoryView>,
+    /// The files themselves.
+    #[serde(skip)]
+    pub held: Option<Arc<Inventory>>,
     /// Its disk as last told; none while that is not known.
     pub disk: Option<DiskFigures>,
     /// When it told its disk.
@@ -276,6 +279,7 @@ impl HostView {
             answers: None,
             latency_ms: None,
             inventory: None,
+            held: None,
             disk: None,
             disk_at: None,
             traffic: None,

@@ -292,6 +292,7 @@ impl CfwWorker {
                 .latency
                 .map(|latency| u64::try_from(latency.as_millis()).unwrap_or(u64::MAX)),
             inventory,
+            held: self.holdings.inventory().cloned(),
             disk: self.disk.map(|(disk, _)| disk),
             disk_at: self.disk.map(|(_, at)| at),
             traffic: traffic.map(|(traffic, _)| traffic.clone()),

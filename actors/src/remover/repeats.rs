@@ -8,19 +8,26 @@ use roaring::RoaringBitmap;
 
 use crate::cfw_worker::Inventory;
 use crate::host::HostAddr;
-use crate::names::FileId;
+use crate::names::{ByFile, FileId};
 
 /// How many of the hosts that were taken in list each file.
 ///
 /// **Invariant:** `copies` counts the files of `counted`, and `repeated` has those with more than
 /// one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Repeats {
     /// What each host lists that is counted.
     counted: BTreeMap<HostAddr, Arc<Inventory>>,
-    /// By file. Two bytes each.
-    copies: Vec<u16>,
+    /// By file.
+    copies: ByFile<u16>,
     repeated: RoaringBitmap,
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        let (counted, repeated) = (BTreeMap::new(), RoaringBitmap::new());
+        Repeats { counted, copies: ByFile::new(0), repeated }
+    }
 }
 
 impl Repeats {
@@ -57,16 +64,14 @@ impl Repeats {
 
     /// How many of them list a file.
     pub fn copies(&self, file: FileId) -> usize {
-        self.copies.get(file.0 as usize).copied().map_or(0, usize::from)
+        usize::from(self.copies.get(file))
     }
 
     fn add(&mut self, files: &RoaringBitmap) {
-        let most = files.max().map_or(0, |file| file as usize + 1);
-        self.copies.resize(self.copies.len().max(most), 0);
         for file in files {
-            let copies = &mut self.copies[file as usize];
-            *copies = copies.saturating_add(1);
-            if *copies == 2 {
+            let copies = self.copies.get(FileId(file)).saturating_add(1);
+            self.copies.set(FileId(file), copies);
+            if copies == 2 {
                 self.repeated.insert(file);
             }
         }
@@ -74,9 +79,9 @@ impl Repeats {
 
     fn take(&mut self, files: &RoaringBitmap) {
         for file in files {
-            let copies = &mut self.copies[file as usize];
-            *copies = copies.saturating_sub(1);
-            if *copies == 1 {
+            let copies = self.copies.get(FileId(file)).saturating_sub(1);
+            self.copies.set(FileId(file), copies);
+            if copies == 1 {
                 self.repeated.remove(file);
             }
         }

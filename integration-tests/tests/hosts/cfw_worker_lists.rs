@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::cfw_worker::{
@@ -9,7 +10,7 @@ use reelyard_actors::cfw_worker::{
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::host::{HostAddr, HostRole};
-use reelyard_actors::names::NameTable;
+use reelyard_actors::names::{FileName, NameTable};
 use reelyard_integration_tests::waiting::PATIENCE;
 
 fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
@@ -22,10 +23,15 @@ fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
 /// Answers every request on one connection after the other with what `answer` makes of it, and
 /// closes.
 fn answer_raw(answer: fn(&str) -> &'static str) -> HostAddr {
+    answer_made(move |request, _| answer(request).to_owned())
+}
+
+/// The same; `answer` is told the number of the request.
+fn answer_made(answer: impl Fn(&str, u64) -> String + Send + 'static) -> HostAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = HostAddr::from(listener.local_addr().unwrap());
     std::thread::spawn(move || {
-        for stream in listener.incoming() {
+        for (number, stream) in (0..).zip(listener.incoming()) {
             let mut stream = stream.unwrap();
             let mut request = Vec::new();
             while !request.ends_with(b"\r\n\r\n") {
@@ -33,7 +39,9 @@ fn answer_raw(answer: fn(&str) -> &'static str) -> HostAddr {
                 stream.read_exact(&mut byte).unwrap();
                 request.push(byte[0]);
             }
-            stream.write_all(answer(&String::from_utf8(request).unwrap()).as_bytes()).unwrap();
+            let answer = answer(&String::from_utf8(request).unwrap(), number);
+            // A list that is refused is not read to its end.
+            let _ = stream.write_all(answer.as_bytes());
         }
     });
     addr
@@ -70,6 +78,60 @@ async fn a_list_that_does_not_tell_its_end_is_not_believed() {
             _ => assert!(matches!(failure, AskFailure::Garbled(_)), "{failure:?}"),
         }
     }
+}
+
+/// A host that lists other names each time, one after the other, takes no more memory than its limit
+/// allows, and gives it back.
+#[actix::test]
+async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
+    const FILES: u64 = 2000;
+    let host = answer_made(|request, number| match request.starts_with("GET /files") {
+        true => {
+            let names = (0..1500).map(|file| format!("{number:016}-{file:019}.mpg\n"));
+            let list: String = names.collect();
+            format!(
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{list}",
+                list.len()
+            )
+        }
+        false => others(request).to_owned(),
+    });
+    let settings = CfwWorkerSettings { max_files: FILES, ..CfwWorkerSettings::default() };
+    let http = http_client(&settings).unwrap();
+    let clock = Clock::manual(Millis(1_795_240_000_000));
+    let (names, role) = (NameTable::new(), HostRole::Destination);
+    let trusted = names.intern(&FileName::new("trusted.mpg").unwrap());
+    let worker = CfwWorker::new(host, role, settings, http, names.clone(), clock.clone());
+    let view = worker.view();
+    let worker = worker.start();
+    worker.send(Probe { timeout: PATIENCE }).await.unwrap().unwrap();
+    let (mut refused, mut taken, mut most) = (0, 0, 0);
+    for _ in 0..40 {
+        match worker.send(Refresh).await.unwrap() {
+            Ok(inventory) => taken += u64::from(inventory.files.len() == 1500),
+            Err(AskFailure::TooMuch(why)) => {
+                assert!(why.contains("lists other names each time"), "{why}");
+                refused += 1;
+            }
+            // Its breaker is open.
+            Err(AskFailure::NotAsked(_)) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+        let mut live = view.load().held.as_ref().map(|held| held.files.clone()).unwrap_or_default();
+        live.insert(trusted.0);
+        names.sweep(&live).unwrap();
+        most = most.max(names.len());
+        clock.advance(Duration::from_secs(300));
+    }
+    assert!(refused > 2 && taken > 2, "{refused} refused, {taken} taken");
+    assert!(most as u64 <= 2 * FILES + 1, "{most} names");
+    // The host leaves the yard.
+    drop(worker);
+    let live = [trusted.0].into_iter().collect();
+    names.sweep(&live).unwrap();
+    names.sweep(&live).unwrap();
+    assert_eq!((names.len(), names.name(trusted).as_utf8()), (1, Some("trusted.mpg")));
+    assert!(names.bytes() < 64 * 1024, "{} bytes", names.bytes());
 }
 
 /// What an old cfw answers besides its list.

@@ -40,7 +40,7 @@ pub async fn orders(line: &Line) -> Result<Vec<CopyOrder>, LinkError> {
     let response = call.header(CONTENT_TYPE, "application/json").send().await?;
     ensure_is_cfm(&response)?;
     let status = response.status();
-    let body = response.bytes().await?;
+    let body = super::answer::body_of(response).await?;
     if status != StatusCode::OK {
         return Err(LinkError::Status(status.as_u16(), String::new()));
     }

@@ -1,6 +1,7 @@
 //! The line to whoever orders copies: a Reelyard node, by long poll and reports, or an old cfm, by
 //! its `GET /tasks` and `PATCH /tasks/{id}`. Which of the two answers is found out by asking.
 
+mod answer;
 mod backoff;
 mod cfm;
 mod reelyard;
@@ -100,6 +101,8 @@ enum LinkError {
     Status(u16, String),
     #[error("answered something that is not understood: {0}")]
     Garbled(String),
+    #[error("answered more than {0} bytes, which no node does: look at what answers there")]
+    TooLong(u64),
     #[error(transparent)]
     Deposed(#[from] Deposed),
     #[error("the state store failed: {0}")]

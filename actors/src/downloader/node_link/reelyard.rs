@@ -85,12 +85,12 @@ fn is_no_reelyard(response: &Response) -> bool {
 
 async fn body_of(response: Response) -> Result<Vec<u8>, LinkError> {
     let status = response.status();
-    let body = response.bytes().await?;
+    let body = super::answer::body_of(response).await?;
     if status != StatusCode::OK {
         let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
         return Err(LinkError::Status(status.as_u16(), text));
     }
-    Ok(body.to_vec())
+    Ok(body)
 }
 
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, LinkError> {

@@ -18,7 +18,7 @@ use crate::catalog::ranking::{CopiesWanted, Ranking};
 use crate::catalog::rising::RisingHits;
 use crate::clock::Millis;
 use crate::host::HostAddr;
-use crate::names::FileId;
+use crate::names::{ByFile, FileId};
 use crate::task_manager::host_record::HostRecord;
 use crate::task_manager::hosts::HostTable;
 use crate::task_manager::settings::TaskSettings;
@@ -39,14 +39,14 @@ pub struct Candidate {
 }
 
 /// The files that want a copy.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Candidates {
     ranking: Option<Arc<Ranking>>,
     masters: Option<Arc<Masters>>,
     /// Graded files, best first.
     order: Vec<FileId>,
     /// Where each file stands in `order`, by its number.
-    position: Vec<u32>,
+    position: ByFile<u32>,
     /// Hot files: most hits first, then the better grade.
     hot: Vec<Candidate>,
     hot_files: RoaringBitmap,
@@ -73,14 +73,34 @@ pub(super) fn was_asked(book: &TaskBook, hosts: &HostTable, addr: HostAddr) -> b
         || book.placement(addr).is_some_and(|placement| placement.complete)
 }
 
+impl Default for Candidates {
+    fn default() -> Self {
+        Candidates {
+            ranking: Default::default(),
+            masters: Default::default(),
+            order: Default::default(),
+            position: ByFile::new(NOWHERE),
+            hot: Default::default(),
+            hot_files: Default::default(),
+            traits: Default::default(),
+            placed: Default::default(),
+            held: Default::default(),
+            copies: Default::default(),
+            unasked: Default::default(),
+            parking: Default::default(),
+            wanted: Default::default(),
+            stale: Default::default(),
+        }
+    }
+}
+
 impl Candidates {
     /// Takes a new ranking.
     pub fn set_ranking(&mut self, ranking: Arc<Ranking>) {
         self.order = ranking.files().to_vec();
-        let ids = self.order.iter().map(|file| file.0 as usize + 1).max().unwrap_or(0);
-        self.position = vec![NOWHERE; ids];
+        self.position = ByFile::new(NOWHERE);
         for (position, file) in (0..).zip(&self.order) {
-            self.position[file.0 as usize] = position;
+            self.position.set(*file, position);
         }
         self.ranking = Some(ranking);
         let Candidates { parking, position, order, .. } = self;
@@ -362,7 +382,7 @@ impl Candidates {
     /// Counts the copies of all files.
     fn count_copies(&mut self, book: &TaskBook, hosts: &HostTable) {
         let (mut placed, mut held) = (RoaringBitmap::new(), RoaringBitmap::new());
-        let mut copies: Vec<u32> = Vec::new();
+        let mut copies: ByFile<u32> = ByFile::new(0);
         let nothing = RoaringBitmap::new();
         let addrs: BTreeSet<HostAddr> =
             book.placements().keys().copied().chain(hosts.iter().map(|(addr, _)| addr)).collect();
@@ -373,17 +393,16 @@ impl Candidates {
             if counts(addr, book) {
                 placed |= &files;
                 if self.copies.are_several() {
-                    let most = files.max().map_or(0, |file| file as usize + 1);
-                    copies.resize(copies.len().max(most), 0);
-                    files.iter().for_each(|file| copies[file as usize] += 1);
+                    for file in files.iter().map(FileId) {
+                        copies.set(file, copies.get(file) + 1);
+                    }
                 }
             }
             held |= files;
         }
         if let Some(ranking) = self.ranking.as_ref().filter(|_| self.copies.are_several()) {
             for file in ranking.wanted_more_than_once() {
-                let has = copies.get(file.0 as usize).copied().unwrap_or(0);
-                if has < self.copies.of(file, Some(ranking)) {
+                if copies.get(file) < self.copies.of(file, Some(ranking)) {
                     placed.remove(file.0);
                 }
             }
@@ -411,8 +430,8 @@ impl Candidates {
 }
 
 /// Where a file stands by `positions`, if it has a place there.
-fn place_in(positions: &[u32], file: FileId) -> Option<u32> {
-    positions.get(file.0 as usize).copied().filter(|position| *position != NOWHERE)
+fn place_in(positions: &ByFile<u32>, file: FileId) -> Option<u32> {
+    Some(positions.get(file)).filter(|position| *position != NOWHERE)
 }
 
 /// The hosts that hold a file: as last confirmed, also by a host that is down now, or as seen by

@@ -24,7 +24,7 @@ impl NameTraits {
             let ignore_prefixes = ignore_prefixes.to_vec();
             *self = NameTraits { ignore_prefixes, ..NameTraits::default() };
         }
-        let met = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let met = names.ids_given();
         for id in self.looked_at..met {
             let name = names.name(FileId(id));
             if is_ignored(&name, ignore_prefixes) {

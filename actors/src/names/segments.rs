@@ -1,0 +1,104 @@
+//! The bytes of names by their ids, in segments that are given back when all of their names are
+//! forgotten.
+
+use roaring::RoaringBitmap;
+
+/// How many ids a segment has.
+const IDS: u32 = 4096;
+
+/// The names by id. An id whose name was forgotten has no bytes; no name is empty.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    /// None where all names are forgotten.
+    segments: Vec<Option<Segment>>,
+    /// One more than the last id.
+    end: u32,
+}
+
+#[derive(Debug, Default)]
+struct Segment {
+    /// Its names, one behind the other.
+    arena: Vec<u8>,
+    /// Where each ends in `arena`; it starts where the one before ends.
+    ends: Vec<u32>,
+}
+
+impl Segment {
+    fn bytes(&self, index: usize) -> &[u8] {
+        let Some(&end) = self.ends.get(index) else { return &[] };
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.arena[start as usize..end as usize]
+    }
+
+    fn push(&mut self, name: &[u8]) {
+        self.arena.extend_from_slice(name);
+        // A segment has 4096 names of 255 bytes at most.
+        self.ends.push(self.arena.len() as u32);
+        if self.ends.len() == IDS as usize {
+            self.arena.shrink_to_fit();
+        }
+    }
+}
+
+impl Segments {
+    /// One more than the last id.
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// The name of `id`; empty if it was forgotten or never given.
+    pub fn bytes(&self, id: u32) -> &[u8] {
+        match self.segments.get((id / IDS) as usize) {
+            Some(Some(segment)) => segment.bytes((id % IDS) as usize),
+            _ => &[],
+        }
+    }
+
+    /// Gives `name` the next id. There is one: the caller has looked at [`Segments::end`].
+    pub fn push(&mut self, name: &[u8]) -> u32 {
+        let id = self.end;
+        if id.is_multiple_of(IDS) {
+            self.segments.push(None);
+        }
+        if let Some(last) = self.segments.last_mut() {
+            let segment = last.get_or_insert_with(|| Segment {
+                arena: Vec::new(),
+                ends: Vec::with_capacity(IDS as usize),
+            });
+            segment.push(name);
+        }
+        self.end += 1;
+        id
+    }
+
+    /// Forgets the names of `dead`.
+    pub fn forget(&mut self, dead: &RoaringBitmap) {
+        let mut ids = dead.iter().peekable();
+        while let Some(first) = ids.peek().map(|id| id / IDS) {
+            let gone = std::iter::from_fn(|| ids.next_if(|id| id / IDS == first));
+            let gone: RoaringBitmap = gone.map(|id| id % IDS).collect();
+            let Some(slot) = self.segments.get_mut(first as usize) else { continue };
+            let Some(segment) = slot else { continue };
+            let mut left = Segment { arena: Vec::new(), ends: Vec::with_capacity(IDS as usize) };
+            for index in 0..segment.ends.len() {
+                let is_gone = gone.contains(index as u32);
+                left.push(if is_gone { &[] } else { segment.bytes(index) });
+            }
+            let is_full = left.ends.len() == IDS as usize;
+            if is_full && left.arena.is_empty() {
+                *slot = None;
+            } else {
+                left.arena.shrink_to_fit();
+                *segment = left;
+            }
+        }
+    }
+
+    /// Bytes that are allocated for names and where they end.
+    pub fn allocated(&self) -> usize {
+        let segments = self.segments.iter().flatten();
+        let bytes: usize =
+            segments.map(|segment| segment.arena.capacity() + segment.ends.capacity() * 4).sum();
+        bytes + self.segments.capacity() * size_of::<Option<Segment>>()
+    }
+}

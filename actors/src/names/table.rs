@@ -1,0 +1,497 @@
+//! The table that turns each name into a small number once, and forgets names that nothing refers
+//! to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
+};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use roaring::RoaringBitmap;
+
+use super::segments::Segments;
+use super::{BadFileName, FileId, FileName};
+
+/// From this id on only the journal's own names get one: more were never met than a process can
+/// number, and lists that bring new ones are refused.
+const LAST_ORDINARY: u32 = u32::MAX - (1 << 24);
+
+/// The id of every name that came after the last one. It has no name.
+const NAMELESS: u32 = u32::MAX;
+
+/// Shown in the place of a name that was forgotten.
+const FORGOTTEN: &[u8] = b"\x01forgotten name";
+
+/// The names that the process knows, each stored once, so that sets of files are bitmaps and lists
+/// of files are four bytes an entry. Ids count up from 0 and are never given twice.
+///
+/// Names are forgotten by [`NameTable::sweep`]. An id that somebody still holds then has no name any
+/// more and is shown as forgotten; it never means another file.
+///
+/// Clones share the table.
+#[derive(Clone, Default)]
+pub struct NameTable {
+    interned: Arc<RwLock<Interned>>,
+    hasher: NameHasher,
+    pins: Arc<Mutex<Pins>>,
+    kept: Arc<Mutex<Vec<Weak<RoaringBitmap>>>>,
+}
+
+/// Hashes names for one [`NameTable`] and its clones, without its lock.
+#[derive(Clone, Debug, Default)]
+pub struct NameHasher(DefaultHashBuilder);
+
+/// The hash of a name; means something only to the table whose hasher made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameHash(u64);
+
+/// A name and its hash.
+#[derive(Clone, Copy, Debug)]
+pub struct HashedName<'a> {
+    /// The bytes.
+    pub name: &'a [u8],
+    /// Their hash.
+    pub hash: NameHash,
+}
+
+impl NameHasher {
+    /// The hash of `name`.
+    pub fn hash(&self, name: &[u8]) -> NameHash {
+        NameHash(self.0.hash_one(name))
+    }
+}
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Swept {
+    /// Names that were forgotten.
+    pub forgotten: u64,
+    /// Names that nothing referred to this time: the next sweep forgets those that stay so.
+    pub suspects: u64,
+    /// Names that are left, the suspects included.
+    pub kept: u64,
+}
+
+/// Keeps names from being forgotten while ids are gathered that no view shows yet. Whatever is
+/// interned or found while it lives stays for at least one sweep after its end.
+#[derive(Debug)]
+pub struct NamePin {
+    pins: Arc<Mutex<Pins>>,
+    born: u64,
+}
+
+/// Who gathers ids.
+#[derive(Debug, Default)]
+struct Pins {
+    /// How many sweeps there were.
+    sweeps: u64,
+    /// How many pins live, by the number of sweeps before them.
+    alive: BTreeMap<u64, usize>,
+    /// The oldest pin that ended since the last sweep.
+    ended: Option<u64>,
+}
+
+impl Drop for NamePin {
+    fn drop(&mut self) {
+        let mut pins = lock(&self.pins);
+        if let Some(count) = pins.alive.get_mut(&self.born) {
+            *count -= 1;
+            if *count == 0 {
+                pins.alive.remove(&self.born);
+            }
+        }
+        pins.ended = Some(pins.ended.map_or(self.born, |oldest| oldest.min(self.born)));
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it is held.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Default)]
+struct Interned {
+    names: Segments,
+    /// Ids by the hash of their name.
+    ids: HashTable<u32>,
+    /// The ids that have a name.
+    present: RoaringBitmap,
+    /// Ids that nothing referred to at the last sweep.
+    suspects: RoaringBitmap,
+    /// A bit for each id that was found since, while there are suspects.
+    touched: Vec<AtomicU64>,
+}
+
+impl NameTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        NameTable::default()
+    }
+
+    /// The id of `name`, given now if it had none.
+    pub fn intern(&self, name: &FileName) -> FileId {
+        // Two statements: the lock for reading must be gone before the one for writing is wanted.
+        let known = self.find(name.as_bytes());
+        known.unwrap_or_else(|| {
+            let hashed =
+                HashedName { name: name.as_bytes(), hash: self.hasher.hash(name.as_bytes()) };
+            self.write().intern(hashed, &self.hasher, NAMELESS).unwrap_or(FileId(NAMELESS))
+        })
+    }
+
+    /// The hasher of this table.
+    pub fn hasher(&self) -> NameHasher {
+        self.hasher.clone()
+    }
+
+    /// Interns many names under one lock; bytes that are not a name get no id.
+    pub fn intern_all<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Vec<Result<FileId, BadFileName>> {
+        let mut interning = self.interning();
+        names.into_iter().map(|name| interning.intern(name)).collect()
+    }
+
+    /// The id of `name` if it is known.
+    pub fn find(&self, name: &[u8]) -> Option<FileId> {
+        self.reading().find(name)
+    }
+
+    /// The name behind `id`; one that says so if it was forgotten.
+    pub fn name(&self, id: FileId) -> FileName {
+        let interned = self.read();
+        let name = interned.names.bytes(id.0);
+        FileName((if name.is_empty() { FORGOTTEN } else { name }).into())
+    }
+
+    /// How many names are known.
+    pub fn len(&self) -> usize {
+        self.read().ids.len()
+    }
+
+    /// Whether no name is known.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One more than the highest id so far.
+    pub fn ids_given(&self) -> u32 {
+        self.read().names.end()
+    }
+
+    /// The bytes that names, their ids and their index take, about.
+    pub fn bytes(&self) -> usize {
+        let interned = self.read();
+        // hashbrown keeps an id and a byte for each slot.
+        interned.names.allocated() + interned.ids.capacity() * 8 / 7 * 5
+    }
+
+    /// The table held for interning many names under one lock. Nobody else gets at the table
+    /// meanwhile, so hold it for a batch, not for a file.
+    pub fn interning(&self) -> Interning<'_> {
+        Interning { interned: self.write(), hasher: &self.hasher }
+    }
+
+    /// Makes room for `names` names in all, so that the table need not grow step by step.
+    pub fn make_room_for(&self, names: usize) {
+        let mut interned = self.write();
+        let missing = names.saturating_sub(interned.ids.len());
+        interned.reserve(missing, &self.hasher);
+    }
+
+    /// The table held for many look-ups under one lock.
+    pub fn reading(&self) -> Reading<'_> {
+        Reading { interned: self.read(), hasher: &self.hasher }
+    }
+
+    /// To be held by whoever gathers ids over more than a moment.
+    pub fn pin(&self) -> NamePin {
+        let mut pins = lock(&self.pins);
+        let born = pins.sweeps;
+        *pins.alive.entry(born).or_insert(0) += 1;
+        NamePin { pins: Arc::clone(&self.pins), born }
+    }
+
+    /// None of `files` is forgotten while the set lives: for sets that no view shows.
+    pub fn keep(&self, files: &Arc<RoaringBitmap>) {
+        let mut kept = lock(&self.kept);
+        kept.retain(|files| files.strong_count() > 0);
+        kept.push(Arc::downgrade(files));
+    }
+
+    /// Forgets the names to which nothing referred at the last sweep, which are not in `live`, and
+    /// which nobody interned or found in between. What is not in `live` now may go at the next sweep.
+    /// Between two sweeps every id that is in use must have come into one of the views of which
+    /// `live` is made; who takes longer holds a [`NamePin`]. None while such a pin is older than
+    /// the last sweep: nothing is forgotten then.
+    pub fn sweep(&self, live: &RoaringBitmap) -> Option<Swept> {
+        let mut interned = self.write();
+        let mut pins = lock(&self.pins);
+        let oldest = pins.alive.keys().next().copied().into_iter().chain(pins.ended).min();
+        if oldest.is_some_and(|born| born < pins.sweeps) {
+            pins.ended = None;
+            return None;
+        }
+        let mut live = live.clone();
+        for files in lock(&self.kept).iter().filter_map(Weak::upgrade) {
+            live |= &*files;
+        }
+        let forgotten = interned.forget(&live, &self.hasher);
+        pins.sweeps += 1;
+        pins.ended = None;
+        let (suspects, kept) = (interned.suspects.len(), interned.ids.len() as u64);
+        Some(Swept { forgotten, suspects, kept })
+    }
+
+    // A panic while the lock was held leaves at worst an unused name behind: the table stays good.
+    fn read(&self) -> RwLockReadGuard<'_, Interned> {
+        self.interned.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Interned> {
+        self.interned.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A [`NameTable`] locked for interning a batch.
+pub struct Interning<'t> {
+    interned: RwLockWriteGuard<'t, Interned>,
+    hasher: &'t NameHasher,
+}
+
+impl Interning<'_> {
+    /// The id of `name`, given now if it had none.
+    ///
+    /// # Errors
+    /// Why it is no name, or `TooManyNames`.
+    pub fn intern(&mut self, name: &[u8]) -> Result<FileId, BadFileName> {
+        FileName::check(name)?;
+        let hashed = HashedName { name, hash: self.hasher.hash(name) };
+        let id = self.interned.intern(hashed, self.hasher, LAST_ORDINARY);
+        id.ok_or(BadFileName::TooManyNames)
+    }
+}
+
+/// A [`NameTable`] locked for looking up a batch.
+pub struct Reading<'t> {
+    interned: RwLockReadGuard<'t, Interned>,
+    hasher: &'t NameHasher,
+}
+
+impl Reading<'_> {
+    /// The id of `name` if it is known.
+    pub fn find(&self, name: &[u8]) -> Option<FileId> {
+        self.interned.find(HashedName { name, hash: self.hasher.hash(name) })
+    }
+
+    /// The ids of many names, in order. Much faster than one by one: the look-ups do not wait for
+    /// each other's memory.
+    pub fn find_all<'a>(
+        &self,
+        names: impl Iterator<Item = HashedName<'a>> + Clone,
+    ) -> Vec<Option<FileId>> {
+        // The first entry whose hash looks alike is nearly always the name's own.
+        let like = |hashed: HashedName<'_>| self.interned.ids.find(hashed.hash.0, |_| true);
+        let mut found: Vec<Option<FileId>> =
+            names.clone().map(|hashed| like(hashed).map(|&id| FileId(id))).collect();
+        for (id, hashed) in found.iter_mut().zip(names) {
+            if id.is_some_and(|id| self.interned.names.bytes(id.0) != hashed.name) {
+                *id = self.interned.find(hashed);
+            } else if let Some(id) = id {
+                self.interned.touch(id.0);
+            }
+        }
+        found
+    }
+
+    /// The bytes of the name behind `id`; none if it was forgotten.
+    pub fn bytes(&self, id: FileId) -> &[u8] {
+        self.interned.names.bytes(id.0)
+    }
+}
+
+impl fmt::Debug for NameTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NameTable({} names)", self.len())
+    }
+}
+
+impl Interned {
+    fn find(&self, HashedName { name, hash }: HashedName<'_>) -> Option<FileId> {
+        let id = *self.ids.find(hash.0, |&id| self.names.bytes(id) == name)?;
+        self.touch(id);
+        Some(FileId(id))
+    }
+
+    /// Notes that an id is in use, if that may matter.
+    fn touch(&self, id: u32) {
+        if self.suspects.is_empty() {
+            return;
+        }
+        let Some(word) = self.touched.get(id as usize / 64) else { return };
+        let bit = 1 << (id % 64);
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    fn was_touched(&self, id: u32) -> bool {
+        let word = self.touched.get(id as usize / 64);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (id % 64) != 0)
+    }
+
+    /// The id of a name; none when it has none and all below `end` are given.
+    fn intern(&mut self, hashed: HashedName<'_>, hasher: &NameHasher, end: u32) -> Option<FileId> {
+        if let Some(id) = self.find(hashed) {
+            return Some(id);
+        }
+        if self.names.end() >= end {
+            return None;
+        }
+        let id = self.names.push(hashed.name);
+        self.present.insert(id);
+        let Interned { names, ids, .. } = self;
+        let rehash = |&id: &u32| hasher.hash(names.bytes(id)).0;
+        ids.insert_unique(hashed.hash.0, id, rehash);
+        Some(FileId(id))
+    }
+
+    fn reserve(&mut self, names: usize, hasher: &NameHasher) {
+        let Interned { names: known, ids, .. } = self;
+        ids.reserve(names, |&id| hasher.hash(known.bytes(id)).0);
+    }
+
+    /// Forgets the suspects that are not in `live` and were not touched; answers how many. The other
+    /// names that are not in `live` are the suspects from now on.
+    fn forget(&mut self, live: &RoaringBitmap, hasher: &NameHasher) -> u64 {
+        let mut dead = std::mem::take(&mut self.suspects);
+        dead -= live;
+        let dead: RoaringBitmap = dead.iter().filter(|&id| !self.was_touched(id)).collect();
+        let Interned { names, ids, .. } = self;
+        for id in &dead {
+            let hash = hasher.hash(names.bytes(id)).0;
+            if let Ok(entry) = ids.find_entry(hash, |&other| other == id) {
+                entry.remove();
+            }
+        }
+        names.forget(&dead);
+        if ids.capacity() / 4 > ids.len() {
+            let names = &*names;
+            ids.shrink_to(ids.len() * 2, |&id| hasher.hash(names.bytes(id)).0);
+        }
+        self.present -= &dead;
+        self.suspects = &self.present - live;
+        self.touched = match self.suspects.max() {
+            Some(last) => (0..=last / 64).map(|_| AtomicU64::new(0)).collect(),
+            None => Vec::new(),
+        };
+        dead.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_stored_once_and_found_again() {
+        let table = NameTable::new();
+        let ids = table.intern_all((0..1000).map(|_| &b"same"[..]));
+        assert!(ids.iter().all(|id| *id == Ok(FileId(0))));
+        let names: Vec<String> = (0..1000).map(|i| format!("n{i}")).collect();
+        let ids = table.intern_all(names.iter().map(|name| name.as_bytes()));
+        assert_eq!(table.len(), 1001);
+        for (name, id) in names.iter().zip(ids) {
+            assert_eq!(table.name(id.unwrap()).as_utf8(), Some(name.as_str()));
+            assert_eq!(table.find(name.as_bytes()), id.ok());
+        }
+        assert_eq!(table.find(b"never met"), None);
+        let (hasher, reading) = (table.hasher(), table.reading());
+        let asked = names.iter().map(|name| name.as_bytes()).chain([&b"never met"[..], b"same"]);
+        let hashed = asked.clone().map(|name| HashedName { name, hash: hasher.hash(name) });
+        let expected: Vec<_> = asked.map(|name| reading.find(name)).collect();
+        assert_eq!(reading.find_all(hashed), expected);
+        drop(reading);
+        let new = FileName::new("new").unwrap();
+        assert_eq!(table.intern(&new), table.intern(&new));
+        assert_eq!(table.len(), 1002);
+    }
+
+    fn ids(table: &NameTable, names: std::ops::Range<u32>) -> RoaringBitmap {
+        let names: Vec<String> = names.map(|number| format!("{number:036}.mpg")).collect();
+        let ids = table.intern_all(names.iter().map(|name| name.as_bytes()));
+        ids.into_iter().map(|id| id.unwrap().0).collect()
+    }
+
+    #[test]
+    fn a_name_that_nothing_refers_to_at_two_sweeps_is_forgotten() {
+        let table = NameTable::new();
+        let live = ids(&table, 0..10);
+        ids(&table, 10..20);
+        let swept = |forgotten, suspects, kept| Some(Swept { forgotten, suspects, kept });
+        assert_eq!(table.sweep(&live), swept(0, 10, 20));
+        // One is found again, one came into a view.
+        let name = table.name(FileId(12));
+        assert_eq!(table.find(name.as_bytes()), Some(FileId(12)));
+        let live = live | RoaringBitmap::from_iter([13]);
+        assert_eq!(table.sweep(&live), swept(8, 1, 12));
+        assert_eq!(table.find(name.as_bytes()), Some(FileId(12)));
+        let gone = FileName::new(format!("{:036}.mpg", 11)).unwrap();
+        assert_eq!((table.find(gone.as_bytes()), table.ids_given()), (None, 20));
+        // An id that is still held somewhere means no other file, and its name says so.
+        assert_eq!(table.name(FileId(11)).as_bytes(), FORGOTTEN);
+        assert_eq!(table.reading().bytes(FileId(11)), b"");
+        assert_eq!(table.intern(&gone), FileId(20));
+        assert_eq!(table.name(FileId(5)).as_utf8(), Some(&*format!("{:036}.mpg", 5)));
+        assert_eq!((table.len(), table.bytes() > 0), (13, true));
+    }
+
+    #[test]
+    fn what_is_pinned_or_kept_stays() {
+        let table = NameTable::new();
+        let kept = Arc::new(ids(&table, 0..5));
+        table.keep(&kept);
+        let none = RoaringBitmap::new();
+        table.sweep(&none).unwrap();
+        let pin = table.pin();
+        let found = table.find(table.name(FileId(1)).as_bytes());
+        assert_eq!(found, Some(FileId(1)));
+        let gathered = ids(&table, 5..10);
+        assert_eq!(table.sweep(&none).map(|swept| swept.forgotten), Some(0));
+        // The pin is older than the last sweep now: what was gathered has come into no view yet.
+        assert_eq!(table.sweep(&none), None);
+        drop(pin);
+        assert_eq!(table.sweep(&none), None, "it may have come into a view a moment ago");
+        assert_eq!(table.sweep(&gathered).map(|swept| swept.kept), Some(10));
+        drop(kept);
+        table.sweep(&gathered).unwrap();
+        assert_eq!(table.sweep(&gathered).map(|swept| swept.kept), Some(5));
+    }
+
+    #[test]
+    fn names_that_come_and_go_take_bounded_memory_and_give_it_back() {
+        const ROUND: u32 = 10_000;
+        let table = NameTable::new();
+        let live = ids(&table, 0..1000);
+        let before = table.bytes();
+        let mut most = 0;
+        for round in 1..=40 {
+            let listed = ids(&table, round * ROUND..(round + 1) * ROUND);
+            table.sweep(&(&live | &listed)).unwrap();
+            most = most.max(table.bytes());
+        }
+        // What is listed, and what was listed at the two sweeps before.
+        let of_a_name = 40 + 4 + 10;
+        let bound = before + 4 * ROUND as usize * of_a_name;
+        assert!(most < bound, "{most} bytes of {bound}");
+        table.sweep(&live).unwrap();
+        table.sweep(&live).unwrap();
+        assert_eq!((table.len(), table.ids_given()), (1000, 1000 + 40 * ROUND));
+        let left = table.bytes() - before.min(table.bytes());
+        assert!(left < 64 * 1024, "{left} bytes more than before");
+    }
+}
