@@ -35,6 +35,13 @@ impl Durations {
     }
 }
 
+/// A duration as a person reads it: whole seconds from ten seconds on, whole milliseconds below.
+pub fn rounded(duration: Duration) -> Duration {
+    let unit = if duration >= Duration::from_secs(10) { 1_000_000_000 } else { 1_000_000 };
+    let nanos = (duration.as_nanos() + unit / 2) / unit * unit;
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +57,15 @@ mod tests {
         assert_eq!((durations.buckets[0], durations.buckets[1]), (2, 1));
         assert_eq!(durations.buckets[BOUNDS.len() - 1], 2);
         assert_eq!(durations.buckets.iter().sum::<u64>(), 5, "one took longer than all bounds");
+    }
+
+    #[test]
+    fn what_a_person_reads_has_no_odd_nanoseconds() {
+        let told =
+            |nanos| humantime::format_duration(rounded(Duration::from_nanos(nanos))).to_string();
+        assert_eq!(told(999_999_843), "1s");
+        assert_eq!(told(1_035_870_491), "1s 36ms");
+        assert_eq!(told(61_499_000_000), "1m 1s");
+        assert_eq!(told(0), "0s");
     }
 }

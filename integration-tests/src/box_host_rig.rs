@@ -9,6 +9,7 @@ use reelyard_actors::box_lease::{
 };
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::manager::{ClusterId, ManagerBadge};
 use reelyard_actors::token::SharedToken;
 use rustix::process::Pid;
 use tempfile::TempDir;
@@ -41,8 +42,7 @@ impl HostRig {
         let file = place.path().join("worker.toml");
         std::fs::write(&file, configuration(&place, host, boxes))?;
         let worker = Role::start_by_file("worker", &file, place.path().join("worker.log"))?;
-        let token = Some(SharedToken::new(TOKEN)?);
-        let link = BoxLink::start(BoxLinkSettings { token, ..BoxLinkSettings::default() })?;
+        let link = link_of(1)?;
         let rig = HostRig { place, host, worker, link };
         rig.is_up().await;
         Ok(rig)
@@ -106,7 +106,14 @@ impl HostRig {
 
     /// A pool on it.
     pub fn place_of(&self, pool_name: &str) -> HookPlace {
-        HookPlace { host: self.host, epoch: Epoch(5), pool: pool(pool_name), hooks: None }
+        HookPlace {
+            host: self.host,
+            epoch: Epoch(5),
+            pool: pool(pool_name),
+            hooks: None,
+            cluster: None,
+            ids: Vec::new(),
+        }
     }
 
     /// Has something run.
@@ -118,9 +125,10 @@ impl HostRig {
     /// Has boxes of a pool looked at.
     pub async fn look(&self, pool_name: &str, count: u32) -> Result<Vec<LookedAt>, String> {
         let boxes = (0..count).map(BoxNumber).collect();
-        let look = LookAtBoxes { place: self.place_of(pool_name), boxes };
+        let last_token = FenceToken(u64::MAX);
+        let look = LookAtBoxes { place: self.place_of(pool_name), boxes, last_token };
         let answer = self.link.hosts().look.recipient().send(look).await;
-        answer.unwrap_or_else(|error| panic!("{error}"))
+        answer.unwrap_or_else(|error| panic!("{error}")).map(|looked| looked.boxes)
     }
 
     /// `GET` of it.
@@ -129,6 +137,14 @@ impl HostRig {
         let request = http.get(format!("http://{}{path}", self.host)).bearer_auth(TOKEN);
         Ok(request.send().await?.error_for_status()?.text().await?)
     }
+}
+
+/// A way to workers of the node of a cluster.
+pub fn link_of(cluster: u128) -> Result<BoxLink> {
+    let token = Some(SharedToken::new(TOKEN)?);
+    let badge = ManagerBadge::of_node(1);
+    badge.set_cluster(ClusterId(cluster));
+    Ok(BoxLink::start(BoxLinkSettings { token, ..BoxLinkSettings::default() }, badge)?)
 }
 
 fn configuration(place: &TempDir, host: HostAddr, boxes: &str) -> String {

@@ -1,16 +1,16 @@
 //! A BoxLeaseActor over a real journal, with a manual clock and a host that does what a test says.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_actors::box_lease::{
-    AcquireRoutes, Acquisition, AskBoxes, BoxBoard, BoxError, BoxHosts, BoxLease, BoxNumber,
-    BoxPhase, BoxRefusal, BoxSettings, FenceToken, Grant, Holder, HookAnswer, HookKind, Lease,
-    LeaseId, LookAtBoxes, LookNow, LookedAt, PoolName, PoolPut, PoolSpec, PutPool, ReleaseLease,
-    RenewLease, RunHook, Said,
+    AcquireRoutes, Acquisition, AdoptBoxes, AskBoxes, BoxBoard, BoxError, BoxHosts, BoxLease,
+    BoxNumber, BoxPhase, BoxRefusal, BoxSettings, BoxesLooked, FenceToken, Grant, Holder,
+    HookAnswer, HookKind, Lease, LeaseId, LookAtBoxes, LookNow, LookedAt, PoolName, PoolPut,
+    PoolSpec, ProbeHost, PutPool, ReleaseLease, RenewLease, RunHook, Said,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::PieceId;
@@ -260,6 +260,8 @@ struct Script {
     stuck: HashMap<HostAddr, Vec<oneshot::Sender<()>>>,
     /// Looks that fail, by host.
     blind: HashMap<HostAddr, u32>,
+    /// Hosts that answer no probe.
+    dead: HashSet<HostAddr>,
     /// What was asked, in order.
     asked: Vec<RunHook>,
     looks: Vec<LookAtBoxes>,
@@ -274,7 +276,9 @@ impl ScriptedHosts {
         let addr = HostsActor(self.clone()).start();
         BoxHosts {
             run: Route::fixed(addr.clone().recipient()),
-            look: Route::fixed(addr.recipient()),
+            look: Route::fixed(addr.clone().recipient()),
+            adopt: Route::fixed(addr.clone().recipient()),
+            probe: Route::fixed(addr.recipient()),
         }
     }
 
@@ -302,6 +306,16 @@ impl ScriptedHosts {
     /// It answers what it was asked, and whatever it is asked.
     pub fn let_go(&self, host: HostAddr) {
         self.script().stuck.remove(&host);
+    }
+
+    /// A host answers no probe any more, or does again.
+    pub fn answers_probes(&self, host: HostAddr, answers: bool) {
+        let mut script = self.script();
+        if answers {
+            script.dead.remove(&host);
+        } else {
+            script.dead.insert(host);
+        }
     }
 
     /// What was asked so far, as kind, box and attempt.
@@ -367,7 +381,7 @@ impl Handler<RunHook> for HostsActor {
 }
 
 impl Handler<LookAtBoxes> for HostsActor {
-    type Result = ResponseFuture<Result<Vec<LookedAt>, String>>;
+    type Result = ResponseFuture<Result<BoxesLooked, String>>;
 
     fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
         let mut script = self.0.script();
@@ -384,7 +398,7 @@ impl Handler<LookAtBoxes> for HostsActor {
                 *left -= 1;
                 Err("the host does not answer".to_owned())
             }
-            None => Ok(found),
+            None => Ok(BoxesLooked { boxes: found, highest: None }),
         };
         drop(script);
         let held = self.0.held_back(host);
@@ -394,5 +408,22 @@ impl Handler<LookAtBoxes> for HostsActor {
             }
             answer
         })
+    }
+}
+
+impl Handler<AdoptBoxes> for HostsActor {
+    type Result = Result<Vec<PoolName>, String>;
+
+    fn handle(&mut self, _: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
+        Ok(Vec::new())
+    }
+}
+
+impl Handler<ProbeHost> for HostsActor {
+    type Result = Result<(), String>;
+
+    fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
+        let is_dead = self.0.script().dead.contains(&probe.host);
+        if is_dead { Err("no answer in time".to_owned()) } else { Ok(()) }
     }
 }

@@ -110,6 +110,8 @@ pub struct Wanted {
     /// Names one attempt, as in `job-17/2`; a name of its own if none. Whoever asks under the same name is
     /// granted the same; once that has ended the name is refused.
     pub request_id: Option<String>,
+    /// Whether the holder goes on with what another one was granted under the same name.
+    pub take_over: bool,
 }
 
 impl Wanted {
@@ -122,6 +124,7 @@ impl Wanted {
             priority: Priority::default(),
             count: 1,
             request_id: None,
+            take_over: false,
         }
     }
 
@@ -214,7 +217,7 @@ impl BoxClient {
     }
 
     fn body(&self, wanted: &Wanted) -> Result<WantedLease, BoxClientError> {
-        let Wanted { holder, ttl, priority, count, request_id, wait: _ } =
+        let Wanted { holder, ttl, priority, count, request_id, take_over, wait: _ } =
             wanted.clone().named()?;
         let bad = |error| BoxClientError::BadRequest(format!("{holder:?}: {error}"));
         Ok(WantedLease {
@@ -225,6 +228,7 @@ impl BoxClient {
             priority,
             count,
             request_id,
+            take_over,
         })
     }
 }

@@ -100,6 +100,9 @@ pub struct BoxRunArgs {
     /// same box. Once its lease has ended the name is refused
     #[arg(long)]
     request_id: Option<String>,
+    /// Go on with the box of another process that asked under the same name, and must have ended
+    #[arg(long, requires = "request_id")]
+    take_over: bool,
     /// How long the command may take to end after SIGTERM, once the lease is lost
     #[arg(long, default_value = "3s")]
     grace: Span,
@@ -201,6 +204,7 @@ fn wanted(args: &BoxRunArgs, guard: Guard) -> Wanted {
         priority: args.priority,
         count: 1,
         request_id: args.request_id.clone(),
+        take_over: args.take_over,
     }
 }
 

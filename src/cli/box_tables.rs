@@ -4,6 +4,7 @@ use std::io::Write;
 
 use comfy_table::{Cell, Table};
 use reelyard_actors::clock::Clock;
+use reelyard_actors::durations::rounded;
 use reelyard_actors::wire::api::{
     AuditLine, BoxShown, BoxesShown, CareShown, LeaseShown, LeaseTold, LeaseVerified, PoolShown,
     Rfc3339, Span, TotalsShown,
@@ -54,6 +55,7 @@ pub(super) fn pools(pools: &[PoolShown], out: &mut dyn Write) -> Result<(), Fail
             Cell::new(match &pool.host_is_silent {
                 _ if pool.goes => "being removed",
                 Some(_) => "its host is silent",
+                None if pool.hindered_by.is_some() => "hindered",
                 None => "in use",
             }),
         ]);
@@ -78,6 +80,7 @@ pub(super) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), Failure>
     );
     sheet.row("host", spec.host.map_or("none: it is logical".to_owned(), |host| host.to_string()));
     sheet.maybe("it is silent", pool.host_is_silent.as_deref().map(plain));
+    sheet.maybe("hindered by", pool.hindered_by.as_deref().map(plain));
     sheet.maybe("hooks", spec.hooks.as_ref());
     let labels: Vec<String> =
         spec.labels.iter().map(|(key, value)| plain(&format!("{key}={value}"))).collect();
@@ -92,15 +95,10 @@ pub(super) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), Failure>
     let attempts = spec.clean_attempts;
     sheet.row("cleanup", format!("{attempts} attempts, {after} to {at_most} apart"));
     sheet.row("stand", stand(&pool.boxes));
-    sheet.maybe("held on average", pool.mean_hold.map(whole_millis));
+    sheet.maybe("held on average", pool.mean_hold.map(|Span(hold)| Span(rounded(hold))));
     sheet.row("last token", pool.last_token);
     sheet.row("so far", so_far(&pool.totals));
     sheet.print(out)
-}
-
-fn whole_millis(span: Span) -> Span {
-    let millis = u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX);
-    Span(std::time::Duration::from_millis(millis))
 }
 
 fn stand(boxes: &BoxesShown) -> String {

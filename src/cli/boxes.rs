@@ -94,9 +94,8 @@ enum BoxCommand {
 struct LeaseArgs {
     /// Its id
     lease: LeaseId,
-    /// Its fencing token
-    // Not called `token`: that is the one which the node shares.
-    #[arg(value_parser = fence, value_name = "TOKEN")]
+    /// Its fencing token; `--token` is another one, which the node shares with its clients
+    #[arg(value_parser = fence, value_name = "FENCING_TOKEN")]
     fence: FenceToken,
 }
 
@@ -159,6 +158,9 @@ struct AcquireArgs {
     /// once one of them has ended
     #[arg(long)]
     request_id: Option<String>,
+    /// Go on with what another holder was granted by the same request, which must have ended
+    #[arg(long, requires = "request_id")]
+    take_over: bool,
 }
 
 #[derive(Debug, Args)]
@@ -270,8 +272,8 @@ impl LeaseArgs {
 
 impl AcquireArgs {
     fn read(self) -> (PoolName, WantedLease) {
-        let AcquireArgs { pool, holder, ttl, wait, priority, count, request_id } = self;
-        (pool, WantedLease { holder, ttl, wait, priority, count, request_id })
+        let AcquireArgs { pool, holder, ttl, wait, priority, count, request_id, take_over } = self;
+        (pool, WantedLease { holder, ttl, wait, priority, count, request_id, take_over })
     }
 }
 

@@ -6,7 +6,9 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use reelyard_actors::box_lease::{BoxNumber, HooksName, PoolName, PoolSpec, SlotId};
 use reelyard_actors::host::HostAddr;
-use reelyard_actors::wire::api::{Page, PoolRemoval, PoolShown, Span, WantedPool, WantedSlots};
+use reelyard_actors::wire::api::{
+    Page, PoolAdoption, PoolRemoval, PoolShown, Span, WantedPool, WantedSlots,
+};
 
 use super::box_tables;
 use super::client::{Client, PageArgs};
@@ -39,6 +41,13 @@ enum PoolsCommand {
         /// Revoke its leases, instead of waiting for their ends
         #[arg(long)]
         revoke: bool,
+    },
+    /// Give it its boxes on its host, which knows them as those of another pool or cluster: after that
+    /// pool was removed or its cluster replaced. A pool that still uses them loses them
+    Adopt {
+        /// Its name
+        #[arg(value_parser = PoolName::new)]
+        pool: PoolName,
     },
     /// Have its host look at its free boxes before they are granted
     Recheck {
@@ -193,6 +202,18 @@ pub fn run(
             }
             let told = if removal.gone { "it is gone" } else { "it goes with its last box" };
             Ok(writeln!(out, "{told}")?)
+        }
+        PoolsCommand::Adopt { pool } => {
+            let adoption: PoolAdoption = client.post(&["pools", pool.as_str(), "adopt"])?;
+            if json {
+                return Ok(output::json(&adoption, out)?);
+            }
+            let from: Vec<&str> = adoption.from.iter().map(PoolName::as_str).collect();
+            let from = match from[..] {
+                [] => "no other pool had any".to_owned(),
+                _ => format!("taken from {}", from.join(", ")),
+            };
+            Ok(writeln!(out, "the boxes on its host are those of pool {pool}: {from}")?)
         }
         PoolsCommand::Recheck { pool } => {
             client.post_for_nothing(&["pools", pool.as_str(), "recheck"])

@@ -25,7 +25,7 @@ pub struct BoxHooks {
 }
 
 /// What hooks have.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "init",
     "cleanup",
     "init_timeout",
@@ -39,6 +39,7 @@ const KNOWN: [&str; 14] = [
     "no_directory",
     "no_cgroup",
     "kill_left",
+    "system_users",
     FILE,
 ];
 
@@ -47,6 +48,9 @@ const FILE: &str = "file";
 
 /// How many boxes have users if nothing is said.
 const USUAL_BOXES: u32 = 1000;
+
+/// The first user that is not the system's own on Debian and most others.
+const FIRST_ORDINARY_USER: u32 = 1000;
 
 /// How long a program may take, and how long after SIGTERM, if nothing is said.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -174,6 +178,17 @@ fn hook_set(table: &Table) -> Read<HookSet> {
         && hooks.checks.no_cgroup.is_empty()
     {
         return wrong("kill_left: nothing is known of who is left without first_uid or no_cgroup");
+    }
+    let may_be_system = of_key(table, "system_users", bool::from_toml)?.unwrap_or(false);
+    if let Some(first) = hooks.checks.first_uid.filter(|first| first.get() < FIRST_ORDINARY_USER)
+        && hooks.checks.kill_left
+        && !may_be_system
+    {
+        return wrong(format!(
+            "kill_left: the processes of user {first} and those behind it would be killed, and users below \
+             {FIRST_ORDINARY_USER} are the system's own: choose another first_uid, or say system_users = true \
+             if they are the boxes'"
+        ));
     }
     Ok(hooks)
 }

@@ -8,6 +8,7 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
 use actix_web::middleware::{self, Next};
 use actix_web::{App, HttpServer, web};
+use reelyard_actors::box_lease::BoxPhase;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::{Journal, Leadership};
@@ -77,7 +78,19 @@ impl NodeState {
         });
         let unlisted = self.unlisted_hosts();
         let idle = self.no_destination();
-        told.chain(not_so).chain(silent).chain(unlisted).chain(idle).collect()
+        let pools = silent.chain(self.hindered_pools());
+        told.chain(not_so).chain(pools).chain(unlisted).chain(idle).collect()
+    }
+
+    /// Pools of which no box can be granted, and why, in words.
+    fn hindered_pools(&self) -> Vec<String> {
+        let hindered = self.actors.boxes.board.pools().into_iter().filter_map(|pool| {
+            let can = [BoxPhase::Free, BoxPhase::Leased, BoxPhase::Preparing];
+            let can_go_on = can.iter().any(|phase| pool.counts.of(*phase) > 0);
+            let why = pool.hindrance.filter(|_| !can_go_on)?;
+            Some(format!("pool {} has no box that can be granted: {why}", pool.name))
+        });
+        hindered.collect()
     }
 
     /// The destinations that answer but whose files were not listed since this node started, and

@@ -8,6 +8,7 @@ use reelyard_actors::box_lease::{AcquireRoutes, BoxBoard, BoxLease, ChangeSettin
 use reelyard_actors::change_feed::ChangeFeed;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::Journal;
+use reelyard_actors::manager::ManagerBadge;
 use reelyard_actors::supervision::{Supervised, Supervision};
 use tokio::task::JoinHandle;
 
@@ -41,8 +42,9 @@ impl Boxes {
         clock: &Clock,
         journal: &Journal,
         changes: &ChangeFeed,
+        badge: &ManagerBadge,
     ) -> Result<Self, reqwest::Error> {
-        let link = BoxLink::start(settings::box_link(&live.now().config))?;
+        let link = BoxLink::start(settings::box_link(&live.now().config), badge.clone())?;
         let (board, hosts) = (BoxBoard::default(), link.hosts());
         let configured = ConfiguredPools::of(&live.now().config);
         let actor = {

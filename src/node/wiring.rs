@@ -163,7 +163,7 @@ impl Wiring {
             &share_board,
             shared,
         );
-        let boxes = Boxes::start(&parts.live, &parts.clock, journal, &parts.changes)?;
+        let boxes = Boxes::start(&parts.live, &parts.clock, journal, &parts.changes, &parts.badge)?;
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,

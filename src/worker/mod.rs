@@ -135,7 +135,8 @@ impl Worker {
             let fetcher = make_fetcher(&settings, base, partials, &dials, received, &clock);
             make_destination(&settings, fetcher, &store, &clock)
         });
-        let boxes = HostedBoxes::start(settings.boxes.clone(), epochs.clone(), box_marks);
+        let (of_boxes, of_hooks) = (settings.boxes.clone(), epochs.clone());
+        let boxes = HostedBoxes::start(of_boxes, of_hooks, Arc::clone(&store), box_marks)?;
         let figures = http::worker::WorkerFigures {
             started: clock.now(),
             boxes: boxes.clone(),

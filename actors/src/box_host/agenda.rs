@@ -10,6 +10,7 @@ use std::collections::hash_map::Entry;
 use super::line::Line;
 use crate::box_lease::{BoxNumber, FenceToken, HookKind, PoolName, RunHook};
 use crate::event::Epoch;
+use crate::manager::ClusterId;
 
 /// A box of all pools, by the id by which its holder calls it: in a pool that draws ids its number may
 /// be another one by and by, and what is run is run for the id.
@@ -20,6 +21,9 @@ pub(super) fn key_of(hook: &RunHook) -> BoxKey {
     (hook.place.pool.clone(), BoxNumber(hook.box_id))
 }
 
+/// What was asked last for a box: by which cluster, under which token, and what.
+type Last = (Option<ClusterId>, FenceToken, HookKind);
+
 /// Names one run.
 pub(super) type RunId = u64;
 
@@ -28,7 +32,7 @@ pub(super) struct Agenda<W> {
     boxes: HashMap<BoxKey, OfBox<W>>,
     line: Line,
     /// What was asked last for each box, within the epoch in which boxes were asked for last.
-    last: HashMap<BoxKey, (FenceToken, HookKind)>,
+    last: HashMap<BoxKey, Last>,
     epoch: Epoch,
     runs: RunId,
 }
@@ -125,9 +129,11 @@ impl<W> Agenda<W> {
             self.last.clear();
         }
         let Some(token) = hook.token else { return false };
-        let asked = (token, hook.kind);
+        let asked = (hook.place.cluster, token, hook.kind);
+        // Another cluster counts its tokens by itself: its boxes were handed over.
+        let is_after = |last: &Last| last.0 == asked.0 && (asked.1, asked.2) < (last.1, last.2);
         match self.last.entry(key_of(hook)) {
-            Entry::Occupied(last) if asked < *last.get() => true,
+            Entry::Occupied(last) if is_after(last.get()) => true,
             Entry::Occupied(mut last) => {
                 last.insert(asked);
                 false
@@ -148,6 +154,16 @@ impl<W> Agenda<W> {
         let turn = Turn { run: self.runs, hook: wanted.hook.clone() };
         of_box.running = Some((self.runs, wanted));
         Some(turn)
+    }
+
+    /// What runs for a box takes too long: nobody waits for it any more, and nothing else is run for the
+    /// box before it has ended. Answers who waited.
+    pub fn takes_too_long(&mut self, key: &BoxKey, run: RunId) -> Vec<W> {
+        let running = self.boxes.get_mut(key).and_then(|of_box| of_box.running.as_mut());
+        match running {
+            Some((id, wanted)) if *id == run => std::mem::take(&mut wanted.waiters),
+            _ => Vec::new(),
+        }
     }
 
     /// What ran for a box has ended. Answers who waits for what came of it.

@@ -1,6 +1,7 @@
 //! Making a box ready, and cleaning it: what is run, run again, killed and looked at, in which order.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::checks::{LeftProcess, Sought, named};
 use super::hooks::{CLEANUPS_AGAIN, HookSet, Program};
@@ -26,6 +27,8 @@ pub(super) struct Care<'a> {
     pub mark: &'a Path,
     /// Tells that nobody wants it any more.
     pub give_up: &'a GiveUp,
+    /// Is called whenever a cleanup is run again at once.
+    pub again: &'a dyn Fn(),
 }
 
 impl Care<'_> {
@@ -89,11 +92,16 @@ impl Care<'_> {
     /// Runs the cleanup, again at once as long as it asks for that.
     fn run_cleanup(&self, subject: &Subject) -> Option<Ran> {
         let program = self.hooks.cleanup.as_ref()?;
+        let began = Instant::now();
         let mut ran = self.run(program, subject);
         for _ in 0..CLEANUPS_AGAIN {
-            if !ran.code().is_some_and(|code| self.hooks.cleanup_again_on.contains(&code)) {
+            let asks_again =
+                ran.code().is_some_and(|code| self.hooks.cleanup_again_on.contains(&code));
+            // All of it has a time that is known beforehand.
+            if !asks_again || began.elapsed() >= program.timeout {
                 break;
             }
+            (self.again)();
             ran = self.run(program, subject);
         }
         Some(ran)

@@ -16,6 +16,9 @@ pub const CLEANUPS_AGAIN: u32 = 3;
 /// again, stays below the time that a node waits for an answer.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
+/// How long the end of what outlives SIGTERM, or a look at what is left, takes at most.
+const ENDING: Duration = Duration::from_secs(10);
+
 /// The longest grace after SIGTERM.
 pub const LONGEST_GRACE: Duration = Duration::from_secs(60);
 
@@ -50,6 +53,17 @@ pub struct HookSet {
 }
 
 impl HookSet {
+    /// How long what is run for a box may take in all, with everything that is run again.
+    pub fn longest(&self, kind: HookKind) -> Duration {
+        let Some(program) = self.program(kind) else { return ENDING };
+        let once = program.timeout + self.grace + ENDING;
+        match kind {
+            HookKind::Init => once,
+            // It is run again within its time-out, and all that once more after processes were killed.
+            HookKind::Cleanup => 2 * (program.timeout + once),
+        }
+    }
+
     /// What is run.
     pub fn program(&self, kind: HookKind) -> Option<&Program> {
         match kind {
@@ -94,7 +108,7 @@ impl HookSets {
     /// # Errors
     /// There is nothing of that name.
     pub fn find(&self, place: &HookPlace) -> Result<Arc<HookSet>, NoHooks> {
-        let name = place.hooks.as_ref().map_or(place.pool.as_str(), HooksName::as_str);
+        let name = place.hooks_name();
         let known = || self.0.keys().map(HooksName::as_str);
         match self.0.iter().find(|(known, _)| known.as_str() == name) {
             Some((_, hooks)) => Ok(Arc::clone(hooks)),

@@ -10,11 +10,15 @@ use tokio::sync::{Semaphore, watch};
 use super::BoxHost;
 use super::hooks::HookSets;
 use super::messages::{EndHooks, SettingsChanged};
+use super::owners::Owners;
 use super::views::BoxHostView;
-use crate::box_lease::{HookAnswer, LookAtBoxes, LookedAt, RunHook};
+use crate::box_lease::{
+    AdoptBoxes, BoxNumber, BoxesLooked, FenceToken, HookAnswer, HookPlace, LookAtBoxes, PoolName,
+    RunHook,
+};
 use crate::downloader::dial::Dial;
 use crate::downloader::epoch_guard::EpochGuard;
-use crate::event::Epoch;
+use crate::downloader::state_store::{StateStore, StateStoreError};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 
 /// How many looks at boxes go on at a time.
@@ -46,6 +50,8 @@ pub struct HostedBoxes {
 pub(super) struct Lasting {
     pub settings: Dial<BoxHostSettings>,
     pub epochs: EpochGuard,
+    /// Which pools have which boxes here.
+    pub owners: Owners,
     /// The directory of the paths that stand for boxes. Nothing is ever there.
     pub marks: PathBuf,
     /// How many hooks run, of whichever incarnation.
@@ -57,8 +63,17 @@ pub(super) struct Lasting {
 impl HostedBoxes {
     /// Starts to run hooks on the present arbiter. `marks` is a directory, real or not, that belongs to
     /// this worker alone; [`end_left_hooks`](super::end_left_hooks) was called with it.
-    pub fn start(settings: BoxHostSettings, epochs: EpochGuard, marks: PathBuf) -> Self {
+    ///
+    /// # Errors
+    /// When what `store` remembers of boxes cannot be read.
+    pub fn start(
+        settings: BoxHostSettings,
+        epochs: EpochGuard,
+        store: Arc<StateStore>,
+        marks: PathBuf,
+    ) -> Result<Self, StateStoreError> {
         let lasting = Arc::new(Lasting {
+            owners: Owners::open(store)?,
             settings: settings.into(),
             epochs,
             marks,
@@ -69,12 +84,13 @@ impl HostedBoxes {
         let supervision = Supervision { mailbox: REQUESTS, ..Supervision::of("box-host") };
         let of_actor = Arc::clone(&lasting);
         let actor = Supervised::start(supervision, move || BoxHost::new(Arc::clone(&of_actor)));
-        HostedBoxes { actor, lasting }
+        Ok(HostedBoxes { actor, lasting })
     }
 
     /// Runs something for a box, as a leader asks for it. Answers when it has ended.
     pub async fn run(&self, hook: RunHook) -> HookAnswer {
-        if let Err(why) = self.hear(hook.place.epoch).await {
+        let box_id = BoxNumber(hook.box_id);
+        if let Err(why) = self.hear(&hook.place, vec![box_id], hook.token).await {
             return HookAnswer::Silent { why };
         }
         let silent = |why: String| HookAnswer::Silent { why };
@@ -85,22 +101,55 @@ impl HostedBoxes {
     ///
     /// # Errors
     /// Why nothing was looked at.
-    pub async fn look(&self, look: LookAtBoxes) -> Result<Vec<LookedAt>, String> {
-        self.hear(look.place.epoch).await?;
+    pub async fn look(&self, look: LookAtBoxes) -> Result<BoxesLooked, String> {
+        self.hear(&look.place, look.boxes.clone(), None).await?;
         self.actor.ask(look).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    /// A leader of `epoch` has spoken.
-    async fn hear(&self, epoch: Epoch) -> Result<(), String> {
-        let epochs = self.lasting.epochs.clone();
-        // A new epoch is made durable before anything else.
-        match tokio::task::spawn_blocking(move || epochs.hear(epoch)).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(deposed))) => {
-                tracing::warn!(%deposed, "what was asked for a box was refused");
-                Err(deposed.to_string())
+    /// An operator gives all boxes of a place to its pool. Answers the pools that lost some.
+    ///
+    /// # Errors
+    /// The worker cannot write it down.
+    pub async fn adopt(&self, adopt: AdoptBoxes) -> Result<Vec<PoolName>, String> {
+        let (lasting, place) = (Arc::clone(&self.lasting), adopt.place);
+        let adopting = move || {
+            let losers = lasting.owners.adopt(&place)?;
+            let lost = losers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let (pool, hooks) = (&place.pool, place.hooks_name());
+            tracing::warn!(%pool, hooks, lost, "boxes were handed over to a pool on request");
+            Ok::<_, StateStoreError>(losers)
+        };
+        let adopted = tokio::task::spawn_blocking(adopting).await;
+        adopted.map_err(|error| error.to_string())?.map_err(|error| no_state(&error))
+    }
+
+    /// A leader has spoken of these boxes: its epoch is not over, and they are its pool's.
+    async fn hear(
+        &self,
+        place: &HookPlace,
+        boxes: Vec<BoxNumber>,
+        token: Option<FenceToken>,
+    ) -> Result<(), String> {
+        let (lasting, place) = (Arc::clone(&self.lasting), place.clone());
+        // A new epoch and a new owner are made durable before anything else.
+        let hearing = move || {
+            if let Err(deposed) = lasting.epochs.hear(place.epoch)? {
+                return Ok(Err(deposed.to_string()));
             }
-            Ok(Err(error)) => Err(format!("the worker cannot use its state: {error}")),
+            // What is not run here is refused, and is nobody's.
+            if lasting.settings.now().hooks.find(&place).is_err() {
+                return Ok(Ok(()));
+            }
+            let claimed = lasting.owners.claim(&place, &boxes, token)?;
+            Ok::<_, StateStoreError>(claimed.map_err(|refusal| refusal.to_string()))
+        };
+        match tokio::task::spawn_blocking(hearing).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(why))) => {
+                tracing::warn!(why, "what was asked for a box was refused");
+                Err(why)
+            }
+            Ok(Err(error)) => Err(no_state(&error)),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -133,6 +182,10 @@ impl HostedBoxes {
         self.lasting.nothing_at_work().await;
         self.actor.stop().await;
     }
+}
+
+fn no_state(error: &StateStoreError) -> String {
+    format!("the worker cannot use its state: {error}")
 }
 
 impl Lasting {

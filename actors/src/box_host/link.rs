@@ -12,13 +12,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
-use crate::box_lease::{BoxHosts, HookAnswer, HookPlace, LookAtBoxes, LookedAt, PoolName, RunHook};
+use crate::box_lease::{
+    AdoptBoxes, BoxHosts, BoxesLooked, HookAnswer, HookPlace, LookAtBoxes, PoolName, ProbeHost,
+    RunHook,
+};
 use crate::downloader::dial::Dial;
 use crate::host::HostAddr;
+use crate::manager::{ClusterId, ManagerBadge};
 use crate::outbound;
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 use crate::token::SharedToken;
-use crate::wire::boxes::{LookAnswered, LookAsked, RunAnswered, RunAsked};
+use crate::wire::boxes::{
+    AdoptAnswered, AdoptAsked, LookAnswered, LookAsked, RunAnswered, RunAsked,
+};
 
 /// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose
 /// hooks hang holds none of another one's.
@@ -42,7 +48,10 @@ const LONGEST_ANSWER: usize = 16 << 20;
 
 /// How long a call may take at most. A worker has shorter time-outs for what it runs; this one is for
 /// a worker that hangs, and neither answers nor ends the connection.
-const LONGEST_CALL: Duration = Duration::from_secs(2 * 60 * 60);
+const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
+
+/// How long a worker may take to write down that boxes are handed over.
+const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
 
 /// What can be set of the way to workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,16 +86,26 @@ impl BoxLink {
     ///
     /// # Errors
     /// The HTTP client cannot be made.
-    pub fn start(settings: BoxLinkSettings) -> Result<Self, reqwest::Error> {
+    pub fn start(settings: BoxLinkSettings, badge: ManagerBadge) -> Result<Self, reqwest::Error> {
         let line = Dial::at(Line::new(settings)?);
         let of_actor = line.clone();
-        let new = move || LinkActor { line: of_actor.clone(), calls: HashMap::new() };
+        let new = move || LinkActor {
+            line: of_actor.clone(),
+            badge: badge.clone(),
+            calls: HashMap::new(),
+        };
         Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), line })
     }
 
     /// The ways to whoever runs things for boxes.
     pub fn hosts(&self) -> BoxHosts {
-        BoxHosts { run: self.actor.route(), look: self.actor.route() }
+        let actor = &self.actor;
+        BoxHosts {
+            run: actor.route(),
+            look: actor.route(),
+            adopt: actor.route(),
+            probe: actor.route(),
+        }
     }
 
     /// Calls as these settings say from now on.
@@ -160,6 +179,12 @@ impl Line {
         }
     }
 
+    /// Whether a worker answers anything at all.
+    async fn probe(&self, host: HostAddr, within: Duration) -> Result<(), NoAnswer> {
+        let request = self.http.head(format!("http://{host}/hb")).timeout(within);
+        self.send(host, request).await.map(drop)
+    }
+
     async fn send(&self, host: HostAddr, request: RequestBuilder) -> Result<Response, NoAnswer> {
         request.send().await.map_err(|error| NoAnswer::unreachable(host, &error))
     }
@@ -206,7 +231,28 @@ impl NoAnswer {
 /// The actor: it only keeps the number of calls for each pool within bounds.
 struct LinkActor {
     line: Dial<Line>,
+    badge: ManagerBadge,
     calls: HashMap<(HostAddr, PoolName), Arc<Semaphore>>,
+}
+
+/// How long a call waits for the id of the cluster: it is drawn when a cluster leads for the first time.
+const UNNAMED: Duration = Duration::from_secs(5);
+
+/// Puts the cluster into a place; it is known a moment after this node began to lead.
+async fn of_cluster(badge: ManagerBadge, place: HookPlace) -> Result<HookPlace, String> {
+    let named = async {
+        loop {
+            match badge.id() {
+                Some(manager) => return manager.cluster,
+                None => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    let cluster: Result<ClusterId, _> = tokio::time::timeout(UNNAMED, named).await;
+    match cluster {
+        Ok(cluster) => Ok(HookPlace { cluster: Some(cluster), ..place }),
+        Err(_) => Err("this node does not know the id of its cluster yet".to_owned()),
+    }
 }
 
 impl LinkActor {
@@ -226,11 +272,16 @@ impl Handler<RunHook> for LinkActor {
     type Result = ResponseFuture<HookAnswer>;
 
     fn handle(&mut self, hook: RunHook, _: &mut Context<Self>) -> Self::Result {
-        let (host, line) = (hook.place.host, self.line.now());
+        let (host, line, badge) = (hook.place.host, self.line.now(), self.badge.clone());
         let calls = self.calls_for(&hook.place);
         Box::pin(async move {
             // It is never closed.
             let _turn = calls.acquire().await;
+            let place = match of_cluster(badge, hook.place).await {
+                Ok(place) => place,
+                Err(why) => return HookAnswer::Silent { why },
+            };
+            let hook = RunHook { place, ..hook };
             match line.ask::<RunAnswered>(host, "/boxes/run", &RunAsked::from(hook)).await {
                 Ok(answered) => answered.into(),
                 Err(none) => HookAnswer::Silent { why: none.to_string() },
@@ -240,20 +291,28 @@ impl Handler<RunHook> for LinkActor {
 }
 
 impl Handler<LookAtBoxes> for LinkActor {
-    type Result = ResponseFuture<Result<Vec<LookedAt>, String>>;
+    type Result = ResponseFuture<Result<BoxesLooked, String>>;
 
     fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
-        let LookAtBoxes { place, boxes } = look;
-        let (host, line) = (place.host, self.line.now());
+        let LookAtBoxes { place, boxes, last_token } = look;
+        let (host, line, badge) = (place.host, self.line.now(), self.badge.clone());
         Box::pin(async move {
-            let mut looked = Vec::new();
-            for boxes in boxes.chunks(BOXES_PER_LOOK) {
-                let asked = LookAsked::at(place.clone(), boxes.to_vec());
+            let place = of_cluster(badge, place).await?;
+            let mut looked = BoxesLooked::default();
+            // No box is a question too: whether the ids are the pool's own.
+            let parts = boxes.chunks(BOXES_PER_LOOK).chain(boxes.is_empty().then_some(&[][..]));
+            for boxes in parts {
+                let asked = LookAsked::at(place.clone(), boxes.to_vec(), last_token);
                 let answer = line.ask::<LookAnswered>(host, "/boxes/look", &asked).await;
-                match answer.map_err(|none| none.to_string()).and_then(Result::from) {
-                    Ok(more) => looked.extend(more),
+                let answer: Result<BoxesLooked, String> =
+                    answer.map_err(|none| none.to_string()).and_then(Result::from);
+                match answer {
+                    Ok(more) => {
+                        looked.boxes.extend(more.boxes);
+                        looked.highest = looked.highest.max(more.highest);
+                    }
                     // The others are asked for again.
-                    Err(_) if !looked.is_empty() => break,
+                    Err(_) if !looked.boxes.is_empty() => break,
                     Err(why) => return Err(why),
                 }
             }
@@ -262,17 +321,50 @@ impl Handler<LookAtBoxes> for LinkActor {
     }
 }
 
+impl Handler<AdoptBoxes> for LinkActor {
+    type Result = ResponseFuture<Result<Vec<PoolName>, String>>;
+
+    fn handle(&mut self, adopt: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
+        let (host, line, badge) = (adopt.place.host, self.line.now(), self.badge.clone());
+        Box::pin(async move {
+            let asked = AdoptAsked::of(AdoptBoxes { place: of_cluster(badge, adopt.place).await? });
+            let asking = line.ask::<AdoptAnswered>(host, "/boxes/adopt", &asked);
+            let answer = tokio::time::timeout(LONGEST_ADOPTION, asking).await;
+            let answer = answer.map_err(|_| format!("the worker {host} does not answer"))?;
+            answer.map_err(|none| none.to_string()).and_then(Result::from)
+        })
+    }
+}
+
+impl Handler<ProbeHost> for LinkActor {
+    type Result = ResponseFuture<Result<(), String>>;
+
+    fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
+        let line = self.line.now();
+        Box::pin(async move {
+            let ProbeHost { host, within } = probe;
+            line.probe(host, within).await.map_err(|none| none.to_string())
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::hooks::{CLEANUPS_AGAIN, LONGEST_GRACE, LONGEST_TIMEOUT};
+    use super::super::hooks::{LONGEST_GRACE, LONGEST_TIMEOUT};
+    use super::super::samples::hook_set;
     use super::*;
+    use crate::box_lease::HookKind;
 
     #[test]
     fn a_worker_has_done_what_it_was_asked_before_a_node_stops_waiting() {
-        // The end of what outlives SIGTERM takes up to ten seconds.
-        let run = LONGEST_TIMEOUT + LONGEST_GRACE + Duration::from_secs(10);
-        let runs = 2 * (1 + CLEANUPS_AGAIN);
-        assert!(run * runs + Duration::from_secs(60) < LONGEST_CALL);
+        let mut hooks = hook_set();
+        hooks.grace = LONGEST_GRACE;
+        for program in [&mut hooks.init, &mut hooks.cleanup].into_iter().flatten() {
+            program.timeout = LONGEST_TIMEOUT;
+        }
+        for kind in [HookKind::Init, HookKind::Cleanup] {
+            assert!(hooks.longest(kind) + Duration::from_secs(60) < LONGEST_CALL);
+        }
     }
 
     #[test]

@@ -17,6 +17,15 @@ pub(super) struct HookEnded {
     pub took: std::time::Duration,
 }
 
+/// Something that is run for a box has taken longer than it may in all.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct HookOverdue {
+    pub key: BoxKey,
+    pub run: RunId,
+    pub why: String,
+}
+
 /// More or fewer may be run at once from now on.
 #[derive(Message)]
 #[rtype(result = "()")]

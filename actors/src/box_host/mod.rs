@@ -8,6 +8,7 @@ mod hosted;
 mod line;
 mod link;
 mod messages;
+mod owners;
 mod program;
 #[cfg(test)]
 mod samples;
@@ -29,21 +30,25 @@ pub use hooks::{
 };
 pub use hosted::{BoxHostSettings, HostedBoxes};
 pub use link::{BoxLink, BoxLinkSettings};
+pub use owners::{BoxClaim, NotYours};
 pub use program::end_left_hooks;
 pub use template::{BadTemplate, Blank, Subject, Template};
 pub use views::{BoxHostView, HookCounts};
 
 use crate::box_lease::{
-    BoxNumber, HookAnswer, HookKind, LookAtBoxes, LookedAt, PoolName, RunHook, Said,
+    BoxNumber, BoxesLooked, HookAnswer, HookKind, LookAtBoxes, LookedAt, PoolName, RunHook, Said,
 };
 use crate::downloader::epoch_guard::Deposed;
 use crate::event::Epoch;
 use agenda::{Agenda, Turn};
 use care::{Care, GIVEN_UP};
 use hosted::{AtWork, Lasting};
-use messages::{EndHooks, HookEnded, SettingsChanged};
+use messages::{EndHooks, HookEnded, HookOverdue, SettingsChanged};
 use program::GiveUp;
 use survey::Survey;
+
+/// How long a look at boxes may take.
+const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
 /// The actor.
 pub struct BoxHost {
@@ -106,16 +111,33 @@ impl BoxHost {
         self.runs.insert(run, wanted);
         let at_work = AtWork::new(&self.lasting);
         let (began, token) = (Instant::now(), hook.token.map(|token| token.0));
-        let running = tokio::task::spawn_blocking(move || {
+        let longest = hooks.longest(kind);
+        let lasting = Arc::clone(&self.lasting);
+        let mut running = tokio::task::spawn_blocking(move || {
             let _at_work = at_work;
+            let again = || lasting.change_view(|view| view.cleanups_again += 1);
             let give_up = GiveUp(given_up);
-            Care { hook: &hook, hooks: &hooks, mark: &mark, give_up: &give_up }.take()
+            Care { hook: &hook, hooks: &hooks, mark: &mark, give_up: &give_up, again: &again }
+                .take()
         });
         // A task of its own: the actor's own ones are all looked at whenever it wakes.
         actix_rt::spawn(async move {
             let broken =
                 |error: tokio::task::JoinError| HookAnswer::Silent { why: error.to_string() };
-            let (answer, took) = (running.await.unwrap_or_else(broken), began.elapsed());
+            let ended = match tokio::time::timeout(longest, &mut running).await {
+                Ok(ended) => ended,
+                Err(_) => {
+                    let longest = humantime::format_duration(longest);
+                    let why = format!(
+                        "the {} of box {number} has not ended within {longest}: the worker's storage may hang",
+                        kind.word()
+                    );
+                    tracing::warn!(pool = %key.0, %number, token, why, "a hook of a box hangs");
+                    actor.do_send(HookOverdue { key: key.clone(), run, why });
+                    running.await
+                }
+            };
+            let (answer, took) = (ended.unwrap_or_else(broken), began.elapsed());
             log((&key.0, number), token, kind, &answer, took);
             actor.do_send(HookEnded { key, run, kind, answer, took });
         });
@@ -197,11 +219,21 @@ impl Handler<HookEnded> for BoxHost {
     }
 }
 
+impl Handler<HookOverdue> for BoxHost {
+    type Result = ();
+
+    fn handle(&mut self, HookOverdue { key, run, why }: HookOverdue, _: &mut Context<Self>) {
+        for waiter in self.agenda.takes_too_long(&key, run) {
+            let _ = waiter.send(HookAnswer::Silent { why: why.clone() });
+        }
+    }
+}
+
 impl Handler<LookAtBoxes> for BoxHost {
-    type Result = ResponseFuture<Result<Vec<LookedAt>, String>>;
+    type Result = ResponseFuture<Result<BoxesLooked, String>>;
 
     fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
-        let LookAtBoxes { place, mut boxes } = look;
+        let LookAtBoxes { place, mut boxes, last_token } = look;
         let known = self.lasting.settings.now().hooks.find(&place);
         let hooks = match (self.refuses(place.epoch), known) {
             (None, Ok(hooks)) => hooks,
@@ -211,17 +243,29 @@ impl Handler<LookAtBoxes> for BoxHost {
         boxes.retain(|number| !self.agenda.has(&(place.pool.clone(), *number)));
         let lasting = Arc::clone(&self.lasting);
         Box::pin(async move {
-            let turn = lasting.looks.acquire().await.map_err(|error| error.to_string())?;
-            let looking = move || look_at(&hooks.checks, &place.pool, &boxes);
-            let looked = tokio::task::spawn_blocking(looking).await;
-            drop(turn);
-            let looked = looked.map_err(|error| error.to_string())?;
+            let (pool, of_look) = (place.pool.clone(), Arc::clone(&lasting));
+            // A task of its own: one that hangs has its turn until it ends.
+            let looking = actix_rt::spawn(async move {
+                let _turn = of_look.looks.acquire().await.map_err(|error| error.to_string())?;
+                let looking = move || look_at(&hooks.checks, &pool, &boxes);
+                let looked = tokio::task::spawn_blocking(looking).await;
+                looked.map_err(|error| error.to_string())
+            });
+            let looked = tokio::time::timeout(LONGEST_LOOK, looking).await;
+            let hangs = |_| {
+                let longest = humantime::format_duration(LONGEST_LOOK);
+                format!(
+                    "the boxes could not be looked at within {longest}: the worker's storage may hang"
+                )
+            };
+            let looked = looked.map_err(hangs)?.map_err(|error| error.to_string())??;
             let dirty = looked.iter().filter(|one| one.dirt.is_some()).count() as u64;
             lasting.change_view(|view| {
                 view.looked_at += looked.len() as u64;
                 view.found_dirty += dirty;
             });
-            Ok(looked)
+            let highest = lasting.owners.beyond(&place, last_token);
+            Ok(BoxesLooked { boxes: looked, highest })
         })
     }
 }

@@ -12,7 +12,14 @@ use crate::host::HostAddr;
 /// A pool of this worker.
 pub fn place(pool: &str) -> HookPlace {
     let host = HostAddr::from(std::net::SocketAddr::from(([127, 0, 0, 1], 8888)));
-    HookPlace { host, epoch: Epoch(1), pool: PoolName::new(pool).unwrap(), hooks: None }
+    HookPlace {
+        host,
+        epoch: Epoch(1),
+        pool: PoolName::new(pool).unwrap(),
+        hooks: None,
+        cluster: None,
+        ids: Vec::new(),
+    }
 }
 
 /// Something for a box of the pool `p`.

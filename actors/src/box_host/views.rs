@@ -16,6 +16,9 @@ pub struct BoxHostView {
     pub inits: HookCounts,
     /// Boxes cleaned.
     pub cleanups: HookCounts,
+    /// Cleanups that were run again at once because they asked for it.
+    #[serde(default)]
+    pub cleanups_again: u64,
     /// Boxes looked at,
     pub looked_at: u64,
     /// and how many of them were found dirty.

@@ -12,6 +12,9 @@ use super::waiters::{Listener, Stage, Waiter};
 use super::{BoxLease, LeaseId, PoolName};
 use crate::journal::CommitError;
 
+/// How long somebody waits at least who comes before it is on record that this node decides.
+const UNTIL_LED: Duration = Duration::from_secs(1);
+
 /// What is to be done for whoever asks.
 enum Admission {
     /// It waits with others for the same request.
@@ -41,7 +44,7 @@ impl Handler<Acquire> for BoxLease {
             }
             Ok(Admission::Join(waiter)) => self.waiters.join(waiter, listener),
             Ok(Admission::Tell(leases)) => self.tell_again(&leases, listener),
-            Ok(Admission::Await(leases)) => self.await_ready(ask, &leases, listener),
+            Ok(Admission::Await(leases)) => self.await_ready(ask, &leases, listener, ctx),
             Ok(Admission::New(term, ttl)) => self.enqueue(ask, (term, ttl), listener, ctx),
         }
         self.note_stale(ctx);
@@ -55,9 +58,18 @@ impl BoxLease {
         let mut going = 0;
         if let Some(request) = ask.request {
             if let Some(waiter) = self.waiters.of_request(request)? {
+                if let Some(waiter) = self.waiters.get(waiter) {
+                    ask.goes_on_for(&waiter.ask.holder)?;
+                }
                 return Ok(Admission::Join(waiter));
             }
-            match table.before(request)? {
+            let before = table.before(request)?;
+            if let Before::Held(leases) | Before::Preparing(leases) = &before
+                && let Some(first) = leases.first()
+            {
+                ask.goes_on_for(&table.live(*first)?.holder)?;
+            }
+            match before {
                 Before::Nothing => {}
                 // What nobody was told of goes, and the request is as good as new behind that.
                 Before::Held(leases) | Before::Preparing(leases)
@@ -122,8 +134,10 @@ impl BoxLease {
             return;
         }
         let waiting = queue.len();
+        // Whoever comes while that this node decides goes on record waits for that.
+        let wait = if self.has_led() { wait } else { wait.max(UNTIL_LED) };
         if wait.is_zero() {
-            self.time_out(id);
+            self.time_out(id, ctx);
         } else if waiting > limit {
             self.queue_full(id, &pool, waiting as u64 - 1);
         } else {
@@ -144,7 +158,11 @@ impl BoxLease {
     }
 
     /// Somebody has waited long enough.
-    pub(super) fn time_out(&mut self, id: WaiterId) {
+    pub(super) fn time_out(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
+        if self.waiters.get(id).is_some_and(|waiter| waiter.stage == Stage::Preparing) {
+            self.overdue(id, ctx);
+            return;
+        }
         let Some(waiter) = self.waiters.get(id).filter(|waiter| waiter.stage == Stage::Queued)
         else {
             return;
@@ -155,7 +173,8 @@ impl BoxLease {
             return;
         }
         self.counts(&pool).timed_out += 1;
-        self.end_waiter(id, BoxError::TimedOut { pool, wait });
+        let why = self.hindrance_of(&pool);
+        self.end_waiter(id, BoxError::TimedOut { pool, wait, why });
     }
 
     /// Why nothing is put on record for want of room, if that alone keeps somebody from boxes that are

@@ -9,7 +9,7 @@ use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease, LeaseEnd};
 use super::pool::{BoxState, Pool};
 use super::snapshot::{FrozenTable, thaw_row};
-use super::state::{BoxTable, GrantedRequest, Remnant, SharedTable};
+use super::state::{BoxTable, FoundLease, GrantedRequest, Remnant, SharedTable};
 use super::text::{PoolName, Reason, Said};
 use crate::clock::Millis;
 use crate::event::{PieceId, RequestId};
@@ -61,6 +61,27 @@ impl BoxTable {
     pub fn apply(&mut self, at: Millis, event: &BoxEvent) -> Applying {
         match event {
             BoxEvent::PoolPut { pool, spec } => self.put_pool(at, pool, spec),
+            BoxEvent::PoolPutAlone { pool, spec } => {
+                self.check_ids(pool, spec)?;
+                self.put_pool(at, pool, spec)
+            }
+            BoxEvent::TokensRaised { pool, beyond } => {
+                let pool = self.pool_mut(pool)?;
+                if *beyond <= pool.last_token {
+                    return Ok(BoxOutcome::AlreadySo);
+                }
+                pool.last_token = *beyond;
+                Ok(BoxOutcome::Applied)
+            }
+            BoxEvent::Led { epoch, beyond } => {
+                self.led = *epoch;
+                if let Some(beyond) = *beyond {
+                    let pools = self.pools.values_mut().map(|pool| &mut pool.last_token);
+                    let gone = self.remnants.values_mut().map(|left| &mut left.last_token);
+                    pools.chain(gone).for_each(|last| *last = beyond.max(*last));
+                }
+                Ok(BoxOutcome::Applied)
+            }
             BoxEvent::PoolRemoved { pool } => self.remove_pool(pool),
             BoxEvent::Granted(grant) => self.grant(at, grant),
             BoxEvent::Prepared { leases, term } => self.prepared(at, leases, *term),
@@ -81,6 +102,25 @@ impl BoxTable {
                 });
                 let over: Vec<LeaseId> = over.map(|(id, _)| *id).collect();
                 Ok(self.end_all(at, over, LeaseEnd::Expired.into()))
+            }
+            BoxEvent::TermsPassed { leases } => {
+                let over = leases.iter().filter(|(id, renewals)| {
+                    let lease = self.leases.get(id);
+                    lease.is_some_and(|lease| lease.is_held() && lease.renewals == *renewals)
+                });
+                let over: Vec<LeaseId> = over.map(|(id, _)| *id).collect();
+                Ok(self.end_all(at, over, LeaseEnd::Expired.into()))
+            }
+            BoxEvent::TermsAgain { leases } => Ok(self.give_again(at, leases)),
+            BoxEvent::WrongToken { lease, given, times } => {
+                let (pool, number) = match self.find(*lease) {
+                    FoundLease::Live(lease) => (lease.pool.clone(), lease.number),
+                    FoundLease::Ended(ended) => (ended.lease.pool.clone(), ended.lease.number),
+                    FoundLease::Unknown => return Err(BoxRefusal::UnknownLease),
+                };
+                let news = BoxNews::WrongToken { given: *given, times: *times };
+                self.note(at, &pool, number, news);
+                Ok(BoxOutcome::Applied)
             }
             BoxEvent::Revoked { leases, by, reason } => {
                 let (by, reason) = (Some(by.as_str()), reason.as_ref());
@@ -248,6 +288,19 @@ impl BoxTable {
         Ok(BoxOutcome::Renewed { expires_at, renewals })
     }
 
+    fn give_again(&mut self, at: Millis, leases: &[(LeaseId, u32, Duration)]) -> BoxOutcome {
+        for (id, renewals, term) in leases {
+            let Some(lease) = self.leases.get_mut(id) else { continue };
+            let had_it = self.again.get(id) == Some(renewals);
+            if had_it || !lease.is_held() || lease.renewals != *renewals {
+                continue;
+            }
+            Arc::make_mut(lease).expires_at = Some(at.after(*term));
+            self.again.insert(*id, *renewals);
+        }
+        BoxOutcome::Applied
+    }
+
     fn end_all(
         &mut self,
         at: Millis,
@@ -262,6 +315,7 @@ impl BoxTable {
     /// surprised it is free at once.
     fn end(&mut self, at: Millis, id: LeaseId, end: End<'_>) -> bool {
         let Some(lease) = self.leases.remove(&id) else { return false };
+        self.again.remove(&id);
         if let Some(pool) = self.pools.get_mut(&lease.pool) {
             pool.let_go(&lease.holder);
             pool.totals.ended[end.how as usize] += 1;

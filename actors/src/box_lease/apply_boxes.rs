@@ -33,6 +33,24 @@ impl BoxTable {
         Ok(BoxOutcome::PoolPut { created })
     }
 
+    /// Whether no other pool has boxes of the same numbers, host and hooks.
+    pub(super) fn check_ids(&self, name: &PoolName, spec: &PoolSpec) -> Result<(), BoxRefusal> {
+        spec.check()?;
+        let Some(host) = spec.host else { return Ok(()) };
+        let (ids, hooks) = (spec.ids(), spec.hooks_name(name));
+        let others = self.pools.iter().filter(|(other, pool)| {
+            *other != name && pool.spec.host == Some(host) && pool.spec.hooks_name(other) == hooks
+        });
+        for (other, pool) in others {
+            let shared = pool.ids().into_iter().find_map(|range| range.shared(ids));
+            if let Some(ids) = shared {
+                let (pool, other, hooks) = (name.clone(), other.clone(), hooks.to_owned());
+                return Err(BoxRefusal::IdsTaken { pool, ids, hooks, host, other });
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn remove_pool(&mut self, name: &PoolName) -> Applying {
         let pool = self.pool_mut(name)?;
         pool.goes = true;

@@ -75,6 +75,7 @@ impl BoxNews {
             BoxNews::FoundDirty(_) => "found_dirty",
             BoxNews::Quarantined { .. } => "quarantined",
             BoxNews::Unquarantined { .. } => "unquarantined",
+            BoxNews::WrongToken { .. } => "wrong_token",
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct PoolStanding {
     pub totals: PoolTotals,
     /// The token that was given last.
     pub last_token: FenceToken,
+    /// Why some of its boxes cannot be granted, if so.
+    pub hindrance: Option<String>,
 }
 
 /// A box as it stands.
@@ -249,6 +251,7 @@ impl PoolStanding {
             counts: pool.counts(),
             totals: pool.totals(),
             last_token: pool.last_token(),
+            hindrance: pool.hindrance(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::Context;
 
 use super::event::BoxEvent;
-use super::host::{HookAnswer, HookKind, LookedAt};
+use super::host::{BoxesLooked, HookAnswer, HookKind, LookedAt};
 use super::pool::{BoxPhase, BoxState, Draining};
 use super::text::{PoolName, Said};
 use super::{BoxKey, BoxLease, BoxNumber};
@@ -150,11 +150,11 @@ impl BoxLease {
     pub(super) fn look_ended(
         &mut self,
         pool: &PoolName,
-        answer: Result<Vec<LookedAt>, String>,
+        answer: Result<BoxesLooked, String>,
         ctx: &mut Context<Self>,
     ) {
-        let looked_at = match answer {
-            Ok(looked_at) => looked_at,
+        let BoxesLooked { boxes: looked_at, highest } = match answer {
+            Ok(looked) => looked,
             Err(why) => {
                 let pause = self.silent_pool(pool, &why);
                 tracing::warn!(%pool, why, "the host of a pool does not look at its boxes");
@@ -175,7 +175,15 @@ impl BoxLease {
         };
         let of_clean = clean.chunks(LOOKED_AT_ONCE).map(|clean| reconciled(clean, &[]));
         let of_dirty = dirty.chunks(DIRTY_AT_ONCE).map(|dirty| reconciled(&[], dirty));
-        let events: Vec<BoxEvent> = of_clean.chain(of_dirty).collect();
+        // The boxes can be granted only behind that.
+        let raised = highest.map(|beyond| {
+            tracing::warn!(
+                %pool, %beyond,
+                "the host of a pool served its boxes for tokens that this node does not know: tokens go on beyond them"
+            );
+            BoxEvent::TokensRaised { pool: pool.clone(), beyond }
+        });
+        let events: Vec<BoxEvent> = raised.into_iter().chain(of_clean).chain(of_dirty).collect();
         if events.is_empty() {
             self.look_soon(pool, LEFT_OUT, ctx);
             return;

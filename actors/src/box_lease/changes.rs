@@ -43,7 +43,10 @@ impl Told {
         let at = *at;
         let mut tell = |change| self.changes.push((at, change));
         match (event, outcome) {
-            (BoxEvent::PoolPut { pool, spec }, BoxOutcome::PoolPut { created }) => {
+            (
+                BoxEvent::PoolPut { pool, spec } | BoxEvent::PoolPutAlone { pool, spec },
+                BoxOutcome::PoolPut { created },
+            ) => {
                 tell(BoxChange::PoolPut { pool: pool.clone(), size: spec.size, created: *created });
             }
             (BoxEvent::PoolRemoved { pool }, BoxOutcome::PoolRemoved { gone }) => {

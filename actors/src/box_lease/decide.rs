@@ -195,7 +195,7 @@ mod tests {
             Reading { wall: Millis(0).after(monotonic), monotonic }
         };
         let hold = Hold { granted: Millis(0), most: Some(Duration::from_millis(150)) };
-        terms.note(id, TERM, Millis(100), hold, at(0));
+        terms.note(id, TERM, hold, at(0));
         let renewal = |token, ttl, ms| table.renewal(id, token, ttl, &terms, at(ms));
         let renewed = |term| Ok(BoxEvent::Renewed { lease: id, token, term });
         assert_eq!(renewal(token, None, 40), renewed(TERM));
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(renewal(FenceToken(9), None, 99), Err(BoxRefusal::WrongToken));
         let brief = Duration::from_millis(1);
         assert_eq!(renewal(token, Some(brief), 99), renewed(brief));
-        terms.note(id, TERM, Millis(150), hold, at(150));
+        terms.note(id, TERM, hold, at(50));
         assert_eq!(table.renewal(id, token, None, &terms, at(149)), renewed(brief));
         let at_the_end = Reading { wall: Millis(149), monotonic: Duration::from_millis(150) };
         let refusal = table.renewal(id, token, None, &terms, at_the_end);

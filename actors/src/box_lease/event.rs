@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{BoxNumber, FenceToken, LeaseId, SlotId};
+use super::id::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 use super::lease::LeaseEnd;
 use super::spec::{BadSpec, PoolSpec};
 use super::text::{BadText, Holder, PoolName, Reason, Said};
 use crate::clock::Millis;
-use crate::event::RequestId;
+use crate::event::{Epoch, RequestId};
+use crate::host::HostAddr;
 
 /// One event. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +147,49 @@ pub enum BoxEvent {
         ended_before: u64,
         /// Everything with a lower number that was told of boxes.
         care_before: u64,
+    },
+    /// A pool is so from now on, unless another one has boxes of the same numbers, host and hooks.
+    /// (`PoolPut` did not look at other pools; stores still hold it.)
+    PoolPutAlone {
+        /// The pool.
+        pool: PoolName,
+        /// How it is to be.
+        spec: Box<PoolSpec>,
+    },
+    /// The tokens of a pool go on beyond this one: its host served its boxes for it.
+    TokensRaised {
+        /// The pool.
+        pool: PoolName,
+        /// The token.
+        beyond: FenceToken,
+    },
+    /// A leader of this epoch decides on boxes from now on.
+    Led {
+        /// The epoch.
+        epoch: Epoch,
+        /// The tokens of all pools go on beyond this one: what was decided since is forgotten.
+        beyond: Option<FenceToken>,
+    },
+    /// The terms of these have passed by the clock that nobody sets. Those that were renewed since are
+    /// left out. (`Expired` asked the clock on the wall, too; stores still hold it.)
+    TermsPassed {
+        /// The leases, and how often each was renewed when that was decided.
+        leases: Vec<(LeaseId, u32)>,
+    },
+    /// A new leader gives these their full terms once more. Those that were renewed since, and those
+    /// that had that before without a renewal since, are left out.
+    TermsAgain {
+        /// The leases, how often each was renewed when that was decided, and how long it lasts.
+        leases: Vec<(LeaseId, u32, Duration)>,
+    },
+    /// Somebody who has not the token of a lease tried to use it.
+    WrongToken {
+        /// The lease, live or ended.
+        lease: LeaseId,
+        /// The last token that was given.
+        given: FenceToken,
+        /// How often that was tried since it was last on record.
+        times: u64,
     },
 }
 
@@ -330,6 +374,32 @@ pub enum BoxRefusal {
     /// The system has no random numbers to give.
     #[error("{0}")]
     NoRandomness(String),
+    /// Another pool has the same boxes of the same host.
+    #[error(
+        "pool {pool} cannot have {ids} of the hooks \"{hooks}\" on {host}: pool {other} has them; choose other numbers, or remove pool {other} first"
+    )]
+    IdsTaken {
+        /// The pool that is refused.
+        pool: PoolName,
+        /// The ids that both would have.
+        ids: IdRange,
+        /// The hooks of both.
+        hooks: String,
+        /// The host of both.
+        host: HostAddr,
+        /// The pool that has them.
+        other: PoolName,
+    },
+    /// The request was made by another holder, and nobody said that this one goes on with it.
+    #[error(
+        "this request was granted to holder {holder}, not to {asker}: choose another request_id, or say take_over if {asker} goes on with the work of {holder}"
+    )]
+    RequestOfOther {
+        /// Who made it.
+        holder: Holder,
+        /// Who repeats it.
+        asker: Holder,
+    },
 }
 
 impl BoxRefusal {
@@ -371,6 +441,13 @@ pub enum BoxNews {
     Unquarantined {
         /// Who wanted it.
         by: String,
+    },
+    /// Somebody tried to renew, release or verify its lease with the token of another one.
+    WrongToken {
+        /// The last token that was given.
+        given: FenceToken,
+        /// How often.
+        times: u64,
     },
 }
 

@@ -13,6 +13,9 @@ use super::terms::Hold;
 use super::{BoxError, BoxKey, BoxLease, BoxNumber, PoolName, SharedTable};
 use crate::journal::{AppliedEvent, Occasion, Order};
 
+/// Of how many leases one event says that they have their full terms again.
+const TERMS_AT_ONCE: usize = 1000;
+
 impl Handler<Order> for BoxLease {
     type Result = ();
 
@@ -58,18 +61,21 @@ impl BoxLease {
         self.cleanings.clear();
         self.looks.clear();
         self.rechecks.clear();
+        self.noting_led = false;
         self.jobs.clear();
+        self.probes.clear();
         self.orphans.clear();
         self.taking_back.clear();
     }
 
-    /// This node decides from now on. Every live lease gets its full term again, every box that is to be
-    /// cleaned its grace, every id at rest its rest; and before a box is granted its host looks at it.
+    /// This node decides from now on. Every live lease gets its full term again, once until it is renewed;
+    /// every box that is to be cleaned its grace, every id at rest its rest; and before a box is granted
+    /// its host looks at it.
     fn lead(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
         self.upkeep_at = None;
         let now = self.now();
-        let (mut draining, mut preparing) = (Vec::new(), Vec::new());
+        let (mut draining, mut preparing, mut again) = (Vec::new(), Vec::new(), Vec::new());
         {
             let table = self.seat.piece().read();
             for (name, pool) in table.pools() {
@@ -89,7 +95,13 @@ impl BoxLease {
                 let most = table.pool(&lease.pool).ok().and_then(|pool| pool.spec().max_hold);
                 let hold = Hold { granted: lease.granted, most };
                 match lease.expires_at {
-                    Some(told) => self.terms.note_again(lease.id, lease.term, told, hold, now),
+                    Some(told) if table.again.get(&lease.id) == Some(&lease.renewals) => {
+                        self.terms.note_rest(lease.id, lease.term, told, hold, now);
+                    }
+                    Some(_) => {
+                        let term = self.terms.note_again(lease.id, lease.term, hold, now);
+                        again.push((lease.id, lease.renewals, term));
+                    }
                     None => preparing.push((lease.token, lease.id, lease.request, lease.term)),
                 }
             }
@@ -97,9 +109,27 @@ impl BoxLease {
         for key in draining {
             self.attend(&key, ctx);
         }
+        self.put_terms_on_record(again, ctx);
         self.prepare_again(preparing, ctx);
+        self.watch_hosts(ctx);
         self.show();
         self.turn(ctx);
+    }
+
+    /// The next leader gives these no full term again unless they are renewed; and whoever looks at them
+    /// sees how long they last.
+    fn put_terms_on_record(
+        &mut self,
+        again: Vec<(LeaseId, u32, std::time::Duration)>,
+        ctx: &mut Context<Self>,
+    ) {
+        let parts = again.chunks(TERMS_AT_ONCE);
+        let events: Vec<BoxEvent> =
+            parts.map(|leases| BoxEvent::TermsAgain { leases: leases.to_vec() }).collect();
+        if !events.is_empty() {
+            // Without an outcome they have their terms all the same, and once more the next time.
+            self.commit(events, ctx, |_, _, _| ());
+        }
     }
 
     /// Leases that were being made ready under an earlier leader: whoever named the request may come
@@ -165,6 +195,7 @@ impl BoxLease {
                 }
                 (
                     BoxEvent::PoolPut { pool, .. }
+                    | BoxEvent::PoolPutAlone { pool, .. }
                     | BoxEvent::PoolRemoved { pool }
                     | BoxEvent::Recheck { pool },
                     Ok(_),
@@ -193,8 +224,8 @@ impl BoxLease {
         let Some(lease) = table.leases.get(&id) else { return };
         let most = table.pool(&lease.pool).ok().and_then(|pool| pool.spec().max_hold);
         let hold = Hold { granted: lease.granted, most };
-        if let Some(told) = lease.expires_at {
-            self.terms.note(id, lease.term, told, hold, now);
+        if lease.is_held() {
+            self.terms.note(id, lease.term, hold, now);
         }
     }
 
@@ -237,6 +268,7 @@ impl BoxLease {
             self.lines.entry(name.clone()).or_default().sync_all(pool);
         }
         self.look_soon(name, std::time::Duration::ZERO, ctx);
+        self.watch_hosts(ctx);
         let Ok((goes, size)) =
             self.seat.piece().read().pool(name).map(|pool| (pool.goes(), pool.spec().size))
         else {

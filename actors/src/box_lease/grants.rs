@@ -39,7 +39,7 @@ impl BoxLease {
         most: usize,
     ) -> Vec<BoxEvent> {
         let mut events = Vec::new();
-        if self.rechecks.contains_key(name) {
+        if self.rechecks.contains_key(name) || !self.has_led() || self.is_unheard(name) {
             return events;
         }
         while events.len() < most {

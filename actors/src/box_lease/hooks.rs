@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use actix::{AsyncContext, Context, Handler, Message};
 
 use super::event::BoxRefusal;
-use super::host::{BoxHosts, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt, RunHook};
+use super::host::{
+    BoxHosts, BoxesLooked, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt, RunHook,
+};
 use super::id::{BoxNumber, LeaseId};
 use super::text::PoolName;
 use super::{BoxKey, BoxLease, BoxPhase};
@@ -114,7 +116,7 @@ pub(super) struct HookEnded {
 pub(super) struct LookEnded {
     pool: PoolName,
     run: u64,
-    answer: Result<Vec<LookedAt>, String>,
+    answer: Result<BoxesLooked, String>,
 }
 
 fn gone(error: actix::MailboxError) -> HookAnswer {
@@ -126,9 +128,10 @@ fn gone(error: actix::MailboxError) -> HookAnswer {
 /// knows.
 async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
     let id = BoxNumber(hook.box_id);
-    let look = LookAtBoxes { place: hook.place.clone(), boxes: vec![id] };
+    let last_token = hook.token.unwrap_or_default();
+    let look = LookAtBoxes { place: hook.place.clone(), boxes: vec![id], last_token };
     let looked_at = match hosts.look.recipient().send(look).await {
-        Ok(Ok(looked_at)) => looked_at,
+        Ok(Ok(looked)) => looked.boxes,
         Ok(Err(why)) => return Some(HookAnswer::Silent { why }),
         Err(error) => return Some(gone(error)),
     };
@@ -140,12 +143,16 @@ async fn look_at_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
 }
 
 impl BoxLease {
-    fn place(&self, name: &PoolName) -> Result<Option<HookPlace>, BoxRefusal> {
+    /// Where things are run for a pool; none for one that nobody hosts, or where another node leads.
+    pub(super) fn place(&self, name: &PoolName) -> Result<Option<HookPlace>, BoxRefusal> {
         let Some(epoch) = self.seat.epoch() else { return Ok(None) };
         let table = self.seat.piece().read();
-        let spec = table.pool(name)?.spec();
+        let standing = table.pool(name)?;
+        let spec = standing.spec();
+        let Some(host) = spec.host else { return Ok(None) };
         let (pool, hooks) = (name.clone(), spec.hooks.clone());
-        Ok(spec.host.map(|host| HookPlace { host, epoch, pool, hooks }))
+        // The way to the worker knows the cluster.
+        Ok(Some(HookPlace { host, epoch, pool, hooks, cluster: None, ids: standing.ids() }))
     }
 
     /// Has something run for a box.
@@ -215,18 +222,18 @@ impl BoxLease {
         if boxes.is_empty() || self.jobs.looks_at(&name) {
             return;
         }
-        if self.draws_ids(&name) {
-            // A free box has no id: there is nothing of it that could be dirty. An id is looked at when
-            // it is drawn.
-            let clean = boxes.into_iter().map(|number| LookedAt { number, dirt: None });
-            self.look_ended(&name, Ok(clean.collect()), ctx);
-            return;
-        }
+        // A free box that draws ids has none: there is nothing of it that could be dirty. Whether the
+        // ids are the pool's own is asked all the same.
+        let boxes = if self.draws_ids(&name) { Vec::new() } else { boxes };
+        let last_token = match self.seat.piece().read().pool(&name) {
+            Ok(pool) => pool.last_token(),
+            Err(_) => return,
+        };
         let run = self.jobs.next();
         self.jobs.looks.insert(name.clone(), run);
         let (host, actor) = (self.hosts.look.recipient(), ctx.address());
         actix_rt::spawn(async move {
-            let answer = host.send(LookAtBoxes { place, boxes }).await;
+            let answer = host.send(LookAtBoxes { place, boxes, last_token }).await;
             let answer = answer.unwrap_or_else(|error| Err(error.to_string()));
             actor.do_send(LookEnded { pool: name, run, answer });
         });
@@ -243,9 +250,48 @@ impl BoxLease {
         unchecked.map(|(number, _)| number).collect()
     }
 
+    /// A look at a pool that draws ids looks at no box: all that are free are clean.
+    fn with_undrawn(&self, pool: &PoolName, mut looked: BoxesLooked) -> BoxesLooked {
+        if self.draws_ids(pool) {
+            let clean = self.unchecked(pool).into_iter();
+            looked.boxes = clean.map(|number| LookedAt { number, dirt: None }).collect();
+        }
+        looked
+    }
+
+    /// An operator has mended what kept the host of a pool from doing what it was asked: it is asked
+    /// again at once.
+    pub(super) fn ask_again(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
+        let now = self.now().monotonic;
+        self.looks.remove(pool);
+        self.look_soon(pool, Duration::ZERO, ctx);
+        let draining: Vec<BoxNumber> = {
+            let table = self.seat.piece().read();
+            let boxes = table.pool(pool).map(|pool| {
+                let boxes = pool.boxes_from(BoxNumber(0));
+                let dirty = boxes.filter(|(_, one)| one.state.phase() == BoxPhase::Draining);
+                dirty.map(|(number, _)| number).collect()
+            });
+            boxes.unwrap_or_default()
+        };
+        for number in draining {
+            let key = (pool.clone(), number);
+            if self.cleanings.has(&key) && self.grace_is_over(&key) {
+                self.cleanings.set(key, now);
+            }
+        }
+        self.jobs.forget(pool);
+        self.soon(ctx);
+    }
+
     fn note_silence(&mut self, pool: &PoolName, why: &str) {
         self.counts(pool).silences += 1;
         self.jobs.silences.insert(pool.clone(), why.to_owned());
+    }
+
+    /// Whether a box that waits for its cleaning waits because its host was silent.
+    fn grace_is_over(&self, key: &BoxKey) -> bool {
+        self.jobs.silent_boxes.contains_key(key)
     }
 
     /// A host did not answer for a box. Answers how long it is left alone.
@@ -313,6 +359,7 @@ impl Handler<LookEnded> for BoxLease {
             return;
         }
         self.jobs.looks.remove(&pool);
+        let answer = answer.map(|looked| self.with_undrawn(&pool, looked));
         if answer.is_ok() {
             self.jobs.silent_pools.remove(&pool);
             self.jobs.silences.remove(&pool);

@@ -8,10 +8,11 @@
 
 use actix::Message;
 
-use super::id::{BoxNumber, FenceToken};
+use super::id::{BoxNumber, FenceToken, IdRange};
 use super::text::{Holder, HooksName, PoolName, Said};
 use crate::event::Epoch;
 use crate::host::HostAddr;
+use crate::manager::ClusterId;
 use crate::supervision::Route;
 
 /// Where something is run.
@@ -25,6 +26,19 @@ pub struct HookPlace {
     pub pool: PoolName,
     /// The name under which the worker's configuration says what is run; the pool's own if none.
     pub hooks: Option<HooksName>,
+    /// The cluster that decided it. The way to the worker fills it in; none from a node of an older
+    /// version.
+    pub cluster: Option<ClusterId>,
+    /// All ids of the pool at present, in order: no other pool has them. Empty from a node of an older
+    /// version.
+    pub ids: Vec<IdRange>,
+}
+
+impl HookPlace {
+    /// The name of the hooks in the worker's configuration.
+    pub fn hooks_name(&self) -> &str {
+        self.hooks.as_ref().map_or(self.pool.as_str(), HooksName::as_str)
+    }
 }
 
 /// What is run for a box.
@@ -78,12 +92,33 @@ pub enum HookAnswer {
 
 /// Looks whether boxes that nobody has are clean.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
-#[rtype(result = "Result<Vec<LookedAt>, String>")]
+#[rtype(result = "Result<BoxesLooked, String>")]
 pub struct LookAtBoxes {
     /// Where.
     pub place: HookPlace,
     /// The boxes; in a pool that draws ids, one by the id that was drawn for it.
     pub boxes: Vec<BoxNumber>,
+    /// The token that was given last in the pool, as far as the node knows.
+    pub last_token: FenceToken,
+}
+
+/// What a look found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BoxesLooked {
+    /// The boxes that were looked at.
+    pub boxes: Vec<LookedAt>,
+    /// The worker served these boxes for tokens up to this one, of which the node cannot know: its
+    /// store was lost, or another cluster had them.
+    pub highest: Option<FenceToken>,
+}
+
+/// An operator gives all boxes of a place to its pool, whichever pool the worker knows them as.
+/// Answers the pools that lost boxes.
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "Result<Vec<PoolName>, String>")]
+pub struct AdoptBoxes {
+    /// Where.
+    pub place: HookPlace,
 }
 
 /// A box that was looked at. One that could not be is left out, and asked for again.
@@ -95,6 +130,16 @@ pub struct LookedAt {
     pub dirt: Option<Said>,
 }
 
+/// Looks whether a worker answers at all: what is run for a box may take long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "Result<(), String>")]
+pub struct ProbeHost {
+    /// The worker.
+    pub host: HostAddr,
+    /// How long it may take. It is answered by then.
+    pub within: std::time::Duration,
+}
+
 /// The ways to whoever runs things for boxes.
 #[derive(Clone)]
 pub struct BoxHosts {
@@ -102,4 +147,8 @@ pub struct BoxHosts {
     pub run: Route<RunHook>,
     /// Looks at boxes.
     pub look: Route<LookAtBoxes>,
+    /// Gives boxes to a pool.
+    pub adopt: Route<AdoptBoxes>,
+    /// Looks whether a worker answers at all.
+    pub probe: Route<ProbeHost>,
 }

@@ -14,6 +14,7 @@ use super::queue::Priority;
 use super::settings::BoxSettings;
 use super::spec::PoolSpec;
 use super::text::{Holder, PoolName, Reason};
+use crate::durations::rounded;
 use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
 
@@ -24,15 +25,21 @@ pub enum BoxError {
     #[error(transparent)]
     Refused(#[from] BoxRefusal),
     /// No box was free in time.
-    #[error("no box of pool {pool} was free within {}", humantime::format_duration(*.wait))]
+    #[error(
+        "no box of pool {pool} was free within {}{}",
+        humantime::format_duration(rounded(*.wait)),
+        .why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+    )]
     TimedOut {
         /// The pool.
         pool: PoolName,
         /// How long that was.
         wait: Duration,
+        /// What keeps boxes of the pool from being granted, if anything but their holders does.
+        why: Option<String>,
     },
     /// As many wait as may.
-    #[error("{waiting} wait for boxes of pool {pool} already, retry in {}", humantime::format_duration(*.retry_after))]
+    #[error("{waiting} wait for boxes of pool {pool} already, retry in {}", humantime::format_duration(rounded(*.retry_after)))]
     QueueFull {
         /// The pool.
         pool: PoolName,
@@ -53,6 +60,14 @@ pub enum BoxError {
     /// The actor restarted while it had the request.
     #[error("outcome unknown: the actor restarted while it had the request")]
     Lost,
+    /// The host of the pool did not do it.
+    #[error("the host of pool {pool} did not do it: {why}")]
+    HostSilent {
+        /// The pool.
+        pool: PoolName,
+        /// Why.
+        why: String,
+    },
     /// It has no outcome, or this node does not lead.
     #[error(transparent)]
     Journal(#[from] CommitError),
@@ -75,9 +90,19 @@ pub struct AskBoxes {
     pub count: u32,
     /// Names the request; none when nobody is going to repeat it.
     pub request: Option<RequestId>,
+    /// Whether the holder goes on with the work of another one that made the same request.
+    pub take_over: bool,
 }
 
 impl AskBoxes {
+    /// Whether its holder may have what `holder` asked for by the same request.
+    pub(super) fn goes_on_for(&self, holder: &Holder) -> Result<(), BoxRefusal> {
+        if self.take_over || self.holder == *holder {
+            return Ok(());
+        }
+        Err(BoxRefusal::RequestOfOther { holder: holder.clone(), asker: self.holder.clone() })
+    }
+
     /// One box, for as long as the pool says, without waiting.
     pub fn one(pool: PoolName, holder: Holder) -> Self {
         AskBoxes {
@@ -88,6 +113,7 @@ impl AskBoxes {
             priority: Priority::default(),
             count: 1,
             request: None,
+            take_over: false,
         }
     }
 }
@@ -151,6 +177,16 @@ pub struct RenewLease {
     pub token: FenceToken,
     /// How long from now on; as long as it was asked for first if none.
     pub ttl: Option<Duration>,
+}
+
+/// Whether a lease is valid: it is on record under this token, and its term is not over.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<Arc<Lease>, BoxError>")]
+pub struct VerifyLease {
+    /// The lease.
+    pub lease: LeaseId,
+    /// Its token.
+    pub token: FenceToken,
 }
 
 /// A holder gives its box back.
@@ -245,6 +281,17 @@ pub struct UnquarantineBox {
 pub struct RecheckPool {
     /// The pool.
     pub pool: PoolName,
+}
+
+/// An operator hands over the boxes of a pool on its host, which knows them as another pool's or
+/// another cluster's. Answers the pools that lost boxes.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Vec<PoolName>, BoxError>")]
+pub struct AdoptPool {
+    /// The pool.
+    pub pool: PoolName,
+    /// Who asks.
+    pub asked_by: String,
 }
 
 /// Looks at once what is due, instead of when the timer says. Operators and tests send it.

@@ -14,6 +14,7 @@ mod decide;
 mod event;
 mod follow;
 mod grants;
+mod hindrance;
 mod hooks;
 mod host;
 mod id;
@@ -24,6 +25,7 @@ mod pool;
 mod prepare;
 #[cfg(test)]
 mod prepare_tests;
+mod probes;
 mod queue;
 mod requests;
 #[cfg(test)]
@@ -50,8 +52,11 @@ pub use audit::{AuditEntry, AuditFilter, AuditPlace, BadAuditPlace};
 pub use board::{BoxBoard, BoxStanding, LARGEST_PAGE, Page, PoolStanding};
 pub use decide::Before;
 pub use event::{BoxEvent, BoxLine, BoxNews, BoxOutcome, BoxRefusal, NewGrant};
-pub use host::{BoxHosts, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt, RunHook};
-pub use id::{BadLeaseId, BoxNumber, FenceToken, LeaseId, SlotId};
+pub use host::{
+    AdoptBoxes, BoxHosts, BoxesLooked, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt,
+    ProbeHost, RunHook,
+};
+pub use id::{BadLeaseId, BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 pub use lease::{EndedLease, Lease, LeaseEnd};
 pub use line::{Asking, Line, Pace, Rests};
 pub use messages::*;
@@ -75,6 +80,7 @@ use crate::journal::{CommitHold, Journal, Piece, Seat};
 use crate::turns::NextTurn;
 use hooks::Jobs;
 use prepare::Groups;
+use probes::Probes;
 use waiters::Waiters;
 
 /// A box of all pools.
@@ -109,11 +115,16 @@ pub struct BoxLease {
     /// Pools of which nothing is granted before it is on record that they are looked at; and whether
     /// that is being put there.
     rechecks: BTreeMap<PoolName, bool>,
+    /// Whether it is being put on record that this node decides.
+    noting_led: bool,
     jobs: Jobs,
+    probes: Probes,
     /// Leases of which nobody was told, to be taken back.
     orphans: BTreeSet<LeaseId>,
     /// Those that are being taken back: nobody is told of them any more.
     taking_back: HashSet<LeaseId>,
+    /// Leases that somebody tried to use with a wrong token: the last one, and how often.
+    wrong_tokens: BTreeMap<LeaseId, (FenceToken, u64)>,
     /// When it was last looked at what is to be forgotten, and told how waits go.
     upkeep_at: Option<Instant>,
     progress_at: Option<Instant>,
@@ -154,9 +165,12 @@ impl BoxLease {
             cleanings: Schedule::default(),
             looks: Schedule::default(),
             rechecks: BTreeMap::new(),
+            noting_led: false,
             jobs: Jobs::default(),
+            probes: Probes::default(),
             orphans: BTreeSet::new(),
             taking_back: HashSet::new(),
+            wrong_tokens: BTreeMap::new(),
             upkeep_at: None,
             progress_at: None,
             uncommitted: 0,
@@ -198,15 +212,14 @@ impl BoxLease {
     /// Renews the view on the board.
     fn show(&mut self) {
         self.is_stale = false;
-        let BoxLease { counts, lines, .. } = self;
-        counts.retain(|pool, _| lines.contains_key(pool));
+        self.counts.retain(|pool, _| self.lines.contains_key(pool));
         let lines = self.lines.iter().map(|(name, line)| {
             let view = LineView {
                 waiting: line.queue.len() as u64,
                 wanted: line.queue.wanted(),
                 available: line.available() as u64,
                 mean_hold: line.pace.mean(),
-                silence: self.jobs.silence(name).cloned(),
+                silence: self.silence_of(name),
                 counts: self.counts.get(name).copied().unwrap_or_default(),
             };
             (name.clone(), view)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{BoxNumber, FenceToken, LeaseId, SlotId};
+use super::id::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 use super::lease::LeaseEnd;
 use super::slots::Slots;
 use super::spec::PoolSpec;
@@ -260,6 +260,20 @@ impl Pool {
     /// The ids that its boxes are drawn from, if they are.
     pub fn slots(&self) -> Option<&Slots> {
         self.slots.as_ref()
+    }
+
+    /// All ids that its boxes have or may draw, also those of boxes that are still to go.
+    pub fn ids(&self) -> Vec<IdRange> {
+        let ids = self.spec.ids();
+        let mut all = vec![ids];
+        if self.spec.slots.is_none() {
+            let (first, end) = (BoxNumber(ids.first), ids.end());
+            let behind = u32::try_from(end).map(|end| self.boxes.range(BoxNumber(end)..));
+            let others = self.boxes.range(..first).chain(behind.into_iter().flatten());
+            all.extend(others.map(|(number, _)| IdRange { first: number.0, count: 1 }));
+        }
+        all.retain(|range| range.count > 0);
+        all
     }
 
     /// Whether a box may be granted.

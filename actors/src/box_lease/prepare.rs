@@ -11,6 +11,7 @@ use super::grants::MYSELF;
 use super::host::HookKind;
 use super::id::LeaseId;
 use super::messages::{AskBoxes, BoxError, Progress};
+use super::probes::OVERDUE_AFTER;
 use super::queue::{Place, WaiterId};
 use super::text::Said;
 use super::waiters::{Listener, Stage, Waiter};
@@ -94,14 +95,32 @@ impl BoxLease {
             waiter.stage = Stage::Preparing;
             waiter.tell(Progress::Preparing);
         }
+        if let Some(id) = waiter {
+            self.look_after(id, ctx);
+        }
         self.groups.add(waiter, &leases, term);
         for id in leases {
             self.start_init(id, ctx);
         }
     }
 
+    /// Somebody whose boxes are being made ready is looked after when its time is over.
+    fn look_after(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
+        let now = self.now().monotonic;
+        let Some(deadline) = self.waiters.get(id).map(Waiter::deadline) else { return };
+        let at = deadline.max(now).saturating_add(OVERDUE_AFTER);
+        self.waiters.deadlines.set(id, at);
+        self.wake_at(at, ctx);
+    }
+
     /// A request is repeated whose boxes are being made ready.
-    pub(super) fn await_ready(&mut self, ask: AskBoxes, leases: &[LeaseId], listener: Listener) {
+    pub(super) fn await_ready(
+        &mut self,
+        ask: AskBoxes,
+        leases: &[LeaseId],
+        listener: Listener,
+        ctx: &mut Context<Self>,
+    ) {
         let id = self.waiters.next_id();
         let first = leases.first().and_then(|lease| self.groups.group_of.get(lease)).copied();
         let group = first.and_then(|first| self.groups.groups.get_mut(&first));
@@ -123,6 +142,7 @@ impl BoxLease {
         let place = Place::of(id, ask.priority, came, step);
         let waiter = Waiter::new(ask, (term, ttl), place, came, Stage::Preparing);
         self.waiters.add(id, waiter, listener);
+        self.look_after(id, ctx);
     }
 
     /// A box is ready: if all of its request are, that goes on record.

@@ -9,8 +9,9 @@ use tokio::sync::oneshot;
 
 use super::samples::{hosted, p, said};
 use super::{
-    AcquireRoutes, Acquisition, AskBoxes, BoxBoard, BoxHosts, BoxLease, BoxPhase, BoxSettings,
-    Holder, HookAnswer, LeaseId, LookAtBoxes, LookNow, LookedAt, PutPool, RunHook,
+    AcquireRoutes, Acquisition, AdoptBoxes, AskBoxes, BoxBoard, BoxHosts, BoxLease, BoxPhase,
+    BoxSettings, BoxesLooked, Holder, HookAnswer, LeaseId, LookAtBoxes, LookNow, LookedAt,
+    PoolName, ProbeHost, PutPool, RunHook,
 };
 use crate::clock::{Clock, Millis};
 use crate::event::{Epoch, PieceId, RequestId};
@@ -64,12 +65,28 @@ impl Handler<RunHook> for Host {
 }
 
 impl Handler<LookAtBoxes> for Host {
-    type Result = ResponseFuture<Result<Vec<LookedAt>, String>>;
+    type Result = ResponseFuture<Result<BoxesLooked, String>>;
 
     fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
         let clean = look.boxes.into_iter().map(|number| LookedAt { number, dirt: None });
-        let clean = clean.collect();
-        Box::pin(async move { Ok(clean) })
+        let looked = BoxesLooked { boxes: clean.collect(), highest: None };
+        Box::pin(async move { Ok(looked) })
+    }
+}
+
+impl Handler<AdoptBoxes> for Host {
+    type Result = Result<Vec<PoolName>, String>;
+
+    fn handle(&mut self, _: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
+        Ok(Vec::new())
+    }
+}
+
+impl Handler<ProbeHost> for Host {
+    type Result = Result<(), String>;
+
+    fn handle(&mut self, _: ProbeHost, _: &mut Context<Self>) -> Self::Result {
+        Ok(())
     }
 }
 
@@ -108,7 +125,9 @@ fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
         let addr = host.clone().start();
         let hosts = BoxHosts {
             run: Route::fixed(addr.clone().recipient()),
-            look: Route::fixed(addr.recipient()),
+            look: Route::fixed(addr.clone().recipient()),
+            adopt: Route::fixed(addr.clone().recipient()),
+            probe: Route::fixed(addr.recipient()),
         };
         let settings = BoxSettings::default();
         let actor =
@@ -133,8 +152,8 @@ fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
         actor.send(Within(Box::new(act))).await.unwrap();
         assert!(earlier.await.is_err());
         until("it is made ready twice more", || host.asked() == 3).await;
-        // The request for a look at the boxes came back like that, too.
-        until("both came back", || board.view().uncommitted == 2).await;
+        // The request for a look at the boxes came back like that, too, and who leads.
+        until("all came back", || board.view().uncommitted == 3).await;
         let again = ask(&actor);
         let failed = || HookAnswer::Failed { said: said() };
         host.answer(0, failed());

@@ -7,10 +7,14 @@ use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 
 use super::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use super::grants::MYSELF;
+use super::host::AdoptBoxes;
+use super::id::FenceToken;
+use super::spec::BadSpec;
 use super::text::{PoolName, Said};
 use super::{
-    BoxError, BoxLease, ChangeSettings, Lease, LeaseId, LookNow, PoolPut, PutPool, QuarantineBox,
-    RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease, SharedTable, UnquarantineBox,
+    AdoptPool, BoxError, BoxLease, ChangeSettings, Lease, LeaseId, LookNow, PoolPut, PutPool,
+    QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease, SharedTable,
+    UnquarantineBox, VerifyLease,
 };
 use crate::journal::{Asked, Outcomes, Seat};
 
@@ -98,7 +102,7 @@ impl Handler<PutPool> for BoxLease {
             return answer(Ok(PoolPut::AlreadySo));
         }
         tracing::info!(%pool, asked_by, "a pool is created or changed on request");
-        let event = BoxEvent::PoolPut { pool, spec: Box::new(spec) };
+        let event = BoxEvent::PoolPutAlone { pool, spec: Box::new(spec) };
         self.commit_for(&asked_by, vec![event], |_, outcome| {
             Ok(match outcome {
                 BoxOutcome::PoolPut { created: true } => PoolPut::Created,
@@ -161,7 +165,7 @@ impl BoxLease {
 impl Handler<RenewLease> for BoxLease {
     type Result = Answer<Arc<Lease>>;
 
-    fn handle(&mut self, asked: RenewLease, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, asked: RenewLease, ctx: &mut Context<Self>) -> Self::Result {
         let RenewLease { lease, token, ttl } = asked;
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
@@ -169,16 +173,51 @@ impl Handler<RenewLease> for BoxLease {
         let now = self.now();
         let decided = self.seat.piece().read().renewal(lease, token, ttl, &self.terms, now);
         match decided {
-            Err(refusal) => answer(Err(refusal.into())),
+            Err(refusal) => answer(Err(self.refusing(lease, token, refusal, ctx))),
             Ok(event) => self.commit_for(MYSELF, vec![event], move |actor, _| actor.live(lease)),
         }
+    }
+}
+
+impl BoxLease {
+    /// Notes a wrong token among the reasons for a refusal.
+    fn refusing(
+        &mut self,
+        lease: LeaseId,
+        token: FenceToken,
+        refusal: BoxRefusal,
+        ctx: &mut Context<Self>,
+    ) -> BoxError {
+        if refusal == BoxRefusal::WrongToken {
+            self.note_wrong_token(lease, token);
+            self.note_stale(ctx);
+        }
+        refusal.into()
+    }
+}
+
+impl Handler<VerifyLease> for BoxLease {
+    type Result = MessageResult<VerifyLease>;
+
+    fn handle(&mut self, asked: VerifyLease, ctx: &mut Context<Self>) -> Self::Result {
+        let VerifyLease { lease, token } = asked;
+        if let Err(error) = self.seat.leading() {
+            return MessageResult(Err(error.into()));
+        }
+        let now = self.now();
+        let held = {
+            let table = self.seat.piece().read();
+            // The lease itself, not a copy: nobody changes it in place.
+            table.held_now(lease, token, &self.terms, now).and_then(|_| table.live(lease).cloned())
+        };
+        MessageResult(held.map_err(|refusal| self.refusing(lease, token, refusal, ctx)))
     }
 }
 
 impl Handler<ReleaseLease> for BoxLease {
     type Result = Answer<()>;
 
-    fn handle(&mut self, asked: ReleaseLease, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, asked: ReleaseLease, ctx: &mut Context<Self>) -> Self::Result {
         let ReleaseLease { lease, token } = asked;
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
@@ -186,7 +225,7 @@ impl Handler<ReleaseLease> for BoxLease {
         let now = self.now();
         let refusal = self.seat.piece().read().held_now(lease, token, &self.terms, now).err();
         if let Some(refusal) = refusal {
-            return answer(Err(refusal.into()));
+            return answer(Err(self.refusing(lease, token, refusal, ctx)));
         }
         let mut events = vec![BoxEvent::Released { lease, token }];
         events.extend(self.grants_behind(lease));
@@ -254,6 +293,35 @@ impl Handler<RecheckPool> for BoxLease {
         }
         let event = BoxEvent::Recheck { pool: asked.pool };
         self.commit_for(MYSELF, vec![event], |_, _| Ok(()))
+    }
+}
+
+impl Handler<AdoptPool> for BoxLease {
+    type Result = Answer<Vec<PoolName>>;
+
+    fn handle(&mut self, asked: AdoptPool, _: &mut Context<Self>) -> Self::Result {
+        let AdoptPool { pool, asked_by } = asked;
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error.into()));
+        }
+        let place = match self.place(&pool) {
+            Ok(Some(place)) => place,
+            Ok(None) => return answer(Err(BoxRefusal::from(BadSpec::NoHost).into())),
+            Err(refusal) => return answer(Err(refusal.into())),
+        };
+        tracing::info!(%pool, asked_by, "the boxes of a pool are handed over on request");
+        let host = self.hosts.adopt.recipient();
+        let asking = async move { host.send(AdoptBoxes { place }).await };
+        Box::pin(wrap_future::<_, Self>(asking).map(move |answer, actor, ctx| {
+            let answer = answer.unwrap_or_else(|error| Err(error.to_string()));
+            match answer {
+                Ok(losers) => {
+                    actor.ask_again(&pool, ctx);
+                    Ok(losers)
+                }
+                Err(why) => Err(BoxError::HostSilent { pool, why }),
+            }
+        }))
     }
 }
 

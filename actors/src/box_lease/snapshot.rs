@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::event::BoxLine;
-use super::id::{BoxNumber, FenceToken};
+use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::pool::{BoxRecord, BoxState, Pool, PoolTotals};
 use super::slots::Slots;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, GrantedRequest, Remnant};
 use super::text::PoolName;
-use crate::event::PieceId;
+use crate::event::{Epoch, PieceId};
 use crate::history::Chronicle;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 
@@ -45,6 +45,10 @@ enum Row {
     Care { from: u64, lines: Vec<BoxLine> },
     /// That was all.
     End,
+    /// The epoch of the leader that decided last.
+    Led(Epoch),
+    /// Leases that had their full terms once more, and how often each was renewed then.
+    Again(Vec<(LeaseId, u32)>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,6 +75,8 @@ impl FrozenTable {
             remnants: table.remnants.clone(),
             ended: table.ended.clone(),
             care: table.care.clone(),
+            led: table.led,
+            again: table.again.clone(),
             // These follow from the rest.
             graves: Default::default(),
             requests: Default::default(),
@@ -82,7 +88,8 @@ impl FrozenTable {
 impl FrozenPiece for FrozenTable {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
         let mut put = |content: &Row| row(&encode(content));
-        let BoxTable { pools, leases, remnants, ended, care, .. } = &self.0;
+        let BoxTable { pools, leases, remnants, ended, care, led, again, .. } = &self.0;
+        put(&Row::Led(*led));
         for (name, pool) in pools {
             put(&Row::Pool(Box::new(StoredPool::of(name, pool))));
             let mut boxes = pool.boxes.iter().map(|(number, record)| (*number, record.clone()));
@@ -97,6 +104,10 @@ impl FrozenPiece for FrozenTable {
         let mut leases: Vec<&Lease> = leases.values().map(Arc::as_ref).collect();
         leases.sort_unstable_by_key(|lease| (&lease.pool, lease.token));
         in_rows(&mut leases.into_iter().cloned(), |leases| put(&Row::Leases(leases)));
+        let mut again: Vec<(LeaseId, u32)> =
+            again.iter().map(|(id, count)| (*id, *count)).collect();
+        again.sort_unstable();
+        in_rows(&mut again.into_iter(), |again| put(&Row::Again(again)));
         // An empty list goes on from its number, too.
         let mut from = ended.first();
         put(&Row::Ended { from, ended: Vec::new() });
@@ -197,6 +208,8 @@ pub(super) fn thaw_row(table: &mut BoxTable, row: &[u8]) -> Result<(), Unreadabl
             lines.into_iter().for_each(|line| table.care.push(line));
         }
         Row::End => table.thawing = None,
+        Row::Led(epoch) => table.led = epoch,
+        Row::Again(again) => table.again.extend(again),
     }
     Ok(())
 }

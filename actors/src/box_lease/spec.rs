@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::{BoxNumber, SlotId};
-use super::text::HooksName;
+use super::id::{BoxNumber, IdRange, SlotId};
+use super::text::{HooksName, PoolName};
 use crate::back_off::CoolDown;
 use crate::host::HostAddr;
 
@@ -100,6 +100,9 @@ pub enum BadSpec {
     /// Too many labels, or too long ones.
     #[error("a pool has at most {MOST_LABELS} labels, each of 1 to {LONGEST_LABEL} bytes")]
     Labels,
+    /// Something is asked for that only a host can do.
+    #[error("the pool has no host: nothing is run for its boxes, and no other pool can have them")]
+    NoHost,
 }
 
 impl PoolSpec {
@@ -165,6 +168,19 @@ impl PoolSpec {
     pub fn numbers(&self) -> impl Iterator<Item = BoxNumber> + use<> {
         let first = self.first_id.0;
         (first..first.saturating_add(self.size)).map(BoxNumber)
+    }
+
+    /// The ids that its boxes have or may draw.
+    pub fn ids(&self) -> IdRange {
+        match self.slots {
+            Some(slots) => IdRange { first: slots.first.0, count: slots.count },
+            None => IdRange { first: self.first_id.0, count: self.size },
+        }
+    }
+
+    /// The name of its hooks in the configuration of its host.
+    pub fn hooks_name<'a>(&'a self, pool: &'a PoolName) -> &'a str {
+        self.hooks.as_ref().map_or(pool.as_str(), HooksName::as_str)
     }
 
     /// Whether nothing is run for its boxes.

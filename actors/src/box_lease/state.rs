@@ -9,7 +9,7 @@ use super::lease::{EndedLease, Lease};
 use super::pool::Pool;
 use super::slots::Slots;
 use super::text::PoolName;
-use crate::event::RequestId;
+use crate::event::{Epoch, RequestId};
 use crate::history::Chronicle;
 
 /// The durable state of the BoxLeaseActor.
@@ -31,6 +31,11 @@ pub struct BoxTable {
     pub(super) requests: HashMap<u64, GrantedRequest>,
     /// What happened to boxes besides.
     pub(super) care: Chronicle<BoxLine>,
+    /// Live leases that a new leader gave their full terms once more, and how often each was renewed
+    /// then.
+    pub(super) again: HashMap<LeaseId, u32>,
+    /// The epoch of the leader that decided last.
+    pub(super) led: Epoch,
     /// Whose rows come back from a snapshot just now.
     pub(super) thawing: Option<PoolName>,
 }
@@ -65,6 +70,18 @@ pub enum FoundLease<'a> {
 }
 
 impl BoxTable {
+    /// The epoch of the leader that decided last.
+    pub fn led(&self) -> Epoch {
+        self.led
+    }
+
+    /// The highest token that was given in any pool, also in those that are gone.
+    pub fn highest_token(&self) -> FenceToken {
+        let pools = self.pools.values().map(|pool| pool.last_token);
+        let gone = self.remnants.values().map(|left| left.last_token);
+        pools.chain(gone).max().unwrap_or_default()
+    }
+
     /// The pools, by name.
     pub fn pools(&self) -> &BTreeMap<PoolName, Pool> {
         &self.pools

@@ -1,8 +1,8 @@
 //! The terms of leases: when each is over. Pure.
 //!
-//! A term is over when it has passed by the clock that nobody sets, and not before the instant that its
-//! holder was told by the clock on the wall: neither running ahead ends a lease. A clock on the wall
-//! that is set back keeps leases until it shows what was told.
+//! A term is over when it has passed by the clock that nobody sets, counted from when it was put on
+//! record: its holder was promised no more. The clock on the wall ends no lease and keeps none. Only a
+//! process that begins to decide goes by it once: see [`Terms::note_again`].
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,29 +11,13 @@ use super::id::LeaseId;
 use super::schedule::Schedule;
 use crate::clock::{Millis, Reading};
 
-/// A duration on the wall, as an instant of a schedule: those before 1970 are its beginning.
-fn on_wall(instant: Millis) -> Duration {
-    Duration::from_millis(u64::try_from(instant.0).unwrap_or(0))
-}
-
 /// The terms of the live leases.
-///
-/// **Invariant:** a lease stands in one of the two schedules at most: on the wall only when its time
-/// has passed.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     passing: Schedule<LeaseId>,
-    on_wall: Schedule<LeaseId>,
-    terms: HashMap<LeaseId, Term>,
-}
-
-/// The term of a lease.
-#[derive(Clone, Copy, Debug)]
-struct Term {
-    /// Until when its holder was told it lasts.
-    told: Millis,
-    /// When it has been held as long as it may be, by the clock that nobody sets.
-    hold_ends: Option<Duration>,
+    /// When each has been held as long as it may be, by the clock that nobody sets; none if it may be
+    /// held for any time.
+    hold_ends: HashMap<LeaseId, Option<Duration>>,
 }
 
 /// How long a lease may be held.
@@ -45,27 +29,44 @@ pub struct Hold {
     pub most: Option<Duration>,
 }
 
+impl Hold {
+    /// How much of `term` it may still be held.
+    fn left(self, term: Duration, now: Reading) -> Duration {
+        let held = now.wall.since(self.granted);
+        self.most.map_or(term, |most| term.min(most.saturating_sub(held)))
+    }
+}
+
 impl Terms {
-    /// A lease lasts for `term` from now on, and until `told` at least.
-    pub fn note(&mut self, id: LeaseId, term: Duration, told: Millis, hold: Hold, now: Reading) {
-        let before = self.terms.get(&id);
-        let hold_ends = match before {
-            // However the wall was set since.
-            Some(before) => before.hold_ends,
-            None => hold.most.map(|most| {
+    /// A lease lasts for `term` from now on.
+    pub fn note(&mut self, id: LeaseId, term: Duration, hold: Hold, now: Reading) {
+        // However the wall was set since.
+        self.hold_ends.entry(id).or_insert_with(|| {
+            hold.most.map(|most| {
                 let held = now.wall.since(hold.granted);
                 now.monotonic.saturating_add(most.saturating_sub(held))
-            }),
-        };
-        let ends = now.monotonic.saturating_add(term);
-        self.terms.insert(id, Term { told, hold_ends });
-        self.on_wall.remove(&id);
-        self.passing.set(id, ends);
+            })
+        });
+        self.passing.set(id, now.monotonic.saturating_add(term));
     }
 
-    /// The full term of a lease that another leader granted, or this one in a former life: it may
-    /// have been told just now. Never beyond what it may be held, but as long as was told.
+    /// The term of a lease that another leader granted, or this one in a former life: the full one once
+    /// more, since its renewal may have been answered just now. Answers how long that is.
     pub fn note_again(
+        &mut self,
+        id: LeaseId,
+        term: Duration,
+        hold: Hold,
+        now: Reading,
+    ) -> Duration {
+        let term = hold.left(term, now);
+        self.note(id, term, hold, now);
+        term
+    }
+
+    /// The same for a lease that had its full term again before, and was not renewed since: only what is
+    /// left of that. A process that restarts again and again does not keep it.
+    pub fn note_rest(
         &mut self,
         id: LeaseId,
         term: Duration,
@@ -73,62 +74,54 @@ impl Terms {
         hold: Hold,
         now: Reading,
     ) {
-        let held = now.wall.since(hold.granted);
-        let left = hold.most.map(|most| most.saturating_sub(held));
-        self.note(id, left.map_or(term, |left| term.min(left)), told, hold, now);
+        let left = told.since(now.wall).min(hold.left(term, now));
+        self.note(id, left, hold, now);
     }
 
     /// A lease ended.
     pub fn remove(&mut self, id: LeaseId) {
         self.passing.remove(&id);
-        self.on_wall.remove(&id);
-        self.terms.remove(&id);
+        self.hold_ends.remove(&id);
     }
 
     /// How long a lease may last if it is renewed now: as long as is wanted, but not longer than it
     /// may be held in all.
     pub fn renewed(&self, id: LeaseId, wanted: Duration, now: Reading) -> Duration {
-        let ends = self.terms.get(&id).and_then(|term| term.hold_ends);
+        let ends = self.hold_ends.get(&id).copied().flatten();
         ends.map_or(wanted, |ends| wanted.min(ends.saturating_sub(now.monotonic)))
     }
 
     /// Takes a lease whose term is over. It is to be noted again unless it ends.
     pub fn take_due(&mut self, now: Reading) -> Option<LeaseId> {
-        while let Some(id) = self.passing.take_due(now.monotonic) {
-            let told = self.terms.get(&id).map_or(now.wall, |term| term.told);
-            self.on_wall.set(id, on_wall(told));
-        }
-        self.on_wall.take_due(on_wall(now.wall))
+        self.passing.take_due(now.monotonic)
     }
 
     /// Whether the term of a lease is over, whether it was taken or not.
     pub fn is_over(&self, id: LeaseId, now: Reading) -> bool {
         let has_passed = self.passing.at(&id).is_none_or(|ends| ends <= now.monotonic);
-        has_passed && self.terms.get(&id).is_some_and(|term| term.told <= now.wall)
+        has_passed && self.hold_ends.contains_key(&id)
     }
 
     /// How long it is until a term may be over.
     pub fn next(&self, now: Reading) -> Option<Duration> {
-        let passing = self.passing.next().map(|at| at.saturating_sub(now.monotonic));
-        let wall = self.on_wall.next().map(|at| at.saturating_sub(on_wall(now.wall)));
-        [passing, wall].into_iter().flatten().min()
+        self.passing.next().map(|at| at.saturating_sub(now.monotonic))
     }
 
     /// A lease that was taken and did not end is due again at once.
     pub fn put_back(&mut self, id: LeaseId) {
-        if let Some(term) = self.terms.get(&id) {
-            self.on_wall.set(id, on_wall(term.told));
+        if self.hold_ends.contains_key(&id) {
+            self.passing.set(id, Duration::ZERO);
         }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.terms.len()
+        self.hold_ends.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
+        self.hold_ends.is_empty()
     }
 
     /// Knows of none.
@@ -154,20 +147,18 @@ mod tests {
 
     fn of_a_second(hold: Hold) -> Terms {
         let mut terms = Terms::default();
-        terms.note(ID, ms(1000), Millis(2000), hold, at(1000, 0));
+        terms.note(ID, ms(1000), hold, at(1000, 0));
         terms
     }
 
     #[test]
-    fn a_term_is_over_when_both_clocks_say_so() {
+    fn a_term_is_over_when_it_has_passed_however_the_wall_is_set() {
         for (early, due) in [
             (at(1999, 999), at(2000, 1000)),
-            // The wall runs ahead.
+            // The wall was set ahead.
             (at(90_000, 999), at(90_001, 1000)),
-            // The other one does.
-            (at(1999, 5000), at(2000, 5001)),
-            // The wall was set back.
-            (at(-500, 1000), at(2000, 3500)),
+            // It was set back.
+            (at(-500, 999), at(-499, 1000)),
         ] {
             let mut terms = of_a_second(FREELY);
             assert_eq!(
@@ -178,13 +169,14 @@ mod tests {
             assert!(terms.is_over(ID, due));
             assert_eq!(terms.take_due(due), Some(ID), "{due:?}");
             assert_eq!(terms.take_due(due), None);
+            assert!(terms.is_over(ID, due), "it was only taken");
         }
     }
 
     #[test]
     fn what_is_renewed_lasts_from_then_on_and_what_was_put_back_is_due_again() {
         let mut terms = of_a_second(FREELY);
-        terms.note(ID, ms(1000), Millis(2999), FREELY, at(1999, 999));
+        terms.note(ID, ms(1000), FREELY, at(1999, 999));
         assert_eq!(terms.take_due(at(2998, 1998)), None);
         assert_eq!(terms.next(at(2998, 1998)), Some(ms(1)));
         assert_eq!(terms.take_due(at(2999, 1999)), Some(ID));
@@ -203,30 +195,33 @@ mod tests {
         assert_eq!(terms.renewed(ID, ms(1000), at(1500, 500)), ms(1000));
         // However the wall is set.
         assert_eq!(terms.renewed(ID, ms(1000), at(90_000, 1700)), ms(800));
-        terms.note(ID, ms(800), Millis(3500), hold, at(2700, 1700));
+        terms.note(ID, ms(800), hold, at(2700, 1700));
         assert_eq!(terms.renewed(ID, ms(1000), at(3499, 2499)), ms(1));
         assert_eq!(terms.renewed(ID, ms(1000), at(3500, 2500)), ms(0));
     }
 
     #[test]
-    fn a_new_leader_gives_the_full_term_again_but_not_beyond_the_longest_hold() {
+    fn a_new_leader_gives_the_full_term_again_once() {
+        let due = |mut terms: Terms, last: u64| {
+            assert_eq!(terms.take_due(at(0, last - 1)), None);
+            assert_eq!(terms.take_due(at(0, last)), Some(ID));
+        };
         let mut terms = Terms::default();
-        terms.note_again(ID, ms(1000), Millis(2000), FREELY, at(1900, 0));
-        assert_eq!(
-            (terms.take_due(at(2899, 999)), terms.take_due(at(2900, 1000))),
-            (None, Some(ID))
-        );
+        assert_eq!(terms.note_again(ID, ms(1000), FREELY, at(1900, 0)), ms(1000));
+        due(terms, 1000);
+        // Never beyond the longest hold.
         let hold = Hold { granted: Millis(1000), most: Some(ms(1200)) };
         let mut terms = Terms::default();
-        terms.note_again(ID, ms(1000), Millis(2000), hold, at(1900, 0));
-        assert_eq!(
-            (terms.take_due(at(2199, 299)), terms.take_due(at(2200, 300))),
-            (None, Some(ID))
-        );
-        // What was told holds all the same.
-        let hold = Hold { granted: Millis(1000), most: Some(ms(1)) };
+        assert_eq!(terms.note_again(ID, ms(1000), hold, at(1900, 0)), ms(300));
+        due(terms, 300);
+        // The next time only what is left of it, however the wall was set back.
+        for (wall, left) in [(2500, 400), (2899, 1), (-90_000, 1000)] {
+            let mut terms = Terms::default();
+            terms.note_rest(ID, ms(1000), Millis(2900), FREELY, at(wall, 0));
+            due(terms, left);
+        }
         let mut terms = Terms::default();
-        terms.note_again(ID, ms(1000), Millis(2000), hold, at(1900, 0));
-        assert_eq!((terms.take_due(at(1999, 99)), terms.take_due(at(2000, 100))), (None, Some(ID)));
+        terms.note_rest(ID, ms(1000), Millis(2900), FREELY, at(90_000, 7));
+        assert_eq!(terms.take_due(at(90_000, 7)), Some(ID));
     }
 }

@@ -6,10 +6,11 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::event::BoxEvent;
 use super::grants::MYSELF;
-use super::id::LeaseId;
+use super::id::{FenceToken, LeaseId};
+use super::state::FoundLease;
 use super::{BoxLease, PoolName, SharedTable};
-use crate::clock::Reading;
-use crate::journal::{Asked, CommitError, Outcomes, Piece, Seat, Settlement};
+use crate::clock::{Millis, Reading};
+use crate::journal::{Asked, CommitError, EPOCH_LEAP, Outcomes, Piece, Seat, Settlement};
 use crate::turns::{InTurns, NextTurn};
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
@@ -29,6 +30,17 @@ const UPKEEP: Duration = Duration::from_secs(1);
 
 /// How many leases one commit ends at most: they fit an entry of the journal.
 const AT_ONCE: usize = 1000;
+
+/// More tokens than are ever given in a millisecond.
+const TOKENS_A_MILLI: u64 = 1000;
+
+/// More tokens than are given between a backup and its restore.
+const TOKENS_SKIPPED: u64 = 1_000_000_000_000;
+
+/// Of how many leases it is put on record at a time that somebody had a wrong token, and of how many it
+/// is remembered until then.
+const WRONG_TOKENS_AT_ONCE: usize = 20;
+const MOST_WRONG_TOKENS: usize = 1000;
 
 /// How much one event forgets at most.
 const FORGOTTEN_AT_ONCE: u64 = 10_000;
@@ -81,10 +93,12 @@ impl BoxLease {
             self.show();
             return;
         }
+        self.note_led(ctx);
         self.recheck(ctx);
         self.expire(now, ctx);
         self.look_at_rests(now, ctx);
         self.take_up_again(ctx);
+        self.probe_due(ctx);
         while let Some(key) = self.cleanings.take_due(now.monotonic) {
             self.clean(key, ctx);
         }
@@ -93,7 +107,7 @@ impl BoxLease {
         }
         // Whoever is served at this instant has not waited in vain.
         while let Some(waiter) = self.waiters.deadlines.take_due(now.monotonic) {
-            self.time_out(waiter);
+            self.time_out(waiter, ctx);
         }
         if self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP) {
             self.upkeep_at = Some(Instant::now());
@@ -107,7 +121,12 @@ impl BoxLease {
     }
 
     fn wake_for_next(&mut self, now: Reading, ctx: &mut Context<Self>) {
-        let others = [self.cleanings.next(), self.looks.next(), self.waiters.deadlines.next()];
+        let others = [
+            self.cleanings.next(),
+            self.looks.next(),
+            self.waiters.deadlines.next(),
+            self.probes.next(),
+        ];
         let others = others.into_iter().flatten().map(|at| at.saturating_sub(now.monotonic));
         let next = others.chain(self.terms.next(now)).min();
         if let Some(delay) = next {
@@ -130,7 +149,7 @@ impl BoxLease {
             if over.is_empty() {
                 return;
             }
-            let event = BoxEvent::Expired { leases: over.clone() };
+            let event = BoxEvent::TermsPassed { leases: over.clone() };
             self.commit(vec![event], ctx, move |actor, _, ctx| {
                 // What is still there was renewed meanwhile, and has another term; or that failed.
                 for (id, renewals) in &over {
@@ -183,6 +202,46 @@ impl BoxLease {
         }
     }
 
+    /// Whether it is on record that this leader decides. Nothing is granted before: its tokens may have
+    /// to go on beyond those of a past that its store has forgotten.
+    pub(super) fn has_led(&self) -> bool {
+        self.seat.epoch().is_some_and(|epoch| self.seat.piece().read().led() >= epoch)
+    }
+
+    /// Puts on record that this leader decides. An epoch far above the last one means that the store was
+    /// restored from a backup, or that a loss was accepted: tokens were given since that it does not
+    /// know.
+    fn note_led(&mut self, ctx: &mut Context<Self>) {
+        let Some(epoch) = self.seat.epoch() else { return };
+        if self.has_led() || self.noting_led {
+            return;
+        }
+        self.noting_led = true;
+        let (led, highest) = {
+            let table = self.seat.piece().read();
+            (table.led(), table.highest_token())
+        };
+        let was_restored = epoch.0.saturating_sub(led.0) >= EPOCH_LEAP;
+        let beyond = was_restored.then(|| beyond_all(highest, self.clock.now()));
+        if let Some(beyond) = beyond {
+            tracing::warn!(
+                %epoch, before = %led, %beyond,
+                "the store was restored: the tokens of all pools go on beyond those that were given since the backup"
+            );
+        }
+        self.commit(vec![BoxEvent::Led { epoch, beyond }], ctx, |actor, settled, ctx| {
+            actor.noting_led = false;
+            if settled.is_err() {
+                actor.soon(ctx);
+                return;
+            }
+            let pools: Vec<PoolName> = actor.lines.keys().cloned().collect();
+            for pool in pools {
+                actor.pump(&pool, ctx);
+            }
+        });
+    }
+
     /// Puts on record that boxes are to be looked at before they are granted.
     fn recheck(&mut self, ctx: &mut Context<Self>) {
         let wanted: Vec<PoolName> = {
@@ -213,6 +272,7 @@ impl BoxLease {
 
     /// Forgets what is too old or too much.
     fn upkeep(&mut self, ctx: &mut Context<Self>) {
+        self.put_wrong_tokens_on_record(ctx);
         let now = self.clock.now();
         let settings = &self.settings;
         let (ended, care) = {
@@ -237,6 +297,34 @@ impl BoxLease {
                 actor.upkeep(ctx);
             }
         });
+    }
+
+    /// Puts on record who tried to use leases with tokens that are not theirs: a few at a time, however
+    /// often that is tried.
+    fn put_wrong_tokens_on_record(&mut self, ctx: &mut Context<Self>) {
+        let mut events = Vec::new();
+        while events.len() < WRONG_TOKENS_AT_ONCE
+            && let Some((lease, (given, times))) = self.wrong_tokens.pop_first()
+        {
+            events.push(BoxEvent::WrongToken { lease, given, times });
+        }
+        if !events.is_empty() {
+            self.commit(events, ctx, |_, _, _| ());
+        }
+    }
+
+    /// Whoever tried to use a lease had a token that is not its own.
+    pub(super) fn note_wrong_token(&mut self, lease: LeaseId, given: FenceToken) {
+        let pool = match self.seat.piece().read().find(lease) {
+            FoundLease::Live(lease) => lease.pool.clone(),
+            FoundLease::Ended(ended) => ended.lease.pool.clone(),
+            FoundLease::Unknown => return,
+        };
+        self.counts(&pool).wrong_tokens += 1;
+        if self.wrong_tokens.len() < MOST_WRONG_TOKENS || self.wrong_tokens.contains_key(&lease) {
+            let noted = self.wrong_tokens.entry(lease).or_insert((given, 0));
+            *noted = (given, noted.1 + 1);
+        }
     }
 
     fn look_at_progress(&mut self, ctx: &mut Context<Self>) {
@@ -309,6 +397,14 @@ impl BoxLease {
         self.uncommitted += u64::from(settled.is_err());
         settled
     }
+}
+
+/// A token above all that may have been given when the highest one known is `highest`: of the time of
+/// day, so that the same backup restored twice does not lead to the same tokens. Below 2^53 for two
+/// centuries: programs that read JSON numbers as floats keep it exact.
+fn beyond_all(highest: FenceToken, now: Millis) -> FenceToken {
+    let of_now = u64::try_from(now.0).unwrap_or(0).saturating_mul(TOKENS_A_MILLI);
+    FenceToken(of_now.max(highest.0.saturating_add(TOKENS_SKIPPED)))
 }
 
 /// The number of the first line that stays, of those that may go at once.

@@ -63,6 +63,8 @@ pub struct LineCounts {
     pub cleanups: Durations,
     /// Hooks that failed.
     pub hook_failures: u64,
+    /// Calls about leases with a token that is not the lease's own.
+    pub wrong_tokens: u64,
     /// Calls that the host did not answer.
     pub silences: u64,
 }

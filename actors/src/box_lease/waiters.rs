@@ -141,6 +141,15 @@ impl Waiters {
         waiter.listeners.is_empty().then_some(id)
     }
 
+    /// Those whose boxes are being made ready though their time was over at `now`.
+    pub(super) fn preparing_since(&self, now: Duration) -> Vec<WaiterId> {
+        let waiting = self
+            .all
+            .iter()
+            .filter(|(_, waiter)| waiter.stage == Stage::Preparing && waiter.deadline() <= now);
+        waiting.map(|(id, _)| *id).collect()
+    }
+
     pub(super) fn get(&self, id: WaiterId) -> Option<&Waiter> {
         self.all.get(&id)
     }

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rows::{Opened, decode, unencodable, unreadable};
 
+use crate::box_host::BoxClaim;
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::partials::Partial;
 use crate::downloader::tree_hash::Trunk;
@@ -32,6 +33,7 @@ enum Kind {
     Hash = 3,
     Partial = 4,
     HashBegun = 5,
+    BoxClaim = 6,
 }
 
 /// How long a store that cannot be opened is left alone.
@@ -145,6 +147,35 @@ impl StateStore {
             opened.put(&[Kind::Epoch as u8], &epoch)?;
             opened.sync()
         })
+    }
+
+    /// The boxes that pools have here.
+    pub fn box_claims(&self) -> Result<Vec<BoxClaim>, StateStoreError> {
+        self.with(|opened| {
+            let rows = opened.db.scan_prefix([Kind::BoxClaim as u8]).values();
+            rows.map(|row| decode(&row?)).collect()
+        })
+    }
+
+    /// Remembers the boxes of a pool, in the place of what was remembered of it before. Durable when
+    /// this returns.
+    pub fn keep_box_claim(
+        &self,
+        claim: &BoxClaim,
+        before: Option<&BoxClaim>,
+    ) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            if let Some(before) = before {
+                opened.remove(&claim_key(before))?;
+            }
+            opened.put(&claim_key(claim), claim)?;
+            opened.sync()
+        })
+    }
+
+    /// Forgets the boxes of a pool. Not synced: the next claim that is kept is.
+    pub fn forget_box_claim(&self, claim: &BoxClaim) -> Result<(), StateStoreError> {
+        self.with(|opened| opened.remove(&claim_key(claim)))
     }
 
     /// Keeps how far a copy has come, in the place of what was kept of a copy of that name.
@@ -296,6 +327,14 @@ fn report_key(task: TaskId) -> [u8; 9] {
 fn partial_key(name: &FileName) -> [u8; 17] {
     let mut key = [Kind::Partial as u8; 17];
     key[1..].copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);
+    key
+}
+
+fn claim_key(claim: &BoxClaim) -> [u8; 17] {
+    let cluster = claim.cluster.map(|cluster| cluster.0).unwrap_or_default();
+    let name = [&cluster.to_be_bytes()[..], claim.pool.as_str().as_bytes()].concat();
+    let mut key = [Kind::BoxClaim as u8; 17];
+    key[1..].copy_from_slice(&blake3::hash(&name).as_bytes()[..16]);
     key
 }
 

@@ -36,6 +36,7 @@ pub use leadership::Leadership;
 pub use messages::{Apply, CommitAnswer, CommitError, Install, Order, Stage};
 pub use ownership::{AppliedEntry, AppliedEvent, Asked, Outcomes, Ownership, decode_answers};
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
+pub use raft::EPOCH_LEAP;
 pub use requests::{FrozenLedger, REMEMBERED_FOR, RequestLedger};
 pub use seat::{Occasion, Seat, Settlement};
 pub use settings::{JournalSettings, OpenError};

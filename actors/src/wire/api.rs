@@ -34,6 +34,7 @@
 //! | `GET /api/v1/pools` | [`Page`] of [`PoolShown`], by name |
 //! | `GET`, `PUT` with [`WantedPool`] `/api/v1/pools/{pool}` | [`PoolShown`]; 201 where it was created |
 //! | `DELETE /api/v1/pools/{pool}?revoke=` | [`PoolRemoval`] |
+//! | `POST /api/v1/pools/{pool}/adopt` | [`PoolAdoption`] |
 //! | `POST /api/v1/pools/{pool}/leases` with [`WantedLease`] | 201, [`Granted`]; or, where that is accepted, server-sent events |
 //! | `GET /api/v1/pools/{pool}/leases?holder=&limit=&cursor=` | [`Page`] of [`LeaseShown`], by box |
 //! | `POST /api/v1/pools/{pool}/recheck` | 202; its host looks at its free boxes |
@@ -76,6 +77,7 @@ mod page;
 mod plan;
 mod pool;
 mod removal;
+mod request_name;
 mod share;
 mod share_change;
 mod share_hook;
@@ -105,7 +107,9 @@ pub use lease::{
 };
 pub use page::{Cursor, Page, Problem};
 pub use plan::{BackedOff, PlanView, PlannedCopy, Skipped};
-pub use pool::{BoxesShown, PoolRemoval, PoolShown, TotalsShown, WantedPool, WantedSlots};
+pub use pool::{
+    BoxesShown, PoolAdoption, PoolRemoval, PoolShown, TotalsShown, WantedPool, WantedSlots,
+};
 pub use removal::{
     Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
 };

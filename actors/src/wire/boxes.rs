@@ -3,19 +3,22 @@
 //! - `POST /boxes/run` (worker): [`RunAsked`], answered by [`RunAnswered`] when the hook has ended. The
 //!   worker has a time-out for every program that it runs; the connection is held open meanwhile.
 //! - `POST /boxes/look` (worker): [`LookAsked`], answered by [`LookAnswered`].
+//! - `POST /boxes/adopt` (worker): [`AdoptAsked`], answered by [`AdoptAnswered`]: an operator hands boxes
+//!   over that the worker knows as those of another pool or cluster.
 //!
-//! Both are guarded by the token that node and workers share, and carry the epoch in which they were
+//! All are guarded by the token that node and workers share, and carry the epoch in which they were
 //! decided. What is refused is answered with 200 and why; only a body that cannot be read is answered
 //! with 400, and why as text. Fields that are not known are passed over.
 
 use serde::{Deserialize, Serialize};
 
 use crate::box_lease::{
-    BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookPlace, HooksName, LookAtBoxes,
-    LookedAt, PoolName, RunHook, Said,
+    AdoptBoxes, BoxNumber, BoxesLooked, FenceToken, Holder, HookAnswer, HookKind, HookPlace,
+    HooksName, IdRange, LookAtBoxes, LookedAt, PoolName, RunHook, Said,
 };
 use crate::event::Epoch;
 use crate::host::HostAddr;
+use crate::manager::ClusterId;
 
 /// Where something is run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +30,12 @@ pub struct Place {
     /// The name under which the worker's configuration says what is run; the pool's own if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<HooksName>,
+    /// The cluster that asks; none from a node of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterId>,
+    /// All ids of the pool: no other pool has them. Empty from a node of an older version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<IdRange>,
 }
 
 /// What is run.
@@ -97,6 +106,27 @@ pub struct LookAsked {
     pub place: Place,
     /// The boxes.
     pub boxes: Vec<BoxNumber>,
+    /// The token that was given last in the pool, as far as the node knows.
+    #[serde(default)]
+    pub last_token: FenceToken,
+}
+
+/// Boxes are to be handed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptAsked {
+    /// To whom, and which.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// What came of that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdoptAnswered {
+    /// They were, and these pools lost some.
+    Adopted(Vec<PoolName>),
+    /// They were not, for this reason.
+    Refused(String),
 }
 
 /// What was found.
@@ -107,6 +137,14 @@ pub enum LookAnswered {
     LookedAt(Vec<Looked>),
     /// Nothing was looked at, for this reason.
     Refused(String),
+    /// The same as `LookedAt`, for a node that says of which cluster it is.
+    Seen {
+        /// The boxes that were looked at.
+        boxes: Vec<Looked>,
+        /// The boxes were served for tokens up to this one, of which the node does not know.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        highest_token: Option<FenceToken>,
+    },
 }
 
 /// A box that was looked at.
@@ -121,11 +159,13 @@ pub struct Looked {
 
 impl Place {
     fn of(place: HookPlace) -> Self {
-        Place { epoch: place.epoch, pool: place.pool, hooks: place.hooks }
+        let HookPlace { host: _, epoch, pool, hooks, cluster, ids } = place;
+        Place { epoch, pool, hooks, cluster, ids }
     }
 
     fn on(self, host: HostAddr) -> HookPlace {
-        HookPlace { host, epoch: self.epoch, pool: self.pool, hooks: self.hooks }
+        let Place { epoch, pool, hooks, cluster, ids } = self;
+        HookPlace { host, epoch, pool, hooks, cluster, ids }
     }
 }
 
@@ -174,33 +214,68 @@ impl From<RunAnswered> for HookAnswer {
 
 impl LookAsked {
     /// A look at these boxes of a place.
-    pub fn at(place: HookPlace, boxes: Vec<BoxNumber>) -> Self {
-        LookAsked { place: Place::of(place), boxes }
+    pub fn at(place: HookPlace, boxes: Vec<BoxNumber>, last_token: FenceToken) -> Self {
+        LookAsked { place: Place::of(place), boxes, last_token }
     }
 
     /// What the worker `host` is to look at.
     pub fn on(self, host: HostAddr) -> LookAtBoxes {
-        LookAtBoxes { place: self.place.on(host), boxes: self.boxes }
+        let LookAsked { place, boxes, last_token } = self;
+        LookAtBoxes { place: place.on(host), boxes, last_token }
     }
-}
 
-impl From<Result<Vec<LookedAt>, String>> for LookAnswered {
-    fn from(answer: Result<Vec<LookedAt>, String>) -> Self {
+    /// What is answered: a node of an older version does not know `Seen`.
+    pub fn answered(&self, answer: Result<BoxesLooked, String>) -> LookAnswered {
         let looked = |LookedAt { number, dirt }| Looked { number, dirt };
         match answer {
-            Ok(all) => LookAnswered::LookedAt(all.into_iter().map(looked).collect()),
+            Ok(BoxesLooked { boxes, highest }) => {
+                let boxes = boxes.into_iter().map(looked).collect();
+                match self.place.cluster {
+                    Some(_) => LookAnswered::Seen { boxes, highest_token: highest },
+                    None => LookAnswered::LookedAt(boxes),
+                }
+            }
             Err(why) => LookAnswered::Refused(why),
         }
     }
 }
 
-impl From<LookAnswered> for Result<Vec<LookedAt>, String> {
+impl AdoptAsked {
+    /// Boxes of a place are to be its pool's.
+    pub fn of(adopt: AdoptBoxes) -> Self {
+        AdoptAsked { place: Place::of(adopt.place) }
+    }
+
+    /// What the worker `host` is to write down.
+    pub fn on(self, host: HostAddr) -> AdoptBoxes {
+        AdoptBoxes { place: self.place.on(host) }
+    }
+}
+
+impl From<Result<Vec<PoolName>, String>> for AdoptAnswered {
+    fn from(answer: Result<Vec<PoolName>, String>) -> Self {
+        answer.map_or_else(AdoptAnswered::Refused, AdoptAnswered::Adopted)
+    }
+}
+
+impl From<AdoptAnswered> for Result<Vec<PoolName>, String> {
+    fn from(answered: AdoptAnswered) -> Self {
+        match answered {
+            AdoptAnswered::Adopted(losers) => Ok(losers),
+            AdoptAnswered::Refused(why) => Err(why),
+        }
+    }
+}
+
+impl From<LookAnswered> for Result<BoxesLooked, String> {
     fn from(answered: LookAnswered) -> Self {
         let looked = |Looked { number, dirt }| LookedAt { number, dirt };
-        match answered {
-            LookAnswered::LookedAt(all) => Ok(all.into_iter().map(looked).collect()),
-            LookAnswered::Refused(why) => Err(why),
-        }
+        let (boxes, highest) = match answered {
+            LookAnswered::LookedAt(boxes) => (boxes, None),
+            LookAnswered::Seen { boxes, highest_token } => (boxes, highest_token),
+            LookAnswered::Refused(why) => return Err(why),
+        };
+        Ok(BoxesLooked { boxes: boxes.into_iter().map(looked).collect(), highest })
     }
 }
 
@@ -230,9 +305,17 @@ mod tests {
         let silent = HookAnswer::Silent { why: "x".to_owned() };
         assert_eq!(said(silent), r#"{"outcome":"silent","why":"x"}"#);
         let looked = vec![LookedAt { number: BoxNumber(1), dirt: None }];
-        let answered = serde_json::to_string(&LookAnswered::from(Ok(looked.clone()))).unwrap();
+        let found = BoxesLooked { boxes: looked, highest: Some(FenceToken(9)) };
+        let old: LookAsked = serde_json::from_str(r#"{"epoch":3,"pool":"p","boxes":[1]}"#).unwrap();
+        let answered = serde_json::to_string(&old.answered(Ok(found.clone()))).unwrap();
         assert_eq!(answered, r#"{"looked_at":[{"number":1}]}"#);
+        let place = Place { cluster: Some(ClusterId(7)), ..old.place.clone() };
+        let new = LookAsked { place, ..old };
+        let asked = serde_json::to_string(&new).unwrap();
+        assert_eq!(serde_json::from_str::<LookAsked>(&asked).unwrap(), new);
+        let answered = serde_json::to_string(&new.answered(Ok(found.clone()))).unwrap();
+        assert_eq!(answered, r#"{"seen":{"boxes":[{"number":1}],"highest_token":9}}"#);
         let read: LookAnswered = serde_json::from_str(&answered).unwrap();
-        assert_eq!(Result::from(read), Ok(looked));
+        assert_eq!(Result::from(read), Ok(found));
     }
 }

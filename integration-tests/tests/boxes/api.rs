@@ -220,9 +220,12 @@ fn a_named_request_has_one_answer_also_after_the_node_was_killed() -> Result<()>
     let known =
         |told: &Value| ["lease_id", "box", "token", "expires_at"].map(|of| told[of].clone());
     assert!(told.iter().all(|answer| known(answer) == known(&told[0])), "{told:?}");
-    // Another process goes on with the same work.
+    // Another process goes on with the same work, and says so.
     let mut other = wanted.clone();
     other["holder"] = json!("b");
+    let refused = node.post("/pools/p/leases", other.clone());
+    assert_eq!((refused.status, refused.kind()), (409, "request-of-other"));
+    other["take_over"] = json!(true);
     let told_b = node.post("/pools/p/leases", other.clone());
     assert_eq!((told_b.status, known(&told_b.body)), (201, known(&told[0])));
     other["ttl"] = json!("9s");
@@ -234,7 +237,8 @@ fn a_named_request_has_one_answer_also_after_the_node_was_killed() -> Result<()>
     node.node.start_again()?;
     node.until_it_decides()?;
     let again = node.take("p", wanted.clone());
-    assert_eq!(known(&again), known(&told[0]), "the same, with less time to wait or more");
+    let lease = |told: &Value| (["lease_id", "box", "token"]).map(|of| told[of].clone());
+    assert_eq!(lease(&again), lease(&told[0]), "the same, with less time to wait or more");
     assert_eq!(node.get("/pools/p").body["boxes"]["leased"], 2);
     assert_eq!(node.with(&unnamed, "verify").status, 200);
     assert!(token(&node.take("p", json!({ "holder": "z" }))) > token(&unnamed));
@@ -522,4 +526,34 @@ fn what_happens_to_boxes_is_told_as_it_happens() -> Result<()> {
     assert_eq!((&told[4]["how"], &told[4]["by"]), (&json!("revoked"), &json!("api")));
     assert_eq!((&told[5]["said"], &told[7]["gone"]), (&json!("smells"), &json!(true)));
     Ok(())
+}
+
+#[test]
+fn what_is_no_request_is_refused_in_words() -> Result<()> {
+    let node = BoxNode::start(&[])?;
+    node.put("p", json!({ "size": 4 }));
+    let refused = |body: Value, word: &str| {
+        let answer = node.post("/pools/p/leases", body);
+        assert_eq!((answer.status, answer.kind()), (400, "bad-body"), "{answer:?}");
+        assert!(answer.body["detail"].as_str().unwrap().contains(word), "{answer:?}");
+    };
+    refused(json!({ "holder": "h", "request_id": "" }), "1 to 200 bytes");
+    refused(json!({ "holder": "h", "request_id": "x".repeat(201) }), "1 to 200 bytes");
+    refused(json!({ "holder": "a\u{202e}b" }), "U+202E");
+    refused(json!(["h", "5s"]), "a JSON object");
+    let put = node.ask("PUT", "/pools/q", Some(json!({ "size": 1, "slots": [7, 9] })));
+    assert_eq!((put.status, put.kind()), (400, "bad-body"), "{put:?}");
+    let put = node.ask("PUT", "/pools/q", Some(json!([1])));
+    assert_eq!((put.status, put.kind()), (400, "bad-body"), "{put:?}");
+    let share = node.post("/shares", json!({ "path": "x", "request_id": "" }));
+    assert_eq!((share.status, share.kind()), (400, "bad-body"), "{share:?}");
+    // An expired lease is valid for nobody, and a wrong token is counted.
+    let lease = node.take("p", json!({ "holder": "h" }));
+    let mut wrong = lease.clone();
+    wrong["token"] = json!(99);
+    assert_eq!(node.with(&wrong, "verify").kind(), "wrong-token");
+    wait_for("it is in the audit", &[&node.node], || {
+        let audit = node.get("/pools/p/audit?what=wrong_token").body;
+        (audit["items"][0]["said"] == "token 99 was given, 1 times in all").then_some(())
+    })
 }

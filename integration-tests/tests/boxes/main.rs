@@ -14,6 +14,7 @@ mod lease_three_nodes;
 mod linearizable;
 mod on_a_worker;
 mod on_a_worker_isolate;
+mod owned_ids;
 mod python;
 mod run;
 mod stub;

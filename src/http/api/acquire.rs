@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::NoQuery;
 use super::event_stream::{EVENT_STREAM, KEEP_ALIVE, STILL_HERE, Told, event, streamed};
+use super::objects::Body;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
@@ -28,8 +29,9 @@ use crate::http::problem::Refusal;
     description = "The members beside `leases` are those of the first lease. No box within `wait` is \
                    answered with 409 and the type `no-box-in-time`; a node that has too much to do with 503 \
                    and `busy`. A client that closes its connection leaves the queue. Repeated under the \
-                   same `request_id`, everything but `wait` alike, it answers the same leases; each pool \
-                   has names of its own.\n\n\
+                   same `request_id` by the same holder, everything but `wait` alike, it answers the same \
+                   leases; another holder is refused with `request-of-other` unless it says `take_over`. \
+                   Each pool has names of its own.\n\n\
                    With `Accept: text/event-stream` it is answered with 200 and server-sent events: \
                    `waiting` with `position` and `estimate` whenever they change, `preparing` while boxes \
                    are made ready, and at the end `granted` with what is answered otherwise, or `refused` \
@@ -46,9 +48,9 @@ pub async fn acquire(
     state: web::Data<NodeState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedLease>,
+    wanted: Body<WantedLease>,
 ) -> Result<HttpResponse, Refusal> {
-    let ask = ask(pool.into_inner(), wanted.into_inner());
+    let ask = ask(pool.into_inner(), wanted.into_inner().0);
     let acquisition = Acquisition::begin(&state.actors.boxes.routes, ask)?;
     let mut stopping = state.stopping.clone();
     if wants_events(&request) {
@@ -71,9 +73,9 @@ fn ask(pool: PoolName, wanted: WantedLease) -> AskBoxes {
     // Each pool has names of its own; no pool's name has a slash in it.
     let named = |name: &String| RequestId::of(&format!("{pool}/{name}"), &asked_for(&wanted));
     let request = wanted.request_id.as_ref().map(named);
-    let WantedLease { holder, ttl, wait, priority, count, request_id: _ } = wanted;
+    let WantedLease { holder, ttl, wait, priority, count, request_id: _, take_over } = wanted;
     let ttl = ttl.map(|Span(ttl)| ttl);
-    AskBoxes { pool, holder, ttl, wait: wait.0, priority, count, request }
+    AskBoxes { pool, holder, ttl, wait: wait.0, priority, count, request, take_over }
 }
 
 /// What is asked for, but for the wait and the holder: whoever comes back may have less time, and be

@@ -32,6 +32,7 @@ impl From<BoxError> for Refusal {
                     .retry_after(retry_after)
             }
             BoxError::Busy { retry_after } => unavailable("busy").retry_after(retry_after),
+            BoxError::HostSilent { .. } => unavailable("host-silent"),
             BoxError::LeaderChanged => unavailable("leader-changed"),
             BoxError::Lost => Refusal::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail),
             BoxError::Journal(error) => error.into(),
@@ -59,6 +60,7 @@ fn status_and_kind(refusal: &BoxRefusal) -> (StatusCode, &'static str) {
         BoxRefusal::BadText(_) => (StatusCode::BAD_REQUEST, "bad-request"),
         BoxRefusal::BadSpec(_) => unprocessable("bad-pool"),
         BoxRefusal::BadTtl { .. } | BoxRefusal::BadCount { .. } => unprocessable("terms"),
+        BoxRefusal::IdsTaken { .. } => conflict("ids-taken"),
         BoxRefusal::PoolInUse { .. } => conflict("pool-in-use"),
         BoxRefusal::PoolGoes { .. } => conflict("pool-goes"),
         BoxRefusal::WrongToken => conflict("wrong-token"),
@@ -66,6 +68,7 @@ fn status_and_kind(refusal: &BoxRefusal) -> (StatusCode, &'static str) {
         BoxRefusal::HeldTooLong => conflict("held-too-long"),
         BoxRefusal::OverQuota { .. } => conflict("over-quota"),
         BoxRefusal::OtherRequest => conflict("request-id-reused"),
+        BoxRefusal::RequestOfOther { .. } => conflict("request-of-other"),
         BoxRefusal::BoxInUse => conflict("box-leased"),
         BoxRefusal::NotQuarantined => conflict("not-quarantined"),
         BoxRefusal::AlreadyQuarantined => conflict("already-quarantined"),

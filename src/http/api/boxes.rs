@@ -10,6 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::NoQuery;
+use super::objects::Body;
 use super::paging::PageQuery;
 use super::pools::board;
 use super::shares::API;
@@ -108,10 +109,10 @@ pub async fn quarantine(
     state: web::Data<NodeState>,
     at: web::Path<(PoolName, u32)>,
     query: web::Query<NoQuery>,
-    wanted: web::Json<WantedQuarantine>,
+    wanted: Body<WantedQuarantine>,
 ) -> Result<web::Json<BoxShown>, Refusal> {
     let (pool, number) = at.clone();
-    let (number, reason) = (BoxNumber(number), wanted.into_inner().reason);
+    let (number, reason) = (BoxNumber(number), wanted.into_inner().0.reason);
     let quarantine = QuarantineBox { pool, number, reason, asked_by: API.to_owned() };
     state.actors.boxes.actor.ask(quarantine).await??;
     one(state, at, query).await
@@ -153,7 +154,7 @@ pub struct AuditQuery {
     pub token: Option<u64>,
     /// Those of this kind: how a lease ended (`released`, `expired`, `revoked`, `not_taken`,
     /// `init_failed`), or what was run or done (`init_failed`, `cleaned`, `clean_failed`, `found_dirty`,
-    /// `quarantined`, `unquarantined`).
+    /// `quarantined`, `unquarantined`, `wrong_token`).
     pub what: Option<String>,
     /// How many items at most; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
@@ -163,8 +164,15 @@ pub struct AuditQuery {
 }
 
 /// What is run for boxes or done to them, in words.
-const CARE: [&str; 6] =
-    ["init_failed", "cleaned", "clean_failed", "found_dirty", "quarantined", "unquarantined"];
+const CARE: [&str; 7] = [
+    "init_failed",
+    "cleaned",
+    "clean_failed",
+    "found_dirty",
+    "quarantined",
+    "unquarantined",
+    "wrong_token",
+];
 
 impl AuditQuery {
     fn filter(&self, pool: PoolName, number: Option<BoxNumber>) -> Result<AuditFilter, Refusal> {

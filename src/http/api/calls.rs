@@ -40,7 +40,13 @@ fn of_leases() -> Vec<Call> {
     vec![
         Call::of::<acquire::__path_acquire, _, _>(acquire::acquire)
             .refused(&["no-pool", "pool-goes", "terms", "over-quota", "no-box-in-time"])
-            .refused(&["queue-full", "request-id-reused", "changed-meanwhile", "unreadable"])
+            .refused(&[
+                "queue-full",
+                "request-id-reused",
+                "request-of-other",
+                "changed-meanwhile",
+                "unreadable",
+            ])
             .refused(&["lease-released", "lease-expired", "lease-revoked", "lease-never-held"])
             .refused(&["unknown-lease", "leader-changed"])
             .refused(CARRIES_BODY)
@@ -58,6 +64,7 @@ fn of_leases() -> Vec<Call> {
         Call::of::<leases::__path_verify, _, _>(leases::verify)
             .refused(LEASE_KINDS)
             .refused(&["starting", "not-leader", "deposed", "stopped"])
+            .refused(ASKED)
             .refused(CARRIES_BODY),
         Call::of::<leases::__path_revoke, _, _>(leases::revoke)
             .refused(&["unknown-lease", "lease-released", "lease-expired"])
@@ -73,7 +80,7 @@ fn of_boxes() -> Vec<Call> {
         Call::of::<pools::__path_list, _, _>(pools::list).refused(&["starting"]),
         Call::of::<pools::__path_one, _, _>(pools::one).refused(&["no-pool", "starting"]),
         Call::of::<pools::__path_put, _, _>(pools::put)
-            .refused(&["bad-pool", "pool-in-use", "no-pool"])
+            .refused(&["bad-pool", "pool-in-use", "no-pool", "ids-taken"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<pools::__path_remove, _, _>(pools::remove)
@@ -81,6 +88,9 @@ fn of_boxes() -> Vec<Call> {
             .refused(COMMITTED),
         Call::of::<pools::__path_recheck, _, _>(pools::recheck)
             .refused(&["no-pool"])
+            .refused(COMMITTED),
+        Call::of::<pools::__path_adopt, _, _>(pools::adopt)
+            .refused(&["no-pool", "bad-pool", "host-silent"])
             .refused(COMMITTED),
         Call::of::<boxes::__path_list, _, _>(boxes::list).refused(&["no-pool", "starting"]),
         Call::of::<boxes::__path_one, _, _>(boxes::one).refused(&["no-pool", "no-box", "starting"]),

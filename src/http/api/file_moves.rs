@@ -13,6 +13,7 @@ use reelyard_actors::wire::api::{MoveShown, Page, WantedMove, place};
 
 use super::NoQuery;
 use super::deciding::decides;
+use super::objects::Body;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
@@ -32,9 +33,9 @@ const SOON: Duration = Duration::from_secs(1);
 pub async fn make(
     state: web::Data<NodeState>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedMove>,
+    wanted: Body<WantedMove>,
 ) -> Result<web::Json<Moved>, Refusal> {
-    let WantedMove { from, to, overwrite, request_id } = wanted.into_inner();
+    let WantedMove { from, to, overwrite, request_id } = wanted.into_inner().0;
     let read = |what: &str, text: &str| match place(text) {
         Ok((root, path)) => Ok(SharePlace { root, path }),
         Err(bad) => Err(Refusal::bad_request(format!("{what}: {bad}"))),

@@ -11,6 +11,7 @@ use reelyard_actors::wire::api::{HostChange, WantedMode, WantedRole};
 
 use super::NoQuery;
 use super::holdings::Holdings;
+use super::objects::Body;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
@@ -32,7 +33,7 @@ pub async fn set_mode(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedMode>,
+    wanted: Body<WantedMode>,
 ) -> Result<web::Json<HostChange>, Refusal> {
     let (host, mode) = (*host, wanted.mode);
     let before = state.actors.task_board.view();
@@ -61,7 +62,7 @@ pub async fn add(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedRole>,
+    wanted: Body<WantedRole>,
 ) -> Result<web::Json<HostChange>, Refusal> {
     let (host, role) = (*host, wanted.role);
     if host.ip().is_unspecified() || host.ip().is_multicast() {

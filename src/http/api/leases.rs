@@ -3,7 +3,7 @@
 use actix_web::web;
 use reelyard_actors::box_lease::{
     BoxNumber, BoxRefusal, FoundLease, Holder, LeaseEnd, LeaseId, PoolName, ReleaseLease,
-    RenewLease, RevokeLease,
+    RenewLease, RevokeLease, VerifyLease,
 };
 use reelyard_actors::wire::api::{
     Cursor, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified, Page, Span,
@@ -14,6 +14,7 @@ use utoipa::IntoParams;
 
 use super::NoQuery;
 use super::deciding::decides;
+use super::objects::Body;
 use super::paging::PageQuery;
 use super::pools::board;
 use super::shares::API;
@@ -98,9 +99,9 @@ pub async fn renew(
     state: web::Data<NodeState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedRenewal>,
+    wanted: Body<WantedRenewal>,
 ) -> Result<web::Json<LeaseTold>, Refusal> {
-    let WantedRenewal { token, ttl } = wanted.into_inner();
+    let WantedRenewal { token, ttl } = wanted.into_inner().0;
     let renew = RenewLease { lease: lease_id(&id)?, token, ttl: ttl.map(|Span(ttl)| ttl) };
     let lease = state.actors.boxes.actor.ask(renew).await??;
     Ok(web::Json(LeaseTold::of(&lease, state.clock.now())))
@@ -121,7 +122,7 @@ pub async fn release(
     state: web::Data<NodeState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<LeaseToken>,
+    wanted: Body<LeaseToken>,
 ) -> Result<web::Json<LeaseEnded>, Refusal> {
     let lease = lease_id(&id)?;
     state.actors.boxes.actor.ask(ReleaseLease { lease, token: wanted.token }).await??;
@@ -135,12 +136,10 @@ pub async fn release(
     tag = "boxes",
     operation_id = "verifyLease",
     summary = "Tells whoever guards what a box is for whether a lease is valid",
-    description = "Valid is a lease that was handed out under this token and whose end is not on record. \
-                   Where nobody gives it back or takes it away that end comes with its term or shortly \
-                   after: after a restart or a change of leader every lease has its full term again, and \
-                   a node that cannot write, because its disk is full for one, puts no end on record \
-                   before it can. As long as a lease is valid nobody else has the box; once it is not, \
-                   it never is again. Only the node that decides on boxes answers.",
+    description = "Valid is a lease that was handed out under this token, whose end is not on record and \
+                   whose term is not over: what can be renewed is valid. After a restart or a change of \
+                   leader a lease has its full term once more, until it is renewed. As long as a lease is \
+                   valid nobody else has the box. Only the node that decides on boxes answers.",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = LeaseToken, description = "Its token"),
     responses((status = 200, description = "It is valid", body = LeaseVerified))
@@ -149,11 +148,12 @@ pub async fn verify(
     state: web::Data<NodeState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<LeaseToken>,
+    wanted: Body<LeaseToken>,
 ) -> Result<web::Json<LeaseVerified>, Refusal> {
     let (id, board) = (lease_id(&id)?, &state.actors.boxes.board);
     decides(board.is_up(), board.view().epoch, *state.journal.leadership().borrow())?;
-    let lease = board.verify(id, wanted.token)?;
+    let verify = VerifyLease { lease: id, token: wanted.token };
+    let lease = state.actors.boxes.actor.ask(verify).await??;
     Ok(web::Json(LeaseVerified::from(&*lease)))
 }
 
@@ -172,9 +172,9 @@ pub async fn revoke(
     state: web::Data<NodeState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedLeaseRevocation>,
+    wanted: Body<WantedLeaseRevocation>,
 ) -> Result<web::Json<LeaseEnded>, Refusal> {
-    let (lease, reason) = (lease_id(&id)?, wanted.into_inner().reason);
+    let (lease, reason) = (lease_id(&id)?, wanted.into_inner().0.reason);
     let revoke = RevokeLease { lease, reason, asked_by: API.to_owned() };
     state.actors.boxes.actor.ask(revoke).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))

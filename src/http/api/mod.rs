@@ -18,6 +18,7 @@ mod host_changes;
 mod hosts;
 mod leases;
 mod new_share;
+mod objects;
 mod openapi;
 mod paging;
 mod pins;

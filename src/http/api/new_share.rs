@@ -10,6 +10,7 @@ use reelyard_actors::share_expiry::{
 use reelyard_actors::wire::api::{Password, ShareShown, WantedShare, place, term};
 
 use super::NoQuery;
+use super::objects::Body;
 use super::share_password::{hashed, is_the_same};
 use super::shares::{API, shown};
 use crate::http::node::NodeState;
@@ -36,9 +37,9 @@ const LOOKS: usize = 20;
 pub async fn create(
     state: web::Data<NodeState>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedShare>,
+    wanted: Body<WantedShare>,
 ) -> Result<HttpResponse, Refusal> {
-    let wanted = wanted.into_inner();
+    let wanted = wanted.into_inner().0;
     let bad = |why: &dyn std::fmt::Display| Refusal::bad_request(why.to_string());
     let given = wanted.password.clone();
     let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));

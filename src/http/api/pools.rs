@@ -2,13 +2,14 @@
 
 use actix_web::{HttpResponse, web};
 use reelyard_actors::box_lease::{
-    BoxBoard, PoolName, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
+    AdoptPool, BoxBoard, PoolName, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
 };
-use reelyard_actors::wire::api::{Page, PoolRemoval, PoolShown, WantedPool};
+use reelyard_actors::wire::api::{Page, PoolAdoption, PoolRemoval, PoolShown, WantedPool};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::NoQuery;
+use super::objects::Body;
 use super::paging::{PageQuery, page};
 use super::shares::API;
 use crate::http::node::NodeState;
@@ -73,9 +74,9 @@ pub async fn put(
     state: web::Data<NodeState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedPool>,
+    wanted: Body<WantedPool>,
 ) -> Result<HttpResponse, Refusal> {
-    let (pool, spec) = (pool.into_inner(), PoolSpec::from(wanted.into_inner()));
+    let (pool, spec) = (pool.into_inner(), PoolSpec::from(wanted.into_inner().0));
     let put = PutPool { pool: pool.clone(), spec, asked_by: API.to_owned() };
     let put = state.actors.boxes.actor.ask(put).await??;
     let mut answer = match put {
@@ -138,6 +139,29 @@ pub async fn recheck(
     let recheck = RecheckPool { pool: pool.into_inner() };
     state.actors.boxes.actor.ask(recheck).await??;
     Ok(HttpResponse::Accepted().finish())
+}
+
+/// `POST /pools/{pool}/adopt`.
+#[utoipa::path(
+    post,
+    path = "/pools/{pool}/adopt",
+    tag = "boxes",
+    operation_id = "adoptPool",
+    summary = "Gives a pool its boxes on its host, which knows them as those of another pool or cluster",
+    description = "A worker serves each box for one pool of one cluster and refuses every other one. After that \
+                   pool was removed, or its cluster replaced, an operator hands the boxes over with this \
+                   call. A pool that still uses them loses them.",
+    params(("pool" = String, Path, description = "Its name")),
+    responses((status = 200, description = "They are its own", body = PoolAdoption))
+)]
+pub async fn adopt(
+    state: web::Data<NodeState>,
+    pool: web::Path<PoolName>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<PoolAdoption>, Refusal> {
+    let adopt = AdoptPool { pool: pool.into_inner(), asked_by: API.to_owned() };
+    let from = state.actors.boxes.actor.ask(adopt).await??;
+    Ok(web::Json(PoolAdoption { from }))
 }
 
 /// The board, once it shows what this node had on record: a pool that is not there yet is not one that

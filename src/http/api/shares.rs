@@ -17,6 +17,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::NoQuery;
+use super::objects::Body;
 use super::paging::PageQuery;
 use super::share_password::{hashed, is_the_same};
 use crate::http::node::NodeState;
@@ -136,9 +137,9 @@ pub async fn change(
     state: web::Data<NodeState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedTerms>,
+    wanted: Body<WantedTerms>,
 ) -> Result<web::Json<ShareShown>, Refusal> {
-    let (id, wanted) = (share_id(&id)?, wanted.into_inner());
+    let (id, wanted) = (share_id(&id)?, wanted.into_inner().0);
     let (request, is_named) = (named(id, &wanted), wanted.request_id.is_some());
     let term =
         term(wanted.ttl, wanted.expires_at).map_err(|why| Refusal::bad_request(why.to_string()))?;
@@ -219,9 +220,9 @@ pub async fn revoke(
 pub async fn revoke_many(
     state: web::Data<NodeState>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedRevocation>,
+    wanted: Body<WantedRevocation>,
 ) -> Result<web::Json<Revoked>, Refusal> {
-    let WantedRevocation { ids, owner, path, hard } = wanted.into_inner();
+    let WantedRevocation { ids, owner, path, hard } = wanted.into_inner().0;
     knows_its_shares(&state)?;
     if let Some(ids) = ids {
         if owner.is_some() || path.is_some() {
@@ -291,7 +292,7 @@ pub async fn show_reclaim(
 pub async fn pause(
     state: web::Data<NodeState>,
     query: web::Query<NoQuery>,
-    wanted: web::Json<WantedReclaim>,
+    wanted: Body<WantedReclaim>,
 ) -> Result<web::Json<ReclaimView>, Refusal> {
     let (asked_by, request) = (API.to_owned(), RequestId::random());
     let pause = PauseReclaim { paused: wanted.paused, asked_by, request };

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::NoQuery;
+use super::objects::Body;
 use super::paging::{PageQuery, page};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
@@ -129,9 +130,9 @@ pub async fn cancel(
 pub async fn copy(
     state: web::Data<NodeState>,
     _: web::Query<NoQuery>,
-    wanted: web::Json<WantedCopy>,
+    wanted: Body<WantedCopy>,
 ) -> Result<HttpResponse, Refusal> {
-    let WantedCopy { name, percent_encoded, destination, source } = wanted.into_inner();
+    let WantedCopy { name, percent_encoded, destination, source } = wanted.into_inner().0;
     let shown = ShownName { name, percent_encoded };
     let told = shown.name.clone();
     let name = FileName::try_from(shown)

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 
 use super::NoQuery;
+use super::objects::Body;
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 
@@ -90,10 +91,10 @@ pub async fn reports(
     state: web::Data<NodeState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-    body: web::Json<Reports>,
+    body: Body<Reports>,
 ) -> Result<web::Json<ReportsTaken>, Refusal> {
     let host = known_host(&state, *host)?;
-    let take = TakeReports { host, reports: body.into_inner().reports };
+    let take = TakeReports { host, reports: body.into_inner().0.reports };
     Ok(web::Json(state.actors.task_manager.ask(take).await??))
 }
 

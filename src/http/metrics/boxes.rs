@@ -75,6 +75,9 @@ fn write_lines(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
     sheet.counters("box_requests", "Requests for boxes, by what came of them", asked)?;
     let failures = figures(view, |counts| counts.hook_failures);
     sheet.counters("box_hook_failures", "Things run for boxes that failed", failures)?;
+    let wrong = figures(view, |counts| counts.wrong_tokens);
+    let help = "Calls about leases with a token that is not the lease's own";
+    sheet.counters("box_wrong_tokens", help, wrong)?;
     let silences = figures(view, |counts| counts.silences);
     let help = "Calls about boxes that their host did not answer";
     sheet.counters("box_hook_silences", help, silences)

@@ -79,6 +79,8 @@ fn boxes(sheet: &mut Sheet<'_>, view: &BoxHostView) -> fmt::Result {
         all.map(|(outcome, count)| ([("kind", kind), ("outcome", outcome)], count))
     });
     sheet.counters("box_hooks_ended", "Hooks of boxes that ended", outcomes)?;
+    let help = "Cleanups of boxes that were run again at once because they asked for it";
+    sheet.counter("box_cleanups_again", help, view.cleanups_again)?;
     let help = "Hooks of boxes that were asked for and refused";
     sheet.counter("box_hooks_refused", help, view.refused)?;
     sheet.gauge("box_hooks_running", "Hooks of boxes that run", view.running)?;

@@ -129,6 +129,18 @@ pub const KINDS: &[Kind] = &[
     ),
     Kind::new(
         409,
+        "request-of-other",
+        "The request_id was given to another holder, which may still use the box; take_over says that this one goes on with it",
+        "this request was granted to holder judge-7, not to judge-8",
+    ),
+    Kind::new(
+        409,
+        "ids-taken",
+        "Another pool has boxes of the same numbers, hooks and host; choose other numbers, or remove that pool first",
+        "pool cpp cannot have box 40 of the hooks \"isolate\" on 10.0.0.21:8888: pool java has them",
+    ),
+    Kind::new(
+        409,
         "over-quota",
         "The holder has or waits for as many boxes as a holder may have; give one back first",
         "this holder has or waits for 2 boxes, and may have 2",

@@ -48,6 +48,7 @@ pub async fn answer(
         Call::Metrics => metrics(&request, &http),
         Call::RunHook => boxes::run(&http, body).await,
         Call::LookAtBoxes => boxes::look(&http, body).await,
+        Call::AdoptBoxes => boxes::adopt(&http, body).await,
         Call::Clean(path) => moved(&request, &path).finish(),
         Call::WithoutSlash(path) => without_slash(&request, &path),
         Call::Method => HttpResponse::MethodNotAllowed().finish(),
@@ -61,7 +62,12 @@ pub async fn answer(
 fn needs_token(call: &Call) -> bool {
     matches!(
         call,
-        Call::Delete(_) | Call::Info | Call::Inventory | Call::RunHook | Call::LookAtBoxes
+        Call::Delete(_)
+            | Call::Info
+            | Call::Inventory
+            | Call::RunHook
+            | Call::LookAtBoxes
+            | Call::AdoptBoxes
     )
 }
 

@@ -1,7 +1,7 @@
 //! What a node asks for the boxes that this worker hosts.
 
 use actix_web::{HttpResponse, web};
-use reelyard_actors::wire::boxes::{LookAnswered, LookAsked, RunAnswered, RunAsked};
+use reelyard_actors::wire::boxes::{AdoptAnswered, AdoptAsked, LookAsked, RunAnswered, RunAsked};
 use serde::de::DeserializeOwned;
 
 use super::WorkerHttp;
@@ -25,8 +25,19 @@ pub async fn run(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
 pub async fn look(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
     match read::<LookAsked>(body).await {
         Ok(asked) => {
-            let answer = http.boxes.look(asked.on(http.info.host)).await;
-            json_line(HttpResponse::Ok().content_type(JSON), &LookAnswered::from(answer))
+            let answer = http.boxes.look(asked.clone().on(http.info.host)).await;
+            json_line(HttpResponse::Ok().content_type(JSON), &asked.answered(answer))
+        }
+        Err(unreadable) => unreadable,
+    }
+}
+
+/// `POST /boxes/adopt`
+pub async fn adopt(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
+    match read::<AdoptAsked>(body).await {
+        Ok(asked) => {
+            let answer = http.boxes.adopt(asked.on(http.info.host)).await;
+            json_line(HttpResponse::Ok().content_type(JSON), &AdoptAnswered::from(answer))
         }
         Err(unreadable) => unreadable,
     }

@@ -27,6 +27,8 @@ pub enum Call {
     RunHook,
     /// `POST /boxes/look`
     LookAtBoxes,
+    /// `POST /boxes/adopt`
+    AdoptBoxes,
     /// The path was not clean (`..`, `//`): 301 to this one, without a body.
     Clean(String),
     /// The path ended in a slash: 301 to this one.
@@ -68,6 +70,7 @@ fn call_of(path: &[u8]) -> Option<(&'static str, Call)> {
         b"/metrics" => Some(("GET", Call::Metrics)),
         b"/boxes/run" => Some(("POST", Call::RunHook)),
         b"/boxes/look" => Some(("POST", Call::LookAtBoxes)),
+        b"/boxes/adopt" => Some(("POST", Call::AdoptBoxes)),
         _ => {
             let name = path.strip_prefix(b"/files/")?;
             let is_one_segment = !name.is_empty() && !name.contains(&b'/');

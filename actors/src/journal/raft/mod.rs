@@ -24,6 +24,7 @@ use crate::journal::owner::{Entry, OwnersError};
 use crate::journal::store::StoreError;
 
 pub(crate) use node::Node;
+pub use reading::EPOCH_LEAP;
 pub(crate) use reading::{raised_vote, read_vote, voters};
 use snapshot_body::SnapshotBody;
 

@@ -6,7 +6,7 @@ use super::decode_entry;
 
 /// How far the term is raised over everything known where a store goes on that may have forgotten
 /// some: workers refuse a leader of an older epoch than they have heard of.
-const LEAP: u64 = 1000;
+pub const EPOCH_LEAP: u64 = 1000;
 
 /// The term and the node that a stored vote is for.
 pub(crate) fn read_vote(vote: &[u8]) -> Option<(u64, Option<u64>)> {
@@ -20,7 +20,7 @@ pub(crate) fn raised_vote<'a>(
     known: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<Vec<u8>, postcard::Error> {
     let terms = known.into_iter().filter_map(read_vote).map(|(term, _)| term);
-    postcard::to_stdvec(&Vote::<u64>::new(terms.max().unwrap_or(0) + LEAP, node))
+    postcard::to_stdvec(&Vote::<u64>::new(terms.max().unwrap_or(0) + EPOCH_LEAP, node))
 }
 
 /// The nodes that vote, as a snapshot's description and the entries behind it tell; none when

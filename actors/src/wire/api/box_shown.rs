@@ -149,10 +149,13 @@ pub enum CareKind {
     Quarantined,
     /// It is cleaned again, to be used.
     Unquarantined,
+    /// Somebody tried to use its lease with the token of another one.
+    WrongToken,
 }
 
 impl From<&BoxLine> for CareShown {
     fn from(line: &BoxLine) -> Self {
+        let wrong_token: Said;
         let (what, attempt, said, by) = match &line.news {
             BoxNews::InitFailed(said) => (CareKind::InitFailed, None, Some(said), None),
             BoxNews::Cleaned(said) => (CareKind::Cleaned, None, said.as_ref(), None),
@@ -165,6 +168,10 @@ impl From<&BoxLine> for CareShown {
             }
             BoxNews::Unquarantined { by } => {
                 (CareKind::Unquarantined, None, None, Some(by.clone()))
+            }
+            BoxNews::WrongToken { given, times } => {
+                wrong_token = Said::cut(&format!("token {given} was given, {times} times in all"));
+                (CareKind::WrongToken, None, Some(&wrong_token), None)
             }
         };
         CareShown {

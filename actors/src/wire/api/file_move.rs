@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::request_name::request_name;
 use crate::share_files::UnsettledMove;
 use crate::wire::api::Rfc3339;
 
@@ -17,7 +18,7 @@ pub struct WantedMove {
     #[serde(default)]
     pub overwrite: bool,
     /// Names the request, so that repeating it is safe.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
 }
 

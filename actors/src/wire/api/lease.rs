@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 
 use super::instant::Rfc3339;
+use super::request_name::request_name;
 use super::span::Span;
 use crate::box_lease::{
     BoxNumber, EndedLease, FenceToken, Grant, Holder, Lease, LeaseEnd, LeaseId, PoolName, Priority,
@@ -18,6 +19,7 @@ use crate::clock::Millis;
 #[serde(deny_unknown_fields)]
 pub struct WantedLease {
     /// Who wants them, as it calls itself.
+    #[serde(deserialize_with = "readable_holder")]
     pub holder: Holder,
     /// How long the lease lasts, from when it is granted; as the pool says if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,9 +34,31 @@ pub struct WantedLease {
     #[serde(default = "one")]
     #[schema(minimum = 1, maximum = 256)]
     pub count: u32,
-    /// Names the request: repeated for the same pool under the same name it answers the same leases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Names the request: repeated for the same pool under the same name by the same holder it answers
+    /// the same leases.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
+    #[schema(min_length = 1, max_length = 200)]
     pub request_id: Option<String>,
+    /// Whether the holder goes on with the work of another one that made the same request. Both know
+    /// the lease then: the other one must have ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub take_over: bool,
+}
+
+/// A holder that reads as it is: no character in it changes the direction of what is written.
+fn readable_holder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Holder, D::Error> {
+    let holder = Holder::deserialize(deserializer)?;
+    match holder.as_str().chars().find(|c| changes_direction(*c)) {
+        Some(c) => Err(de::Error::custom(format!(
+            "a holder has no character that changes the direction of writing, and U+{:04X} is one",
+            u32::from(c)
+        ))),
+        None => Ok(holder),
+    }
+}
+
+fn changes_direction(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn one() -> u32 {

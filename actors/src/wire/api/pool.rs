@@ -10,6 +10,7 @@ use crate::box_lease::{
     BoxCounts, BoxNumber, BoxPhase, FenceToken, HooksName, LeaseEnd, LineView, PoolName, PoolSpec,
     PoolStanding, PoolTotals, SlotId, SlotRange,
 };
+use crate::durations::rounded;
 use crate::host::HostAddr;
 
 /// How a pool is to be. What is left out is as in a pool of which nothing is said.
@@ -185,6 +186,10 @@ pub struct PoolShown {
     /// or draining meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_is_silent: Option<String>,
+    /// Why boxes of it cannot be granted, if some cannot: they are quarantined, or cannot be cleaned or
+    /// made ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindered_by: Option<String>,
     /// The fencing token that was given last.
     pub last_token: FenceToken,
     /// What ever happened in it.
@@ -273,8 +278,9 @@ impl PoolShown {
             boxes: pool.counts.into(),
             waiting: line.map_or(0, |line| line.waiting),
             wanted: line.map_or(0, |line| line.wanted),
-            mean_hold: line.and_then(|line| line.mean_hold).map(Span),
+            mean_hold: line.and_then(|line| line.mean_hold).map(rounded).map(Span),
             host_is_silent: line.and_then(|line| line.silence.clone()),
+            hindered_by: pool.hindrance.clone(),
             last_token: pool.last_token,
             totals: pool.totals.into(),
         }
@@ -286,6 +292,13 @@ impl PoolShown {
 pub struct PoolRemoval {
     /// Whether it is gone. Else it goes with its last box.
     pub gone: bool,
+}
+
+/// Boxes that were handed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PoolAdoption {
+    /// The pools, of whichever cluster, that lost boxes.
+    pub from: Vec<PoolName>,
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::instant::{Rfc3339, Ttl};
+use super::request_name::request_name;
 use crate::clock::Millis;
 use crate::share_expiry::{
     BadPath, Deadline, Note, OnlyIf, Owner, RootName, Share, ShareCounters, ShareId, ShareKind,
@@ -52,7 +53,7 @@ pub struct WantedShare {
     #[schema(value_type = Option<String>)]
     pub note: Option<Note>,
     /// Names the request: repeated under the same name it answers the same share.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
 }
 
@@ -88,7 +89,7 @@ pub struct WantedTerms {
     #[schema(value_type = Option<String>)]
     pub note: Option<Option<Note>>,
     /// Names the request, so that repeating it is safe.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
 }
 

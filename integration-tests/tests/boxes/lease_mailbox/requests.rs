@@ -1,8 +1,12 @@
 //! Requests that are repeated, and those whose askers go.
 
-use reelyard_actors::box_lease::{AskBoxes, BoxPhase, BoxRefusal, FenceToken, LeaseEnd, PoolSpec};
+use reelyard_actors::box_lease::{
+    AskBoxes, AuditFilter, AuditPlace, BoxPhase, BoxRefusal, FenceToken, Holder, LeaseEnd,
+    PoolSpec, ReleaseLease,
+};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::RequestId;
+use reelyard_actors::wire::api::AuditLine;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, refused};
 use reelyard_integration_tests::waiting::eventually;
 
@@ -101,5 +105,51 @@ async fn what_is_being_taken_back_counts_against_no_quota_of_who_repeats_its_req
     assert_eq!(lease.token, FenceToken(2));
     let over = BoxRefusal::OverQuota { count: 1, most: 1 };
     assert_eq!(refused(yard.acquire(ask("a", 60)).await), over);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn another_holder_gets_what_was_granted_only_if_it_says_that_it_goes_on_with_it() {
+    let (_dir, yard) = yard(spec(2)).await;
+    let lease = one(yard.acquire(named("n", 0)).await);
+    let holder = Holder::new("b").unwrap();
+    let other = AskBoxes { holder: holder.clone(), ..named("n", 0) };
+    let why = BoxRefusal::RequestOfOther { holder: lease.holder.clone(), asker: holder };
+    assert_eq!(refused(yard.acquire(other.clone()).await), why);
+    let goes_on = AskBoxes { take_over: true, ..other.clone() };
+    assert_eq!(one(yard.acquire(goes_on).await).id, lease.id);
+    assert_eq!(one(yard.acquire(named("n", 0)).await).id, lease.id);
+    // The same while it waits.
+    let _all = one(yard.acquire(ask("c", 0)).await);
+    let _waiting = yard.acquire(named("m", 100));
+    yard.until_waiting(1).await;
+    let other = AskBoxes { request: named("m", 0).request, ..other };
+    let refusal = refused(yard.acquire(other).await);
+    assert!(matches!(refusal, BoxRefusal::RequestOfOther { .. }), "{refusal}");
+    yard.close().await;
+}
+
+#[actix::test]
+async fn wrong_tokens_are_counted_and_on_record() {
+    let (_dir, yard) = yard(spec(1)).await;
+    let lease = yard.take("a").await;
+    for token in [7, 8, 9] {
+        let release = ReleaseLease { lease: lease.id, token: FenceToken(token) };
+        assert_eq!(refused(yard.send(release).await), BoxRefusal::WrongToken);
+    }
+    yard.look().await;
+    let filter = AuditFilter { what: Some("wrong_token".to_owned()), ..AuditFilter::of(p()) };
+    let lines = || yard.board.audit(&filter, AuditPlace::NEWEST, 9).lines;
+    let times = || {
+        let told = lines().into_iter().map(|line| match AuditLine::from(&line) {
+            AuditLine::Care(care) => care.said.unwrap(),
+            AuditLine::Lease(_) => panic!("a lease ended"),
+        });
+        told.collect::<Vec<_>>()
+    };
+    eventually("all are on record", || !times().is_empty()).await;
+    assert!(times()[0].starts_with("token "), "{:?}", times());
+    let counted = || yard.board.view().lines.get(&p()).map(|line| line.counts.wrong_tokens);
+    eventually("they are counted", || counted() == Some(3)).await;
     yard.close().await;
 }

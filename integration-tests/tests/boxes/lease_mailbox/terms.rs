@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reelyard_actors::box_lease::{
     AskBoxes, BoxPhase, BoxRefusal, BoxSettings, ChangeSettings, FenceToken, Lease, LeaseEnd,
-    LeaseId, PoolSpec, Reason, ReleaseLease, RenewLease, RevokeLease,
+    LeaseId, PoolSpec, Reason, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, pool, refused, seconds};
@@ -99,7 +99,7 @@ async fn a_renewal_lasts_from_then_on_but_never_beyond_the_longest_hold() {
 }
 
 #[actix::test]
-async fn a_lease_ends_by_both_clocks_and_its_box_is_handed_on_after_a_grace() {
+async fn a_lease_ends_by_the_clock_that_nobody_sets_and_its_box_is_handed_on_after_a_grace() {
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..spec(1) }).await;
     let lease = yard.take("a").await;
     let next = yard.acquire(ask("b", 1000));
@@ -110,19 +110,59 @@ async fn a_lease_ends_by_both_clocks_and_its_box_is_handed_on_after_a_grace() {
     assert_eq!(yard.verify(&lease), Ok(()));
     yard.clock.advance(MS);
     assert_eq!(refused(yard.renew(&lease).await), BoxRefusal::Expired, "before the timer saw it");
+    // All calls agree.
+    let verify = |lease: &Lease| VerifyLease { lease: lease.id, token: lease.token };
+    assert_eq!(refused(yard.send(verify(&lease)).await), BoxRefusal::Expired);
+    assert_eq!(refused(yard.release(&lease).await), BoxRefusal::Expired);
     yard.look().await;
     yard.ended(&lease).await;
     yard.advance(seconds(5) - MS).await;
     assert_eq!((yard.count(BoxPhase::Draining), yard.count(BoxPhase::Leased)), (1, 0));
     yard.advance(MS).await;
     let lease = one(next.await);
-    // The wall was set back: what was told holds.
-    yard.clock.set_by(-1000);
-    yard.advance(seconds(60)).await;
-    yard.look().await;
-    assert_eq!(yard.verify(&lease), Ok(()));
-    yard.advance(seconds(1)).await;
+    // The wall was set far back: that keeps nothing.
+    yard.clock.set_by(-3_600_000);
+    yard.advance(seconds(60) - MS).await;
+    assert_eq!(yard.send(verify(&lease)).await.map(|lease| lease.token), Ok(lease.token));
+    yard.advance(MS).await;
     assert_eq!(yard.ended(&lease).await, BoxRefusal::Expired);
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_lease_that_nobody_renews_does_not_live_through_restarts_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let mut yard = BoxYard::open(dir.path(), &clock).await;
+    yard.put(spec(2)).await;
+    let [lost, renewed] = [yard.take("a").await, yard.take("b").await];
+    let mut lasted = 0;
+    for restarts in 1..6 {
+        yard.close().await;
+        clock.advance(seconds(25));
+        yard = BoxYard::open(dir.path(), &clock).await;
+        yard.look().await;
+        eventually("their terms are on record", || {
+            yard.board.look(|table| table.live(renewed.id).unwrap().expires_at) > renewed.expires_at
+        })
+        .await;
+        // Whoever looks sees how long it lasts.
+        if restarts == 1 {
+            let shown = yard.board.look(|table| table.live(lost.id).unwrap().expires_at);
+            assert_eq!(shown, Some(START.after(seconds(85))));
+        }
+        yard.renew(&renewed).await.unwrap();
+        // What is due at 85 s ends then.
+        yard.advance(MS).await;
+        if restarts * 25 < 85 {
+            assert_eq!(yard.verify(&lost), Ok(()), "{restarts}");
+        } else {
+            assert_eq!(yard.ended(&lost).await, BoxRefusal::Expired);
+            lasted = restarts * 25;
+            break;
+        }
+    }
+    assert_eq!((lasted, yard.verify(&renewed)), (100, Ok(())));
     yard.close().await;
 }
 

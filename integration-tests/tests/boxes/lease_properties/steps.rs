@@ -137,14 +137,20 @@ impl World {
             }
             Op::Expire(place) => {
                 let said = self.lease(*place);
-                let mut over: Vec<LeaseId> = said.iter().map(|told| told.id).collect();
-                over.extend(std::iter::from_fn(|| self.terms.take_due(self.reading())));
+                let said: Vec<LeaseId> = said.iter().map(|told| told.id).collect();
+                let over: Vec<LeaseId> =
+                    std::iter::from_fn(|| self.terms.take_due(self.reading())).collect();
                 let renewals = |id: LeaseId| {
                     let table = self.table.read();
                     table.live(id).map_or(0, |lease| lease.renewals)
                 };
-                let leases: Vec<_> = over.iter().map(|id| (*id, renewals(*id))).collect();
-                self.apply(&BoxEvent::Expired { leases }).unwrap();
+                let with_renewals = |ids: &[LeaseId]| -> Vec<_> {
+                    ids.iter().map(|id| (*id, renewals(*id))).collect()
+                };
+                let (early, due) = (with_renewals(&said), with_renewals(&over));
+                // As an older version decided it; and as it is decided now.
+                self.apply(&BoxEvent::Expired { leases: early }).unwrap();
+                self.apply(&BoxEvent::TermsPassed { leases: due }).unwrap();
                 for id in over {
                     self.terms.put_back(id);
                 }
@@ -232,8 +238,10 @@ impl World {
         let now = self.reading();
         for lease in live {
             let hold = Hold { granted: lease.granted, most: None };
-            if let Some(told) = lease.expires_at {
-                self.terms.note_again(lease.id, lease.term, told, hold, now);
+            if lease.is_held() {
+                let lasts = self.terms.note_again(lease.id, lease.term, hold, now);
+                let ends = now.monotonic.saturating_add(lasts);
+                self.lasts.insert(lease.id, u64::try_from(ends.as_millis()).unwrap());
             }
         }
         for name in [name(0), name(1)] {

@@ -36,6 +36,8 @@ pub struct World {
     pub wall: i64,
     pub passed: u64,
     pub told: Vec<Told>,
+    /// Until when each lease lasts at least, by the clock that nobody sets.
+    pub lasts: HashMap<LeaseId, u64>,
     /// The highest token ever, by pool.
     pub tokens: BTreeMap<PoolName, u64>,
     /// When the use of each id ended.
@@ -110,7 +112,7 @@ impl World {
     pub fn ended(&mut self, leases: &[LeaseId], event: &BoxEvent) {
         let how = match event {
             BoxEvent::Released { .. } => LeaseEnd::Released,
-            BoxEvent::Expired { .. } => LeaseEnd::Expired,
+            BoxEvent::Expired { .. } | BoxEvent::TermsPassed { .. } => LeaseEnd::Expired,
             BoxEvent::Revoked { .. } => LeaseEnd::Revoked,
             BoxEvent::NotTaken { .. } => LeaseEnd::NotTaken,
             BoxEvent::InitFailed { .. } => LeaseEnd::InitFailed,
@@ -121,8 +123,14 @@ impl World {
             let told = self.told.iter_mut().find(|told| told.id == *id).unwrap();
             assert_eq!(told.ended, None, "it ended twice");
             told.ended = Some(how);
-            if how == LeaseEnd::Expired {
-                assert!(told.until.is_some_and(|until| now >= until), "before its time");
+            match event {
+                BoxEvent::Expired { .. } => {
+                    assert!(told.until.is_some_and(|until| now >= until), "before its time");
+                }
+                BoxEvent::TermsPassed { .. } => {
+                    assert!(self.lasts.get(id).is_some_and(|at| self.passed >= *at), "too early");
+                }
+                _ => {}
             }
             self.terms.remove(*id);
         }
@@ -191,8 +199,10 @@ impl World {
         let (now, table) = (self.reading(), self.table.clone());
         let table = table.read();
         let Ok(lease) = table.live(id) else { return };
-        if let Some(told) = lease.expires_at {
-            self.terms.note(id, lease.term, told, Hold { granted: lease.granted, most: None }, now);
+        if lease.is_held() {
+            let ends = now.monotonic.saturating_add(lease.term);
+            self.lasts.insert(id, u64::try_from(ends.as_millis()).unwrap());
+            self.terms.note(id, lease.term, Hold { granted: lease.granted, most: None }, now);
         }
     }
 

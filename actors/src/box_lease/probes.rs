@@ -1,0 +1,228 @@
+//! Whether the hosts of pools answer at all. What is run for a box may take long; a host that hangs is
+//! found out by a question that takes no time.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use actix::{AsyncContext, Context, Handler, Message};
+
+use super::host::ProbeHost;
+use super::messages::BoxError;
+use super::queue::WaiterId;
+use super::schedule::Schedule;
+use super::waiters::Stage;
+use super::{BoxLease, PoolName};
+use crate::host::HostAddr;
+
+/// How often a host is asked, and how often one that did not answer.
+const EVERY: Duration = Duration::from_secs(4);
+const EVERY_IF_SILENT: Duration = Duration::from_millis(500);
+
+/// How long its answer may take. With `EVERY` a host that hangs is known within ten seconds.
+const WITHIN: Duration = Duration::from_secs(3);
+
+/// How long after its deadline somebody is looked after whose boxes are being made ready, and how long
+/// the host may take to answer then: together less than a second.
+pub(super) const OVERDUE_AFTER: Duration = Duration::from_millis(200);
+const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
+
+/// What is known of hosts. In memory.
+#[derive(Default)]
+pub(super) struct Probes {
+    due: Schedule<HostAddr>,
+    /// Hosts that are being asked.
+    asked: HashSet<HostAddr>,
+    /// Hosts that did not answer the last question, and why.
+    silent: HashMap<HostAddr, String>,
+    /// Who is to be answered if its host does not answer at once.
+    overdue: HashMap<HostAddr, Vec<WaiterId>>,
+}
+
+impl Probes {
+    /// Why a host does not answer, if so.
+    pub(super) fn silence(&self, host: HostAddr) -> Option<&String> {
+        self.silent.get(&host)
+    }
+
+    /// When a host is to be asked next.
+    pub(super) fn next(&self) -> Option<Duration> {
+        self.due.next()
+    }
+
+    /// Knows of none.
+    pub(super) fn clear(&mut self) {
+        *self = Probes::default();
+    }
+}
+
+/// A host was asked whether it answers at all.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Probed {
+    host: HostAddr,
+    answer: Result<(), String>,
+    /// Whether it was asked for those who wait longer than they want.
+    for_overdue: bool,
+}
+
+impl BoxLease {
+    /// The hosts of all pools are asked from now on.
+    pub(super) fn watch_hosts(&mut self, ctx: &mut Context<Self>) {
+        let hosts: HashSet<HostAddr> = {
+            let table = self.seat.piece().read();
+            table.pools().values().filter_map(|pool| pool.spec().host).collect()
+        };
+        let at = self.now().monotonic.saturating_add(EVERY);
+        for host in hosts {
+            if !self.probes.due.has(&host) && !self.probes.asked.contains(&host) {
+                self.probes.due.set(host, at);
+                self.wake_at(at, ctx);
+            }
+        }
+    }
+
+    /// Asks the hosts whose turn it is.
+    pub(super) fn probe_due(&mut self, ctx: &mut Context<Self>) {
+        let now = self.now().monotonic;
+        while let Some(host) = self.probes.due.take_due(now) {
+            if !self.pools_of(host).is_empty() {
+                self.probes.asked.insert(host);
+                self.probe(ProbeHost { host, within: WITHIN }, false, ctx);
+            } else {
+                self.probes.silent.remove(&host);
+            }
+        }
+    }
+
+    fn probe(&self, probe: ProbeHost, for_overdue: bool, ctx: &mut Context<Self>) {
+        let (hosts, actor) = (self.hosts.probe.recipient(), ctx.address());
+        actix_rt::spawn(async move {
+            let answer = hosts.send(probe).await;
+            let answer = answer.unwrap_or_else(|error| Err(error.to_string()));
+            actor.do_send(Probed { host: probe.host, answer, for_overdue });
+        });
+    }
+
+    fn pools_of(&self, host: HostAddr) -> Vec<PoolName> {
+        let table = self.seat.piece().read();
+        let pools = table.pools().iter().filter(|(_, pool)| pool.spec().host == Some(host));
+        pools.map(|(name, _)| name.clone()).collect()
+    }
+
+    fn host_of(&self, pool: &PoolName) -> Option<HostAddr> {
+        self.seat.piece().read().pool(pool).ok()?.spec().host
+    }
+
+    /// Whether the host of a pool did not answer when it was asked last: a box that is granted now would
+    /// only have to be taken back.
+    pub(super) fn is_unheard(&self, pool: &PoolName) -> bool {
+        self.host_of(pool).is_some_and(|host| self.probes.silence(host).is_some())
+    }
+
+    /// Why the host of a pool does not do what it is there for, if so.
+    pub(super) fn silence_of(&self, pool: &PoolName) -> Option<String> {
+        let unheard = self.host_of(pool).and_then(|host| self.probes.silence(host));
+        unheard.or_else(|| self.jobs.silence(pool)).cloned()
+    }
+
+    /// Why somebody who waits for boxes of a pool may wait in vain, as far as that is known.
+    pub(super) fn hindrance_of(&self, pool: &PoolName) -> Option<String> {
+        let silence = self.silence_of(pool).map(|why| match self.host_of(pool) {
+            Some(host) => format!("its host {host} does not look after them: {why}"),
+            None => why,
+        });
+        let hindrance = self.seat.piece().read().pool(pool).ok().and_then(|pool| pool.hindrance());
+        let parts: Vec<String> = silence.into_iter().chain(hindrance).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// Somebody has waited long enough, and its boxes are still being made ready. That may take longer
+    /// than the wait, but not because the host hangs.
+    pub(super) fn overdue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
+        let Some(waiter) = self.waiters.get(id) else { return };
+        let Some(host) = self.host_of(&waiter.ask.pool) else { return };
+        if self.probes.silence(host).is_some() {
+            self.end_overdue(id, ctx);
+            return;
+        }
+        let waiting = self.probes.overdue.entry(host).or_default();
+        waiting.push(id);
+        if waiting.len() == 1 {
+            self.probe(ProbeHost { host, within: OVERDUE_WITHIN }, true, ctx);
+        }
+    }
+
+    fn end_overdue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
+        let is_preparing = |stage| stage == Stage::Preparing;
+        let Some(waiter) = self.waiters.get(id).filter(|waiter| is_preparing(waiter.stage)) else {
+            return;
+        };
+        let (pool, wait) = (waiter.ask.pool.clone(), waiter.ask.wait);
+        self.counts(&pool).timed_out += 1;
+        let why = self.hindrance_of(&pool);
+        let leases = self.groups.dissolve_of(id);
+        self.end_waiter(id, BoxError::TimedOut { pool, wait, why });
+        self.take_back(leases, ctx);
+    }
+
+    /// Everybody whose time is over and whose boxes a host was to make ready that does not answer.
+    fn end_all_overdue(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
+        let now = self.now().monotonic;
+        let pools: HashSet<PoolName> = self.pools_of(host).into_iter().collect();
+        for id in self.waiters.preparing_since(now) {
+            let waits = self.waiters.get(id).is_some_and(|one| pools.contains(&one.ask.pool));
+            if waits {
+                self.end_overdue(id, ctx);
+            }
+        }
+    }
+}
+
+impl Handler<Probed> for BoxLease {
+    type Result = ();
+
+    fn handle(&mut self, probed: Probed, ctx: &mut Context<Self>) {
+        let Probed { host, answer, for_overdue } = probed;
+        if for_overdue {
+            let waiting = self.probes.overdue.remove(&host).unwrap_or_default();
+            if let Err(why) = answer {
+                let why = format!("it does not answer: {why}");
+                self.probes.silent.insert(host, why);
+                waiting.into_iter().for_each(|id| self.end_overdue(id, ctx));
+                if !self.probes.asked.contains(&host) {
+                    self.probes.due.set(host, self.now().monotonic);
+                }
+            }
+            self.note_stale(ctx);
+            return;
+        }
+        if !self.probes.asked.remove(&host) {
+            return;
+        }
+        let was_silent = self.probes.silent.contains_key(&host);
+        let pause = match answer {
+            Ok(()) => {
+                self.probes.silent.remove(&host);
+                EVERY
+            }
+            Err(why) => {
+                if !was_silent {
+                    tracing::warn!(%host, why, "a host of boxes does not answer");
+                }
+                self.probes.silent.insert(host, format!("it does not answer: {why}"));
+                self.end_all_overdue(host, ctx);
+                EVERY_IF_SILENT
+            }
+        };
+        if was_silent && !self.probes.silent.contains_key(&host) {
+            tracing::info!(%host, "a host of boxes answers again");
+            for pool in self.pools_of(host) {
+                self.pump(&pool, ctx);
+            }
+        }
+        let at = self.now().monotonic.saturating_add(pause);
+        self.probes.due.set(host, at);
+        self.wake_at(at, ctx);
+        self.note_stale(ctx);
+    }
+}

@@ -1,0 +1,201 @@
+//! Whose the boxes of a worker are, and tokens that only grow: over pools, restores and lost stores.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use reelyard_actors::box_lease::{
+    AdoptPool, AskBoxes, BoxPhase, FenceToken, HookAnswer, HookKind, HooksName, PoolSpec, SlotId,
+    SlotRange,
+};
+use reelyard_actors::clock::Clock;
+use reelyard_integration_tests::binary;
+use reelyard_integration_tests::box_host_rig::{HostRig, link_of, silence};
+use reelyard_integration_tests::box_node::BoxNode;
+use reelyard_integration_tests::box_yard::{
+    BoxYard, START, ask, host, one, p, pool, refused, seconds,
+};
+use reelyard_integration_tests::waiting::eventually;
+use serde_json::json;
+
+/// Hooks that do nothing.
+const HOOKS: &str = "[box.hooks.p]\ninit = [\"/bin/true\"]\ncleanup = [\"/bin/true\"]\n";
+
+fn isolate(first: u32, size: u32) -> PoolSpec {
+    let hooks = HooksName::new("isolate").ok();
+    PoolSpec { host: Some(host(1)), hooks, ..PoolSpec::of(first, size) }
+}
+
+#[actix::test]
+async fn two_pools_never_have_the_same_boxes_of_a_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let yard = BoxYard::open(dir.path(), &Clock::manual(START)).await;
+    yard.put_as(pool("java"), isolate(40, 4)).await.unwrap();
+    let said = async |spec| refused(yard.put_as(pool("cpp"), spec).await).to_string();
+    let told = said(isolate(43, 2)).await;
+    for word in ["cpp", "java", "43", "isolate", "10.0.0.1:8888"] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+    // Ids that are drawn are ids of the host like any others.
+    let range = SlotRange { first: SlotId(30), count: 11, rest: seconds(0) };
+    let drawn = PoolSpec { slots: Some(range), ..isolate(0, 2) };
+    assert!(said(drawn).await.contains("40"));
+    // The name of a pool is the name of its hooks where it names none.
+    let by_name = PoolSpec { hooks: None, ..isolate(40, 1) };
+    assert!(yard.put_as(pool("isolate"), by_name).await.is_err());
+    // Others have them at no time: other numbers, other hooks, another host, none.
+    yard.put_as(pool("cpp"), isolate(44, 4)).await.unwrap();
+    let other = PoolSpec { hooks: HooksName::new("docker").ok(), ..isolate(40, 1) };
+    yard.put_as(pool("other"), other).await.unwrap();
+    yard.put_as(pool("there"), PoolSpec { host: Some(host(2)), ..isolate(40, 1) }).await.unwrap();
+    yard.put_as(pool("logical"), PoolSpec::of(40, 4)).await.unwrap();
+    // A pool that shrinks has its box until nobody has it.
+    let lease = one(yard.acquire(AskBoxes { pool: pool("java"), ..ask("a", 60) }).await);
+    yard.put_as(pool("java"), isolate(50, 4)).await.unwrap();
+    assert!(said(isolate(lease.number.0, 1)).await.contains("java"));
+    yard.release(&lease).await.unwrap();
+    eventually("the box is gone", || yard.board.one_box(&pool("java"), lease.number).is_err())
+        .await;
+    yard.put_as(pool("cpp"), isolate(lease.number.0, 1)).await.unwrap();
+    yard.close().await;
+}
+
+#[actix::test]
+async fn a_worker_serves_a_box_for_one_pool_alone_also_after_a_restart() -> Result<()> {
+    let mut rig = HostRig::start(HOOKS).await?;
+    let of = |rig: &HostRig, pool: &str, number| {
+        let mut hook = rig.hook(pool, HookKind::Init, number, 1);
+        hook.place.hooks = HooksName::new("p").ok();
+        hook
+    };
+    let done = |answer| matches!(answer, HookAnswer::Done { .. });
+    assert!(done(rig.run(of(&rig, "java", 3)).await));
+    for _ in 0..2 {
+        let why = silence(rig.run(of(&rig, "cpp", 3)).await);
+        for word in ["java", "3", "reelyard box pools adopt cpp"] {
+            assert!(why.contains(word), "{word}: {why}");
+        }
+        assert!(done(rig.run(of(&rig, "java", 3)).await));
+        rig.worker.kill();
+        rig.worker.start_again()?;
+        rig.is_up().await;
+    }
+    assert!(done(rig.run(of(&rig, "cpp", 4)).await), "nobody has that one");
+    Ok(())
+}
+
+#[test]
+fn tokens_go_on_beyond_all_that_were_given_after_a_restore() -> Result<()> {
+    let mut node = BoxNode::start(&[])?;
+    node.put("p", json!({ "size": 1 }));
+    let token = |node: &BoxNode| {
+        let lease = node.take("p", json!({ "holder": "a" }));
+        assert_eq!(node.with(&lease, "release").status, 200);
+        lease["token"].as_u64().unwrap()
+    };
+    assert_eq!(token(&node), 1);
+    let data = node.ground.path("node");
+    let backup = node.ground.path("backup");
+    let (data, backup) = (data.to_str().unwrap().to_owned(), backup.to_str().unwrap().to_owned());
+    let store =
+        |command: &str, file: &str| binary::run(&["store", command, file, "--data-dir", &data]);
+    node.node.terminate()?;
+    assert_eq!(store("backup", &backup).code, Some(0));
+    let mut highest = 1;
+    for _ in 0..2 {
+        node.node.start_again()?;
+        node.until_it_decides()?;
+        let before = highest;
+        highest = (0..3).map(|_| token(&node)).last().unwrap();
+        assert!(highest > before, "{highest} after {before}");
+        node.node.terminate()?;
+        std::fs::remove_dir_all(&data)?;
+        let restored = store("restore", &backup);
+        assert_eq!(restored.code, Some(0), "{restored:?}");
+    }
+    node.node.start_again()?;
+    node.until_it_decides()?;
+    let next = token(&node);
+    assert!(next > highest, "{next} after {highest}");
+    // A restart alone raises nothing.
+    node.node.kill();
+    node.node.start_again()?;
+    node.until_it_decides()?;
+    assert_eq!(token(&node), next + 1);
+    Ok(())
+}
+
+#[actix::test]
+async fn a_store_that_was_lost_goes_on_beyond_the_tokens_that_its_worker_saw() -> Result<()> {
+    let mut rig = HostRig::start(HOOKS).await?;
+    let spec = PoolSpec { host: Some(rig.host), ..PoolSpec::of(0, 2) };
+    let clock = Clock::manual(START);
+    let lease = async |yard: &BoxYard| {
+        let lease = one(yard.acquire(ask("a", 60)).await);
+        yard.release(&lease).await.unwrap();
+        yard.until(BoxPhase::Free, 2).await;
+        lease.token
+    };
+    let dirs = [tempfile::tempdir()?, tempfile::tempdir()?];
+    let mut highest = FenceToken(0);
+    {
+        let yard = BoxYard::open_on(dirs[0].path(), &clock, rig.link.hosts()).await;
+        yard.put(spec.clone()).await;
+        for _ in 0..5 {
+            highest = lease(&yard).await;
+        }
+        yard.close().await;
+    }
+    // Also when the worker has been restarted since.
+    rig.worker.kill();
+    rig.worker.start_again()?;
+    rig.is_up().await;
+    // A node with an empty store is another cluster.
+    let link = link_of(2)?;
+    let yard = BoxYard::open_on(dirs[1].path(), &clock, link.hosts()).await;
+    yard.put(spec).await;
+    let silence = || yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    eventually("the worker refuses it", || silence().is_some()).await;
+    let why = silence().unwrap();
+    assert!(why.contains("boxes 0 to 1") && why.contains("box pools adopt p"), "{why}");
+    let told = yard.acquire(ask("a", 0)).await.unwrap_err().to_string();
+    assert!(told.contains("box pools adopt p"), "{told}");
+    let adopt = AdoptPool { pool: p(), asked_by: "an operator".to_owned() };
+    assert_eq!(yard.send(adopt).await.unwrap(), [p()]);
+    let next = lease(&yard).await;
+    assert!(next > highest, "{next} after {highest}");
+    assert_eq!((lease(&yard).await.0, silence()), (next.0 + 1, None));
+    yard.close().await;
+    Ok(())
+}
+
+/// Stops a process, or has it go on.
+fn signal(rig: &HostRig, signal: rustix::process::Signal) {
+    let pid = rig.worker.process().and_then(|pid| rustix::process::Pid::from_raw(pid as i32));
+    rustix::process::kill_process(pid.unwrap(), signal).unwrap();
+}
+
+#[actix::test]
+async fn a_worker_that_hangs_is_named_in_time_and_nobody_waits_for_it() -> Result<()> {
+    let slow = "[box.hooks.p]\ninit = [\"/bin/sleep\", \"1.5\"]\n";
+    let rig = HostRig::start(slow).await?;
+    let dir = tempfile::tempdir()?;
+    let yard = BoxYard::open_on(dir.path(), &Clock::system(), rig.link.hosts()).await;
+    yard.put(PoolSpec { host: Some(rig.host), ..PoolSpec::of(0, 3) }).await;
+    yard.until(BoxPhase::Free, 3).await;
+    // Making a box ready may take longer than the wait.
+    one(yard.acquire(ask("slow", 0)).await);
+    signal(&rig, rustix::process::Signal::STOP);
+    let stopped = Instant::now();
+    let told = yard.acquire(ask("a", 1)).await.unwrap_err().to_string();
+    let took = stopped.elapsed();
+    assert!(took < Duration::from_millis(2000), "{took:?}: {told}");
+    assert!(told.contains("within 1s: its host") && told.contains("does not answer"), "{told}");
+    let silence = || yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    eventually("it is shown as silent", || silence().is_some()).await;
+    assert!(stopped.elapsed() < Duration::from_secs(10));
+    signal(&rig, rustix::process::Signal::CONT);
+    one(yard.acquire(ask("b", 20)).await);
+    eventually("it is not silent any more", || silence().is_none()).await;
+    yard.close().await;
+    Ok(())
+}
