@@ -374,6 +374,10 @@ mod tests {
             ("{ a = { no_directory = [\"/x/{token}\"] } }", "{box}, {pool} do"),
             ("{ a = { no_directory = [\"{pool}\"] } }", "is not an absolute path"),
             ("{ a = { no_directory = [\"/x\"], kill_left = true } }", "kill_left: nothing"),
+            (
+                "{ a = { first_uid = 999, kill_left = true } }",
+                "kill_left: the processes of user 999",
+            ),
             ("{ a = { first_uid = 1, done = [256] } }", "exit codes are wanted"),
             ("{ a = { first_uid = 1, init_timeout = \"11m\" } }", "init_timeout: 10m at most"),
             ("{ a = { first_uid = 1, env = { \"A=\" = \"\" } } }", "cannot be a variable"),

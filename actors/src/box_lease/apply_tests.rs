@@ -8,10 +8,13 @@ use super::samples::{
     TERM, cleaned, cleaning, grant, granted, holder, hosted, p, phase, refused, release, said,
     table,
 };
+use super::snapshot::FrozenTable;
 use super::spec::PoolSpec;
-use super::state::BoxTable;
+use super::state::{BoxTable, SharedTable};
+use super::text::{HooksName, PoolName};
 use crate::clock::Millis;
-use crate::event::RequestId;
+use crate::event::{Epoch, RequestId};
+use crate::journal::{FrozenPiece, Piece};
 
 fn no_grace(size: u32) -> PoolSpec {
     PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(0, size) }
@@ -183,4 +186,89 @@ fn a_pool_keeps_its_quota_and_its_busy_boxes() {
     assert_eq!(phase(&table, 3), Some(BoxPhase::Free));
     let totals = table.pool(&p()).unwrap().totals();
     assert_eq!((totals.granted, totals.ended(LeaseEnd::Released)), (1, 1));
+}
+
+#[test]
+fn what_stores_hold_keeps_its_numbers() {
+    let number = |event: &BoxEvent| postcard::to_stdvec(event).unwrap()[0];
+    let (pool, lease) = (p(), LeaseId(1));
+    let spec = Box::new(PoolSpec::of(0, 1));
+    let (term, beyond) = (TERM, FenceToken(9));
+    for (event, expected) in [
+        (BoxEvent::PoolPut { pool: pool.clone(), spec: spec.clone() }, 0),
+        (BoxEvent::Forgot { ended_before: 1, care_before: 1 }, 16),
+        (BoxEvent::PoolPutAlone { pool: pool.clone(), spec }, 17),
+        (BoxEvent::TokensRaised { pool, beyond }, 18),
+        (BoxEvent::Led { epoch: Epoch(3), beyond: Some(beyond) }, 19),
+        (BoxEvent::TermsPassed { leases: vec![(lease, 0)] }, 20),
+        (BoxEvent::TermsAgain { leases: vec![(lease, 0, term)] }, 21),
+        (BoxEvent::WrongToken { lease, given: beyond, times: 2 }, 22),
+    ] {
+        assert_eq!(number(&event), expected, "{event:?}");
+    }
+}
+
+#[test]
+fn pools_that_shared_boxes_before_still_do_and_no_new_ones_may() {
+    let (mut table, other) = (table(hosted(4)), PoolName::new("q").unwrap());
+    let spec = Box::new(PoolSpec { hooks: HooksName::new("p").ok(), ..hosted(2) });
+    let alone = BoxEvent::PoolPutAlone { pool: other.clone(), spec: spec.clone() };
+    assert!(matches!(refused(&mut table, &alone), BoxRefusal::IdsTaken { .. }));
+    let as_before = BoxEvent::PoolPut { pool: other.clone(), spec };
+    assert_eq!(table.apply(Millis(0), &as_before), Ok(BoxOutcome::PoolPut { created: true }));
+    // Apart from each other they may be changed.
+    let spec = PoolSpec { hooks: HooksName::new("p").ok(), ..hosted(2) };
+    let apart = Box::new(PoolSpec { first_id: BoxNumber(4), ..spec });
+    let alone = BoxEvent::PoolPutAlone { pool: other, spec: apart };
+    // Its boxes were never looked at: nobody uses them.
+    assert_eq!(table.apply(Millis(0), &alone), Ok(BoxOutcome::PoolPut { created: false }));
+}
+
+#[test]
+fn tokens_are_raised_and_never_lowered() {
+    let mut table = table(PoolSpec::of(0, 2));
+    assert_eq!(granted(&mut table, 1, 0), FenceToken(1));
+    let led = |epoch, beyond| BoxEvent::Led { epoch: Epoch(epoch), beyond };
+    table.apply(Millis(0), &led(2, None)).unwrap();
+    table.apply(Millis(0), &led(1002, Some(FenceToken(500)))).unwrap();
+    assert_eq!((table.led(), granted(&mut table, 2, 1)), (Epoch(1002), FenceToken(501)));
+    let raised = |beyond| BoxEvent::TokensRaised { pool: p(), beyond: FenceToken(beyond) };
+    assert_eq!(table.apply(Millis(0), &raised(400)), Ok(BoxOutcome::AlreadySo));
+    table.apply(Millis(0), &raised(600)).unwrap();
+    assert_eq!(table.pool(&p()).unwrap().last_token(), FenceToken(600));
+    // Also those of a pool that is gone.
+    table.apply(Millis(0), &release(1, FenceToken(1))).unwrap();
+    table.apply(Millis(0), &release(2, FenceToken(501))).unwrap();
+    table.apply(Millis(0), &BoxEvent::PoolRemoved { pool: p() }).unwrap();
+    table.apply(Millis(0), &led(2002, Some(FenceToken(900)))).unwrap();
+    assert_eq!(table.highest_token(), FenceToken(900));
+}
+
+#[test]
+fn a_full_term_is_given_again_once_until_a_renewal() {
+    let mut table = table(PoolSpec::of(0, 2));
+    let token = granted(&mut table, 1, 0);
+    let again = |renewals| BoxEvent::TermsAgain { leases: vec![(LeaseId(1), renewals, TERM)] };
+    let until = |table: &BoxTable| table.live(LeaseId(1)).unwrap().expires_at;
+    table.apply(Millis(40), &again(0)).unwrap();
+    table.apply(Millis(60), &again(0)).unwrap();
+    assert_eq!(until(&table), Some(Millis(140)), "once");
+    // A snapshot remembers it.
+    let mut thawed = SharedTable::default();
+    let mut rows = Vec::new();
+    Box::new(FrozenTable::of(&table)).write(&mut |row| rows.push(row.to_vec()));
+    rows.iter().for_each(|row| thawed.thaw(row).unwrap());
+    assert_eq!(thawed.read().again.get(&LeaseId(1)), Some(&0));
+    let renew = BoxEvent::Renewed { lease: LeaseId(1), token, term: TERM };
+    table.apply(Millis(100), &renew).unwrap();
+    table.apply(Millis(110), &again(0)).unwrap();
+    assert_eq!(until(&table), Some(Millis(200)), "it was renewed since that was decided");
+    table.apply(Millis(120), &again(1)).unwrap();
+    assert_eq!(until(&table), Some(Millis(220)));
+    let passed = |renewals| BoxEvent::TermsPassed { leases: vec![(LeaseId(1), renewals)] };
+    assert_eq!(table.apply(Millis(0), &passed(0)), Ok(BoxOutcome::Ended { leases: vec![] }));
+    // Whatever the clock on the wall shows.
+    let ended = table.apply(Millis(0), &passed(1));
+    assert_eq!(ended, Ok(BoxOutcome::Ended { leases: vec![LeaseId(1)] }));
+    assert!(table.again.is_empty());
 }

@@ -176,7 +176,7 @@ fn signal(rig: &HostRig, signal: rustix::process::Signal) {
 
 #[actix::test]
 async fn a_worker_that_hangs_is_named_in_time_and_nobody_waits_for_it() -> Result<()> {
-    let slow = "[box.hooks.p]\ninit = [\"/bin/sleep\", \"1.5\"]\n";
+    let slow = "[box.hooks.p]\ninit = [\"/bin/sleep\", \"1.5\"]\ncleanup = [\"/bin/true\"]\n";
     let rig = HostRig::start(slow).await?;
     let dir = tempfile::tempdir()?;
     let yard = BoxYard::open_on(dir.path(), &Clock::system(), rig.link.hosts()).await;
