@@ -4,8 +4,8 @@
 //! rooms with I/O ask a [`Clock`]; pure files are handed `now`.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -112,22 +112,28 @@ pub struct Reading {
     pub monotonic: Duration,
 }
 
-/// The latest time told, so that a small backward step of the system clock is held back.
+/// The latest time shown, so that a small backward step of the system clock is held back.
 #[derive(Debug)]
 pub struct Held {
-    latest: AtomicI64,
+    latest: Mutex<Option<Latest>>,
     began: Instant,
 }
 
+/// The latest time shown, in microseconds since 1970, and when that was.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    micros: i128,
+    monotonic: Duration,
+}
+
 impl Default for Held {
-    /// Nothing was told yet.
     fn default() -> Self {
-        Held { latest: AtomicI64::new(i64::MIN), began: Instant::now() }
+        Held { latest: Mutex::default(), began: Instant::now() }
     }
 }
 
-/// Backward steps up to this long are held back: time stands still until the system has caught up.
-/// A longer one is followed.
+/// Backward steps up to this long are held back: time goes on by the monotonic clock, 1 % slower,
+/// until the system has caught up. A longer one is followed.
 pub const LARGEST_HELD_STEP: Duration = Duration::from_secs(5 * 60);
 
 impl Clock {
@@ -145,7 +151,7 @@ impl Clock {
     /// The present instant.
     pub fn now(&self) -> Millis {
         match &self.0 {
-            Face::System(held) => held.tell(Millis::from(SystemTime::now())),
+            Face::System(held) => held.show(Millis::from(SystemTime::now()), held.began.elapsed()),
             Face::Manual(hands) => Millis(hands.wall.load(Ordering::SeqCst)),
         }
     }
@@ -162,6 +168,20 @@ impl Clock {
                     hands.monotonic.load(Ordering::SeqCst).unsigned_abs(),
                 ),
             },
+        }
+    }
+
+    /// How long the machine has been up: like the monotonic clock of a [`Reading`], but while the
+    /// machine is suspended this one goes on.
+    pub fn uptime(&self) -> Duration {
+        match &self.0 {
+            Face::System(_) => {
+                let rustix::time::Timespec { tv_sec, tv_nsec } =
+                    rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+                // Neither is ever negative.
+                Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
+            }
+            Face::Manual(_) => self.reading().monotonic,
         }
     }
 
@@ -203,18 +223,19 @@ impl fmt::Debug for Clock {
 }
 
 impl Held {
-    /// The time to tell when the system's clock shows `system`.
-    pub fn tell(&self, system: Millis) -> Millis {
-        let latest = Millis(self.latest.fetch_max(system.0, Ordering::SeqCst));
-        if latest <= system {
-            return system;
-        }
-        if latest.since(system) <= LARGEST_HELD_STEP {
-            return latest;
-        }
-        // Two callers that both see the large step store nearly the same time: either is right.
-        self.latest.store(system.0, Ordering::SeqCst);
-        system
+    /// The time to show when the system's clock shows `system`.
+    pub fn show(&self, system: Millis, monotonic: Duration) -> Millis {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let wall = i128::from(system.0) * 1000;
+        let micros = latest.map_or(wall, |before| {
+            let passed = monotonic.saturating_sub(before.monotonic);
+            let slowed = i128::try_from((passed - passed / 100).as_micros()).unwrap_or(0);
+            let gone_on = before.micros + slowed;
+            let largest = i128::try_from(LARGEST_HELD_STEP.as_micros()).unwrap_or(0);
+            if gone_on - wall > largest { wall } else { gone_on.max(wall) }
+        });
+        *latest = Some(Latest { micros, monotonic });
+        Millis(i64::try_from(micros.div_euclid(1000)).unwrap_or(system.0))
     }
 }
 
@@ -224,16 +245,17 @@ mod tests {
 
     #[test]
     fn a_small_backward_step_is_held_back_and_a_large_one_followed() {
-        let held = Held::default();
-        let noon = Millis(1_000_000_000);
-        assert_eq!(held.tell(noon), noon);
-        assert_eq!(held.tell(noon.before(Duration::from_secs(60))), noon);
-        let long_before = noon.before(Duration::from_secs(3600));
-        assert_eq!(held.tell(long_before), long_before);
-        assert_eq!(
-            held.tell(long_before.after(Duration::from_millis(1))),
-            Millis(long_before.0 + 1)
-        );
+        let (held, noon) = (Held::default(), Millis(1_000_000_000));
+        let minutes = |count: u64| Duration::from_secs(count * 60);
+        assert_eq!(held.show(noon, minutes(0)), noon);
+        // A minute back: ten minutes later it is 6 s nearer to what the wall clock shows.
+        assert_eq!(held.show(noon.before(minutes(1)), minutes(0)), noon);
+        let shown = held.show(noon.after(minutes(9)), minutes(10));
+        assert_eq!(shown, noon.after(minutes(10) - Duration::from_secs(6)));
+        let long_before = noon.before(minutes(60));
+        assert_eq!(held.show(long_before, minutes(10)), long_before);
+        let next = long_before.after(Duration::from_millis(1));
+        assert_eq!(held.show(next, minutes(10)), next);
     }
 
     #[test]

@@ -55,6 +55,9 @@ enum ShareCommand {
     PauseReclaim,
     /// Reclaim what is due again
     ResumeReclaim,
+    /// Confirm that the wall clock is right: shares go by it at once. Where it is ahead, what is due
+    /// is reclaimed. Where it is behind, links that were not reclaimed may come back
+    ConfirmClock,
     /// Print what happens to shares, until it is ended: of each what webhooks are told
     Events {
         /// Begin with the happening of this number; 0 for all that are kept
@@ -200,6 +203,9 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), Failure> {
         }
         ShareCommand::PauseReclaim => pause_reclaim(&client, true, json, out),
         ShareCommand::ResumeReclaim => pause_reclaim(&client, false, json, out),
+        ShareCommand::ConfirmClock => {
+            status(&client.post(&["shares", "clock", "confirm"])?, json, out)
+        }
         ShareCommand::Status => status_of_all(&client, json, out),
     }
 }

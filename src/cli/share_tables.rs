@@ -124,6 +124,9 @@ pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(),
     if let Some(by) = &view.paused_by {
         writeln!(out, "reclaim is paused by {}; links are refused at their deadlines", plain(by))?;
     }
+    if let Some(trouble) = &view.clock {
+        writeln!(out, "{}", plain(trouble))?;
+    }
     let ReclaimView { shares, backlog, tombstones, totals, .. } = view;
     writeln!(out, "{shares} shares, {backlog} of them due; {tombstones} ended ones remembered")?;
     Ok(writeln!(

@@ -47,6 +47,10 @@ settings! {
         /// How long a download that counted may be resumed without counting again: of one link, by
         /// the last 10,000 who have taken one.
         resume_within: Duration = Default "24h",
+        /// How long a wall clock that is more than an hour ahead must hold until it is confirmed.
+        /// Links are refused by it at once; nothing is reclaimed before, so that a clock that is
+        /// corrected brings them back.
+        clock_hold: Duration = Default "15m",
         /// Whether a download that is running at the deadline is cut. Otherwise it finishes.
         cut_at_deadline: bool = Default "false",
         /// How many shares there may be. Not set: any number. One of which all downloads were taken

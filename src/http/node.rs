@@ -79,7 +79,8 @@ impl NodeState {
         let unlisted = self.unlisted_hosts();
         let idle = self.no_destination();
         let pools = silent.chain(self.hindered_pools());
-        told.chain(not_so).chain(pools).chain(unlisted).chain(idle).collect()
+        let clock = self.actors.share_board.view().trouble.map(|trouble| trouble.to_string());
+        told.chain(not_so).chain(pools).chain(unlisted).chain(idle).chain(clock).collect()
     }
 
     /// Pools of which no box can be granted, and why, in words.

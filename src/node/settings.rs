@@ -214,6 +214,7 @@ pub fn shares(config: &NodeConfig) -> ShareSettings {
         },
         notice_before: share.notice_before,
         resume_within: share.resume_within,
+        clock_hold: share.clock_hold,
         max_shares: share.max_shares.map_or(0, NonZeroU64::get),
         at_limit: share.at_limit,
         max_per_owner: share.max_per_owner.map_or(0, NonZeroU64::get),

@@ -388,6 +388,7 @@ impl Parts {
         let actor = Supervised::start(Supervision::of("share_expiry"), move || {
             let settings = settings::shares(&live.now().config);
             ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
+                .keeping_time_at(&live.now().config.data_dir.join("share-clock"))
                 .telling_on(changes.clone())
         });
         (actor, board)

@@ -33,7 +33,31 @@ impl Piece for ShareTable {
     type Refusal = ShareRefusal;
 
     fn apply(&mut self, at: Millis, event: &ShareEvent) -> Applying {
+        let outcome = self.apply_event(at, event)?;
+        self.time = match event {
+            ShareEvent::TimeSet { to, .. } => Some(*to),
+            _ => self.time.max(Some(at)),
+        };
+        Ok(outcome)
+    }
+
+    fn freeze(&self) -> Box<dyn FrozenPiece> {
+        Box::new(FrozenTable::of(self))
+    }
+
+    fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
+        thaw_row(self, row)
+    }
+
+    fn emptied(&self) -> Self {
+        ShareTable::default()
+    }
+}
+
+impl ShareTable {
+    fn apply_event(&mut self, at: Millis, event: &ShareEvent) -> Applying {
         match event {
+            ShareEvent::TimeNoted | ShareEvent::TimeSet { .. } => Ok(Applied),
             ShareEvent::Created(new) => self.create(at, new),
             ShareEvent::Changed { id, generation, changes } => {
                 self.change(at, *id, *generation, changes)
@@ -80,20 +104,6 @@ impl Piece for ShareTable {
         }
     }
 
-    fn freeze(&self) -> Box<dyn FrozenPiece> {
-        Box::new(FrozenTable::of(self))
-    }
-
-    fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
-        thaw_row(self, row)
-    }
-
-    fn emptied(&self) -> Self {
-        ShareTable::default()
-    }
-}
-
-impl ShareTable {
     fn create(&mut self, at: Millis, new: &NewShare) -> Applying {
         if self.find(new.id) != Found::Unknown {
             return Err(ShareRefusal::IdInUse);

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,9 @@ use super::moves::{Moves, Moving, Whereabouts};
 use super::path::{RootName, SharePath};
 use super::shards::{Found, Shards};
 use super::share::Share;
+use super::time::{ShareMoment, ShareTime};
 use super::views::ShareView;
-use crate::clock::Millis;
+use crate::clock::{Clock, Millis};
 
 /// How many shares a list looks at before it answers what it has: a millisecond or two.
 const LOOKED_AT: usize = 20_000;
@@ -44,6 +45,7 @@ struct Inner {
     /// Shares that were revoked hard a moment ago.
     cuts: RwLock<Cuts>,
     is_up: AtomicBool,
+    time: Mutex<ShareTime>,
     view: ArcSwap<ShareView>,
     refused_by_time: AtomicU64,
     /// The number that the next happening will have.
@@ -60,6 +62,7 @@ impl Default for Inner {
             missing_noted: Notify::default(),
             cuts: RwLock::default(),
             is_up: AtomicBool::default(),
+            time: Mutex::default(),
             view: ArcSwap::default(),
             refused_by_time: AtomicU64::default(),
             happenings: watch::Sender::new(0),
@@ -207,6 +210,36 @@ impl ShareBoard {
     pub fn note_use(&self, share: &Share, now: Millis) {
         // The one in the table: the record at hand may have been replaced meanwhile.
         self.0.shards.load().look(share.id(), |share| share.use_at(now));
+    }
+
+    /// What time it is for shares: whoever refuses goes by its `latest`, whoever decides by its `now`.
+    pub fn moment(&self, clock: &Clock) -> ShareMoment {
+        self.with_time(clock, ShareTime::look)
+    }
+
+    /// The latest time on record is this; none where nothing is on record.
+    pub(super) fn start_time(&self, record: Option<Millis>, clock: &Clock) {
+        self.with_time(clock, |time, wall, uptime| time.start(record, wall, uptime));
+    }
+
+    /// An operator says that the wall clock is right.
+    pub(super) fn set_time(&self, clock: &Clock) {
+        self.with_time(clock, ShareTime::set);
+    }
+
+    /// How long a wall clock that is far ahead must hold until it is confirmed.
+    pub(super) fn hold_clock_for(&self, hold: Duration) {
+        self.0.time.lock().unwrap_or_else(PoisonError::into_inner).set_hold(hold);
+    }
+
+    fn with_time<T>(
+        &self,
+        clock: &Clock,
+        then: impl FnOnce(&mut ShareTime, Millis, Duration) -> T,
+    ) -> T {
+        let mut time = self.0.time.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read while it is locked: what is looked at later is later.
+        then(&mut time, clock.reading().wall, clock.uptime())
     }
 
     /// A share was refused because its time had come.

@@ -32,8 +32,10 @@ pub struct Standpoint<'a> {
     pub table: &'a ShareTable,
     /// What is under way.
     pub in_flight: &'a InFlight<ShareEvent>,
-    /// The time.
+    /// The confirmed time.
     pub now: Millis,
+    /// What is refused by: `now`, or the wall clock where that is far ahead.
+    pub latest: Millis,
 }
 
 /// What decides: the settings, and an order of the shares that settings may ask for.
@@ -83,7 +85,7 @@ impl Desk {
         if has_moved || at.is_moving(&asked.root, &asked.path) {
             return Err(ShareRefusal::BeingMoved);
         }
-        let NewDeadline { deadline, noticed } = self.deadline(asked.term, at.now)?;
+        let NewDeadline { deadline, noticed } = self.deadline(asked.term, at.latest)?;
         let due = match &asked.owner {
             Some(owner) => self.room_of_owner(owner, at)?,
             None => Vec::new(),
@@ -215,7 +217,7 @@ impl Desk {
         if share.exhausted().is_some() {
             return Err(ShareRefusal::Exhausted);
         }
-        let deadline = change.term.map(|term| self.deadline(term, at.now)).transpose()?;
+        let deadline = change.term.map(|term| self.deadline(term, at.latest)).transpose()?;
         if let Some(only_if) = change.only_if {
             let present = share.deadline();
             let wanted = deadline.map_or(present, |new| new.deadline);
@@ -255,7 +257,7 @@ impl Desk {
         if at.in_flight.contains(request) {
             return Ok(Taking::ResumesAfter);
         }
-        let share = at.table.live_at(id, at.now)?;
+        let share = at.table.live_at(id, at.latest)?;
         let Some(downloads) = share.downloads() else { return Ok(Taking::Unlimited) };
         let within = self.settings.resume_within;
         let may_resume = |taken: Millis| at.now < taken.after(within);
@@ -318,7 +320,7 @@ impl Standpoint<'_> {
 
     /// A live share as it is once the changes under way are applied.
     fn as_it_will_be(self, id: ShareId) -> Result<Arc<Share>, ShareRefusal> {
-        let mut share = self.table.live_at(id, self.now)?;
+        let mut share = self.table.live_at(id, self.latest)?;
         let changes = self.in_flight.events().filter_map(|event| match event {
             ShareEvent::Changed { id: changed, generation, changes } if *changed == id => {
                 Some((*generation, changes))

@@ -67,24 +67,24 @@ impl Case {
             request: None,
         };
         let Case { desk, table, in_flight, now, .. } = self;
-        desk.create(&asked, ShareId(id), Standpoint { table, in_flight, now: *now })
+        desk.create(&asked, ShareId(id), Standpoint { table, in_flight, now: *now, latest: *now })
     }
 
     fn change(&self, change: NewTerms) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let Case { desk, table, in_flight, now, .. } = self;
-        desk.change(ShareId(1), &change, Standpoint { table, in_flight, now: *now })
+        desk.change(ShareId(1), &change, Standpoint { table, in_flight, now: *now, latest: *now })
     }
 
     fn take(&self, client: u64, ranged: bool) -> Result<Taking, ShareRefusal> {
         let Case { desk, table, in_flight, now, .. } = self;
         let (id, client, request) = (ShareId(1), ClientKey(client), RequestId::random());
         let asked = TakeDownload { id, client, ranged, request };
-        desk.take(&asked, Standpoint { table, in_flight, now: *now })
+        desk.take(&asked, Standpoint { table, in_flight, now: *now, latest: *now })
     }
 
     fn upkeep(&mut self) -> Vec<ShareEvent> {
         let Case { desk, table, in_flight, now, .. } = self;
-        desk.upkeep(Standpoint { table, in_flight, now: *now })
+        desk.upkeep(Standpoint { table, in_flight, now: *now, latest: *now })
     }
 }
 
@@ -180,7 +180,12 @@ fn an_owner_has_room_once_shares_of_theirs_are_due_and_none_for_one_that_is_abou
     case.apply(events);
     let mine = Some(Some(Owner::new("we").unwrap()));
     let change = NewTerms { owner: mine, ..NewTerms::default() };
-    let at = Standpoint { table: &case.table, in_flight: &case.in_flight, now: case.now };
+    let at = Standpoint {
+        table: &case.table,
+        in_flight: &case.in_flight,
+        now: case.now,
+        latest: case.now,
+    };
     let changed = case.desk.change(ShareId(4), &change, at).unwrap();
     assert!(case.create(6, "we", ttl(90)).is_ok());
     case.begin(changed);
@@ -395,7 +400,7 @@ fn a_download_of_unknown_outcome_is_found_by_whoever_repeats_the_request() {
         let Case { desk, table, in_flight, now, .. } = case;
         let (id, client) = (ShareId(1), ClientKey(7));
         let asked = TakeDownload { id, client, ranged: false, request };
-        desk.take(&asked, Standpoint { table, in_flight, now: *now })
+        desk.take(&asked, Standpoint { table, in_flight, now: *now, latest: *now })
     };
     let request = RequestId::random();
     let Ok(Taking::Counts(event)) = ask(&case, request) else { panic!("it counts") };

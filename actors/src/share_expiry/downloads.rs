@@ -27,8 +27,8 @@ impl Handler<TakeDownload> for ShareExpiry {
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
         }
-        let now = self.clock.now();
-        let (desk, standpoint) = self.at(now);
+        let moment = self.moment();
+        let (desk, standpoint) = self.at(moment);
         let event = match desk.take(&asked, standpoint) {
             Err(refusal) => return self.refuse(refusal),
             Ok(Taking::Counted { left }) => return answer(Ok(Admission::Counted { left })),

@@ -133,6 +133,15 @@ pub enum ShareEvent {
         /// How many shares this event changes at most.
         most: u64,
     },
+    /// The time of this event goes on record: what has come due by then stays ended.
+    TimeNoted,
+    /// An operator confirms the wall clock: this is the time on record, whatever it was before.
+    TimeSet {
+        /// The time.
+        to: Millis,
+        /// Who wants it.
+        by: String,
+    },
 }
 
 /// A share as it is created.

@@ -213,6 +213,18 @@ pub struct PauseReclaim {
     pub request: RequestId,
 }
 
+/// An operator says that the wall clock is right: shares go by it from now on. Where it is ahead, what
+/// is due by it is reclaimed. Where it is behind, links that were refused and not reclaimed may come
+/// back.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), CommitError>")]
+pub struct ConfirmClock {
+    /// Who asks.
+    pub asked_by: String,
+    /// Names the request.
+    pub request: RequestId,
+}
+
 /// Reclaims what is due now, instead of when the timer says. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]

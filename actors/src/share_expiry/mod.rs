@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod anchor;
 mod apply;
 mod apply_moves;
 #[cfg(test)]
@@ -42,13 +43,16 @@ mod snapshot_tests;
 mod state;
 mod terms;
 mod text;
+mod time;
 mod timer;
 mod turn;
 mod upkeep;
 mod used;
 mod views;
+mod watch_clock;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
@@ -77,14 +81,16 @@ pub use shards::Found;
 pub use share::{ClientKey, Downloads, Exhausted, Share};
 pub use state::{Grave, ShareTable};
 pub use terms::{BadTerms, OnlyIf, Term, TermsPolicy};
+pub use time::ShareMoment;
 pub use timer::{Timer, WINDOW};
 pub use used::MOST_USES;
-pub use views::{LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
+pub use views::{ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView, Totals};
 
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::journal::{CommitHold, Journal, Piece, Seat};
 use crate::turns::NextTurn;
+use anchor::Anchor;
 use downloads::Waiters;
 use moving::Ends;
 
@@ -112,6 +118,14 @@ pub struct ShareExpiry {
     /// When it was last looked at what is to be done besides.
     upkeep_at: Option<Instant>,
     watch: ClockWatch,
+    /// What is wrong with the wall clock, as of the last turn.
+    trouble: Option<ClockTrouble>,
+    /// What tells the time across restarts, while the machine is up.
+    anchor: Option<Anchor>,
+    /// The confirmed time at the last turn.
+    last_moment: Millis,
+    /// When the time was put on record last by a commit of its own.
+    time_noted: Option<Instant>,
     /// Those who wait for a download of theirs that is being counted.
     taking: HashMap<(ShareId, ClientKey), Waiters>,
     /// Those who wait for the ends of moves.
@@ -128,6 +142,7 @@ pub struct ShareExpiry {
 impl ShareExpiry {
     /// A ShareExpiry; it registers itself with the journal when it starts.
     pub fn new(settings: ShareSettings, clock: Clock, journal: Journal, board: ShareBoard) -> Self {
+        board.hold_clock_for(settings.clock_hold);
         ShareExpiry {
             seat: Seat::new(ShareTable::default(), journal.clone()),
             journal,
@@ -144,6 +159,10 @@ impl ShareExpiry {
             reclaiming: 0,
             upkeep_at: None,
             watch: ClockWatch::default(),
+            trouble: None,
+            anchor: None,
+            last_moment: Millis::default(),
+            time_noted: None,
             taking: HashMap::new(),
             ends: Ends::new(),
             counters: ShareCounters::default(),
@@ -160,16 +179,43 @@ impl ShareExpiry {
         self
     }
 
+    /// Keeps the time in a file at `path`, so that the next process knows how long there was none.
+    pub fn keeping_time_at(mut self, path: &Path) -> Self {
+        match Anchor::open(path) {
+            Ok(anchor) => self.anchor = Some(anchor),
+            Err(error) => {
+                tracing::warn!(%error, "which boot this is cannot be read: after a restart the time of shares begins at the journal's")
+            }
+        }
+        self
+    }
+
     /// The pure part, with where things stand for it.
-    fn at(&mut self, now: Millis) -> (&mut Desk, Standpoint<'_>) {
+    fn at(&mut self, moment: ShareMoment) -> (&mut Desk, Standpoint<'_>) {
+        let ShareMoment { now, latest, .. } = moment;
         let ShareExpiry { desk, seat, .. } = self;
-        (desk, Standpoint { table: seat.piece(), in_flight: seat.in_flight(), now })
+        (desk, Standpoint { table: seat.piece(), in_flight: seat.in_flight(), now, latest })
+    }
+
+    /// What time it is.
+    fn moment(&self) -> ShareMoment {
+        self.board.moment(&self.clock)
+    }
+
+    /// The confirmed time: what is committed goes by it.
+    fn now(&self) -> Millis {
+        self.moment().now
     }
 
     /// Readers look into the table as it is, once it is no longer one of the past.
     fn show_table(&mut self, is_current: bool) {
         self.caught_up |= is_current;
         if self.caught_up {
+            // Before readers look into it: what was refused stays refused.
+            let record = self.seat.piece().time();
+            let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
+            let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));
+            self.board.start_time(since, &self.clock);
             self.seat.piece().show_on(&self.board);
         }
     }
@@ -179,7 +225,9 @@ impl ShareExpiry {
         self.show_moves();
         let table = self.seat.piece();
         self.board.show(ShareView {
-            at: self.clock.now(),
+            at: self.now(),
+            on_record: table.time(),
+            trouble: self.trouble,
             epoch: self.seat.epoch(),
             paused: table.paused().map(str::to_owned),
             shares: table.len(),

@@ -137,8 +137,8 @@ impl Handler<BeginMove> for ShareExpiry {
             Ok(epoch) => epoch,
             Err(error) => return answer(Err(error.into())),
         };
-        let now = self.clock.now();
-        let (desk, standpoint) = self.at(now);
+        let moment = self.moment();
+        let (desk, standpoint) = self.at(moment);
         if let Err(why) = desk.begin_move(&new, standpoint) {
             return self.refuse(why.into());
         }

@@ -130,6 +130,7 @@ impl ShareExpiry {
             return;
         }
         self.counters.reclaimed += ended;
+        self.backlog = self.backlog.saturating_sub(ended);
         let ShareExpiry { seat, lags, .. } = self;
         for (_, told) in seat.piece().told(first, next) {
             if let Some(due) = told.share.due().instant() {

@@ -30,7 +30,7 @@ impl ShareExpiry {
         events: Vec<ShareEvent>,
         read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError> + 'static,
     ) -> Answer<T> {
-        let committing = self.seat.commit(self.clock.now(), asked, events);
+        let committing = self.seat.commit(self.now(), asked, events);
         let reading = wrap_future::<_, Self>(committing).map(
             move |settlement, expiry, _: &mut Context<Self>| {
                 let outcomes = expiry.answered(settlement)?;
@@ -105,8 +105,8 @@ impl Handler<CreateShare> for ShareExpiry {
 impl ShareExpiry {
     fn decide_creation(&mut self, asked: &CreateShare) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let id = ShareId::random().map_err(|bad| ShareRefusal::NoRandomness(bad.to_string()))?;
-        let now = self.clock.now();
-        let (desk, standpoint) = self.at(now);
+        let moment = self.moment();
+        let (desk, standpoint) = self.at(moment);
         desk.create(asked, id, standpoint)
     }
 }
@@ -138,8 +138,8 @@ impl Handler<ChangeShare> for ShareExpiry {
         if let Some(events) = self.seat.under_way(request) {
             return self.commit_for(asked, events, read);
         }
-        let now = self.clock.now();
-        let (desk, standpoint) = self.at(now);
+        let moment = self.moment();
+        let (desk, standpoint) = self.at(moment);
         match desk.change(id, &change, standpoint) {
             Err(refusal) => self.refuse(refusal),
             Ok(events) if events.is_empty() => answer(self.live(id)),
@@ -175,7 +175,7 @@ impl ShareExpiry {
         asked: Asked,
         may_be_repeated: bool,
     ) -> Answer<u64> {
-        let now = self.clock.now();
+        let now = self.now();
         let mut before = 0;
         let mut commits: Vec<LocalBoxFuture<'static, Settlement<ShareTable>>> = Vec::new();
         for (part, ids) in ids.chunks(AT_ONCE).enumerate() {
@@ -219,8 +219,8 @@ impl Handler<EndRemoved> for ShareExpiry {
         if let Err(error) = self.seat.leading() {
             return answer(Err(error.into()));
         }
-        let now = self.clock.now();
-        let (_, at) = self.at(now);
+        let moment = self.moment();
+        let (_, at) = self.at(moment);
         let still = gone.iter().filter(|(id, place)| at.stands_for(*id, place));
         let ids: Vec<ShareId> = still.map(|(id, _)| *id).collect();
         tracing::info!(shares = ids.len(), "what these shares stand for is gone: they end");
@@ -246,7 +246,7 @@ impl Handler<PauseReclaim> for ShareExpiry {
             true => ShareEvent::Paused { by: asked_by },
             false => ShareEvent::Resumed { by: asked_by },
         };
-        let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+        let committing = self.seat.commit(self.now(), asked, vec![event]);
         let answering =
             wrap_future::<_, Self>(committing).map(|settlement, expiry, _: &mut Context<Self>| {
                 expiry.answered(settlement).map(|outcomes| was_news(&outcomes))
@@ -269,7 +269,7 @@ impl Handler<HappeningsDelivered> for ShareExpiry {
         }
         let asked = Asked::by_itself(&hook);
         let event = ShareEvent::Delivered { hook, up_to };
-        let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+        let committing = self.seat.commit(self.now(), asked, vec![event]);
         let answering = wrap_future::<_, Self>(committing)
             .map(|settlement, expiry, _: &mut Context<Self>| expiry.answered(settlement).map(drop));
         Box::pin(answering)
@@ -319,6 +319,7 @@ impl Handler<ChangeSettings> for ShareExpiry {
 
     fn handle(&mut self, ChangeSettings(settings): ChangeSettings, ctx: &mut Context<Self>) {
         self.budget.set_effort(settings.effort);
+        self.board.hold_clock_for(settings.clock_hold);
         self.desk.settings = settings;
         // What is near by the new settings may not have been by the former ones.
         self.start_notices();

@@ -82,6 +82,8 @@ pub struct ShareSettings {
     pub notice_before: Option<Duration>,
     /// How long a counted download may be resumed without counting again.
     pub resume_within: Duration,
+    /// How long a wall clock that is more than an hour ahead must hold until it is confirmed.
+    pub clock_hold: Duration,
     /// How many shares there may be; 0 for any number.
     pub max_shares: u64,
     /// What happens when there are so many.
@@ -112,6 +114,7 @@ impl Default for ShareSettings {
             terms: TermsPolicy::default(),
             notice_before: Some(Duration::from_secs(24 * 60 * 60)),
             resume_within: Duration::from_secs(24 * 60 * 60),
+            clock_hold: Duration::from_secs(15 * 60),
             max_shares: 0,
             at_limit: AtLimit::Refuse,
             max_per_owner: 0,

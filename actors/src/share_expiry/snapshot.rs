@@ -61,6 +61,8 @@ enum Row<'a> {
     Moves { next: u64, moves: Vec<Moving> },
     /// Downloads that were counted a moment ago, the oldest first; before what was all, too.
     Recent(Vec<Recent>),
+    /// The latest confirmed time on record; before what was all, too.
+    Time(Millis),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -116,6 +118,7 @@ pub(super) struct FrozenTable {
     moves: Arc<Vec<Arc<Moving>>>,
     next_move: u64,
     recent: Vec<Recent>,
+    time: Option<Millis>,
 }
 
 impl FrozenTable {
@@ -130,6 +133,7 @@ impl FrozenTable {
             moves: table.moves(),
             next_move: table.next_move,
             recent: table.recent.all(),
+            time: table.time,
         }
     }
 }
@@ -175,6 +179,9 @@ impl FrozenPiece for FrozenTable {
         put(&Row::Moves { next: self.next_move, moves });
         for some in self.recent.chunks(RECENT_A_ROW) {
             put(&Row::Recent(some.to_vec()));
+        }
+        if let Some(time) = self.time {
+            put(&Row::Time(time));
         }
         put(&Row::End);
     }
@@ -348,6 +355,7 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
             }
         }
         Row::Recent(recent) => recent.into_iter().for_each(|recent| table.recent.note(recent)),
+        Row::Time(time) => table.time = Some(time),
         Row::End => table.thawed(),
     }
     Ok(())

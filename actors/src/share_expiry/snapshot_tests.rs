@@ -84,6 +84,7 @@ fn a_table_comes_back_from_its_rows() {
     assert_eq!(thawed.find(ShareId(101)), Found::Unknown);
     assert_eq!(thawed.find(ShareId(104)), table.find(ShareId(104)));
     assert_eq!((thawed.next_move, thawed.paused()), (1, Some("me")));
+    assert_eq!(thawed.time(), Some(Millis(7)));
     assert_eq!(thawed.cursors(), table.cursors());
     let taken = [1, 2, 3].map(|request| thawed.taken_before(RequestId(request)));
     assert_eq!(taken, [Some(1), Some(0), None]);

@@ -34,6 +34,8 @@ pub struct ShareTable {
     pub(super) owners: Common,
     pub(super) live: u64,
     pub(super) totals: Totals,
+    /// The latest confirmed time that anything was applied at, or that an operator has set.
+    pub(super) time: Option<Millis>,
     /// Who paused reclaim, while it is.
     pub(super) paused: Option<String>,
     /// What happened, and is to be told.
@@ -119,6 +121,17 @@ impl ShareTable {
         self.totals
     }
 
+    /// The latest confirmed time on record; none where nothing is on record.
+    pub fn time(&self) -> Option<Millis> {
+        self.time
+    }
+
+    /// Whether a share has come due by `now` since the time on record.
+    pub fn has_come_due(&self, now: Millis) -> bool {
+        let since = self.time.unwrap_or(Millis(i64::MIN));
+        self.next_due_after(since).is_some_and(|due| due <= now)
+    }
+
     /// Who paused reclaim, while it is.
     pub fn paused(&self) -> Option<&str> {
         self.paused.as_deref()
@@ -137,6 +150,12 @@ impl ShareTable {
     /// The shares that are ever due, from `from` on.
     pub fn due_from(&self, from: Due) -> impl Iterator<Item = Due> {
         self.by_due.range(from..).copied()
+    }
+
+    /// When the next share comes due after `now`.
+    pub fn next_due_after(&self, now: Millis) -> Option<Millis> {
+        let after = Due::from(Millis(now.0.saturating_add(1)));
+        self.due_from(after).next().map(Due::instant)
     }
 
     /// How many are due at `now`, counted up to `most`.

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 
-use super::{Due, Jump, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
+use super::watch_clock::{COUNTED, COUNTED_EACH_TURN};
+use super::{Due, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable};
 use crate::clock::{Millis, time_of_thread};
 use crate::journal::{
     AppliedEvent, Asked, CommitError, CommitHold, Occasion, Order, Outcomes, Seat, Settlement,
@@ -20,11 +21,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The shortest one: what comes due within it is reclaimed together.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
 
-/// How often it is looked at what is to be done besides.
-const UPKEEP: Duration = Duration::from_secs(1);
-
-/// Up to how many due shares are counted for the backlog.
-const COUNTED: usize = 1_000_000;
+/// How often it is looked at what is to be done besides: shorter than the longest sleep, so that each
+/// turn after one does it.
+const UPKEEP: Duration = Duration::from_millis(500);
 
 impl InTurns for ShareExpiry {
     fn next_turn(&mut self) -> &mut NextTurn {
@@ -44,9 +43,10 @@ impl ShareExpiry {
 
     /// Takes a turn now.
     pub(super) fn turn(&mut self, ctx: &mut Context<Self>) {
-        self.watch_clock();
+        let moment = self.moment();
+        self.watch_clock(moment);
         self.board.prune_cuts();
-        let now = self.clock.now();
+        let now = moment.now;
         self.wake_after(LONGEST_SLEEP, ctx);
         if self.seat.epoch().is_none() {
             self.show();
@@ -58,10 +58,14 @@ impl ShareExpiry {
             return;
         }
         self.reclaim(now, ctx);
+        self.note_time(now, ctx);
         self.notice(now, ctx);
-        if self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP) {
-            self.upkeep_at = Some(Instant::now());
+        let is_upkeep = self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP);
+        if is_upkeep || self.backlog < COUNTED_EACH_TURN {
             self.backlog = self.seat.piece().backlog(now, COUNTED);
+        }
+        if is_upkeep {
+            self.upkeep_at = Some(Instant::now());
             self.upkeep(ctx);
         }
         self.wake_for_next(now, ctx);
@@ -70,8 +74,8 @@ impl ShareExpiry {
 
     /// Does what is to be done besides, and looks again once that is done.
     pub(super) fn upkeep(&mut self, ctx: &mut Context<Self>) {
-        let now = self.clock.now();
-        let (desk, standpoint) = self.at(now);
+        let moment = self.moment();
+        let (desk, standpoint) = self.at(moment);
         let events = desk.upkeep(standpoint);
         for event in desk.moves_on(standpoint) {
             self.commit_move(event, ctx);
@@ -91,28 +95,15 @@ impl ShareExpiry {
             .settings
             .notice_before
             .and_then(|before| notices.next(table).map(|deadline| deadline.before(before)));
-        let reclaim = timer.next(table).filter(|_| table.paused().is_none());
+        let reclaim = match table.paused() {
+            None => timer.next(table),
+            // What comes due is counted, and goes on record.
+            Some(_) => table.next_due_after(now),
+        };
         // What is overdue waits for the budget or for commits to come back, which both wake.
         let next = [reclaim.filter(|at| *at > now), notice].into_iter().flatten().min();
         if let Some(at) = next {
             self.wake_after(at.since(now).max(SHORTEST_SLEEP), ctx);
-        }
-    }
-
-    /// Looks whether the clock was set.
-    fn watch_clock(&mut self) {
-        match self.watch.look(self.clock.reading()) {
-            Some(Jump::Forward(by)) => {
-                self.counters.jumps_forward += 1;
-                tracing::warn!(by_ms = by.as_millis(), "the clock jumped forward");
-            }
-            Some(Jump::Back(by)) => {
-                self.counters.jumps_back += 1;
-                tracing::warn!(by_ms = by.as_millis(), "the clock jumped back");
-                // What was passed over as ended may be about to end again.
-                self.start_notices();
-            }
-            None => {}
         }
     }
 
@@ -125,7 +116,7 @@ impl ShareExpiry {
         + Clone
         + 'static,
     ) {
-        let now = self.clock.now();
+        let now = self.now();
         for events in Seat::<ShareTable>::parts(events) {
             let committing = self.seat.commit(now, Asked::by_itself(MYSELF), events);
             let then = then.clone();
@@ -142,7 +133,7 @@ impl ShareExpiry {
             ShareEvent::MoveSettled { number, .. } => Some(*number),
             _ => None,
         };
-        let committing = self.seat.commit(self.clock.now(), asked, vec![event]);
+        let committing = self.seat.commit(self.now(), asked, vec![event]);
         ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
             if expiry.settled(settlement, ctx).is_ok() {
                 expiry.upkeep(ctx);
@@ -179,7 +170,7 @@ impl ShareExpiry {
             }
             Err(error) => {
                 self.counters.uncommitted += 1;
-                let held = self.hold.uncommitted(error, self.clock.now());
+                let held = self.hold.uncommitted(error, self.now());
                 if held.is_news {
                     tracing::warn!(%error, "a commit of shares came back without an outcome");
                 }
@@ -203,13 +194,13 @@ impl ShareExpiry {
 
     /// Looks anew at what will end soon. Of those whose time has come that is not told any more.
     pub(super) fn start_notices(&mut self) {
-        self.notices.start(Due::from(Millis(self.clock.now().0.saturating_add(1))));
+        self.notices.start(Due::from(Millis(self.now().0.saturating_add(1))));
     }
 
     /// What was applied makes deadlines and uses that are to be followed.
     fn follow(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
         let leads = self.seat.epoch().is_some();
-        let now = self.clock.now();
+        let now = self.now();
         let mut nearest: Option<Millis> = None;
         for AppliedEvent { event, result, .. } in applied {
             if let ShareEvent::Ended { ids, cut: true, .. } = event {
@@ -263,6 +254,7 @@ impl Handler<Order> for ShareExpiry {
         let began = time_of_thread();
         match self.seat.obey(order) {
             Occasion::Applied(applied) => {
+                self.follow_time(&applied);
                 self.follow(&applied, ctx);
                 self.tell_ends(&applied);
                 self.tell_of_changes(&applied);

@@ -1,5 +1,6 @@
 //! What there is to see of the ShareExpiryActor.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,10 @@ use crate::event::Epoch;
 pub struct ShareView {
     /// When it was made.
     pub at: Millis,
+    /// The latest confirmed time on record; none where nothing is on record.
+    pub on_record: Option<Millis>,
+    /// What is wrong with the wall clock, if anything is.
+    pub trouble: Option<ClockTrouble>,
     /// The epoch this node leads in; none on a follower.
     pub epoch: Option<Epoch>,
     /// Whether reclaim is paused, and who wanted that.
@@ -41,10 +46,66 @@ pub struct ShareView {
     pub lags: Lags,
 }
 
+/// What is wrong with the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockTrouble {
+    /// It is more than an hour ahead of the time that is confirmed.
+    Ahead {
+        /// How far.
+        by: Duration,
+        /// How many links are refused for that alone, and come back if it is corrected.
+        links: u64,
+        /// When it is confirmed, unless it is corrected before.
+        confirmed_in: Duration,
+    },
+    /// It is behind the time that shares go by.
+    Behind {
+        /// How far.
+        by: Duration,
+    },
+}
+
+/// A wall clock that is behind by no more than this is nothing to look after.
+const HARMLESS: Duration = Duration::from_secs(5 * 60);
+
+impl ClockTrouble {
+    /// Whether somebody should look after it.
+    pub(super) fn matters(self) -> bool {
+        !matches!(self, ClockTrouble::Behind { by } if by <= HARMLESS)
+    }
+}
+
+impl fmt::Display for ClockTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown =
+            |span: Duration| humantime::format_duration(Duration::from_secs(span.as_secs()));
+        match self {
+            ClockTrouble::Ahead { by, links, confirmed_in } => write!(
+                f,
+                "The wall clock is {} ahead of the confirmed time. {links} links are refused for \
+                 that and nothing is reclaimed. If the clock is wrong, correct it: the links come \
+                 back. If it is right, wait {} or run \"reelyard share confirm-clock\".",
+                shown(*by),
+                shown(*confirmed_in),
+            ),
+            ClockTrouble::Behind { by } => write!(
+                f,
+                "The wall clock is {} behind the time that shares go by, so that links which have \
+                 ended stay ended. Correct the clock. If it is right, run \"reelyard share \
+                 confirm-clock\": links that have not been reclaimed may come back.",
+                shown(*by),
+            ),
+        }
+    }
+}
+
 impl ShareView {
     /// Which part of the stored shares is due and not reclaimed, from 0 to 1.
     pub fn stale(&self) -> f64 {
-        if self.shares == 0 { 0.0 } else { self.backlog as f64 / self.shares as f64 }
+        if self.shares == 0 {
+            return 0.0;
+        }
+        (self.backlog as f64 / self.shares as f64).min(1.0)
     }
 }
 

@@ -27,6 +27,7 @@
 //! | `DELETE /api/v1/shares/{id}?hard=` | 204; it is taken back |
 //! | `POST /api/v1/shares/revoke` with [`WantedRevocation`] | how many have ended by it |
 //! | `GET`, `PUT` with [`WantedReclaim`] `/api/v1/shares/reclaim` | [`ReclaimView`] |
+//! | `POST /api/v1/shares/clock/confirm` | [`ReclaimView`] |
 //! | `GET /api/v1/shares/hooks` | [`Page`] of [`HookShown`], by name |
 //! | `GET /api/v1/shares/events?from=` | [`ChangeEvent`]s of what happened to shares, as server-sent events |
 //! | `POST /api/v1/files/move` with [`WantedMove`] | [`Moved`](crate::share_expiry::Moved); its shares follow |

@@ -229,7 +229,12 @@ impl World {
         };
         let id = ShareId(self.model.len() as u128);
         let World { table, desk, now, .. } = self;
-        let at = Standpoint { table, in_flight: &InFlight::default(), now: Millis(*now) };
+        let at = Standpoint {
+            table,
+            in_flight: &InFlight::default(),
+            now: Millis(*now),
+            latest: Millis(*now),
+        };
         for event in desk.create(&asked, id, at).unwrap() {
             self.apply(&event);
         }
@@ -251,7 +256,12 @@ impl World {
         let term = ttl.map_or(Term::Never, |ttl| Term::Ttl(Duration::from_millis(ttl)));
         let change = NewTerms { term: Some(term), only_if, ..NewTerms::default() };
         let World { table, desk, now, .. } = self;
-        let at = Standpoint { table, in_flight: &InFlight::default(), now: Millis(*now) };
+        let at = Standpoint {
+            table,
+            in_flight: &InFlight::default(),
+            now: Millis(*now),
+            latest: Millis(*now),
+        };
         let decided = desk.change(id, &change, at);
         let wanted = ttl.map(|ttl| self.now + i64::try_from(ttl).unwrap());
         let far = |deadline: Option<i64>| deadline.unwrap_or(i64::MAX);
@@ -295,8 +305,12 @@ impl World {
         let (id, now) = (ShareId(share as u128), self.now);
         let asked =
             TakeDownload { id, client: ClientKey(client), ranged, request: RequestId::random() };
-        let at =
-            Standpoint { table: &self.table, in_flight: &InFlight::default(), now: Millis(now) };
+        let at = Standpoint {
+            table: &self.table,
+            in_flight: &InFlight::default(),
+            now: Millis(now),
+            latest: Millis(now),
+        };
         let decided = self.desk.take(&asked, at);
         let Some(modelled) = self.model.get_mut(share).filter(|modelled| modelled.is_live(now))
         else {

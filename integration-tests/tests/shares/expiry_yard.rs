@@ -75,8 +75,22 @@ pub async fn opened_on(
     clock: &Clock,
     feed: Option<ChangeFeed>,
 ) -> Yard {
+    opened_keeping(journal, settings, clock, feed, None).await
+}
+
+/// The same, with the time kept in a file.
+pub async fn opened_keeping(
+    journal: Journal,
+    settings: ShareSettings,
+    clock: &Clock,
+    feed: Option<ChangeFeed>,
+    kept: Option<&Path>,
+) -> Yard {
     let (board, clock) = (ShareBoard::default(), clock.clone());
     let mut expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone());
+    if let Some(path) = kept {
+        expiry = expiry.keeping_time_at(path);
+    }
     if let Some(feed) = feed {
         expiry = expiry.telling_on(feed);
     }

@@ -18,6 +18,7 @@ mod hooks;
 mod link_answers;
 mod link_edges;
 mod links;
+mod links_and_clocks;
 mod links_of_the_actor;
 mod moves_survive_kill;
 mod pages;

@@ -171,6 +171,7 @@ fn of_shares() -> Vec<Call> {
         Call::of::<shares::__path_pause, _, _>(shares::pause)
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
+        Call::of::<shares::__path_confirm_clock, _, _>(shares::confirm_clock).refused(COMMITTED),
         Call::of::<shares::__path_hooks, _, _>(shares::hooks),
         Call::of::<share_events::__path_follow, _, _>(share_events::follow)
             .held()

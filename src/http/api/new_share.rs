@@ -12,7 +12,7 @@ use reelyard_actors::wire::api::{Password, ShareShown, WantedShare, place, term}
 use super::NoQuery;
 use super::objects::Body;
 use super::share_password::{hashed, is_the_same};
-use super::shares::{API, shown};
+use super::shares::{API, share_time, shown};
 use crate::http::node::NodeState;
 use crate::http::problem::Refusal;
 use crate::http::share::{NotOpened, Roots};
@@ -111,7 +111,7 @@ async fn created(
     if share.generation() == 0 {
         is_the_same(given, share).await?;
     }
-    let shown = shown(state, share, state.clock.now());
+    let shown = shown(state, share, share_time(state));
     let location = format!("{}/shares/{}", super::API, shown.id);
     Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(shown))
 }

@@ -6,8 +6,8 @@ use actix_web::{HttpResponse, web};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::event::RequestId;
 use reelyard_actors::share_expiry::{
-    ChangeShare, Found, LARGEST_PAGE, NewTerms, Owner, PauseReclaim, RevokeShares, Revoked, Share,
-    ShareFilter, ShareId, SharePage, ShareState,
+    ChangeShare, ConfirmClock, Found, LARGEST_PAGE, NewTerms, Owner, PauseReclaim, RevokeShares,
+    Revoked, Share, ShareFilter, ShareId, SharePage, ShareState,
 };
 use reelyard_actors::wire::api::{
     Cursor, HookShown, Page, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation,
@@ -25,6 +25,11 @@ use crate::http::problem::Refusal;
 
 /// Who asks.
 pub(super) const API: &str = "api";
+
+/// What links are refused by.
+pub(super) fn share_time(state: &NodeState) -> Millis {
+    state.actors.share_board.moment(&state.clock).latest
+}
 
 /// Which shares are listed.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -90,7 +95,7 @@ pub async fn list(
     let (filter, page) = (query.filter()?, query.page());
     knows_its_shares(&state)?;
     let (limit, from) = (page.limit()?, page.position::<ShareId>()?);
-    let now = state.clock.now();
+    let now = share_time(&state);
     let SharePage { shares, next } = state.actors.share_board.list(&filter, from, limit, now);
     let items = shares.iter().map(|share| shown(&state, share, now)).collect();
     Ok(web::Json(Page { items, next: next.map(|id| Cursor(id.to_string())) }))
@@ -113,7 +118,7 @@ pub async fn one(
 ) -> Result<web::Json<ShareShown>, Refusal> {
     knows_its_shares(&state)?;
     match state.actors.share_board.find(share_id(&id)?) {
-        Found::Live(share) => Ok(web::Json(shown(&state, &share, state.clock.now()))),
+        Found::Live(share) => Ok(web::Json(shown(&state, &share, share_time(&state)))),
         Found::Ended(tombstone) => {
             let (why, at) = (tombstone.why.word(), tombstone.refused_since());
             Err(Refusal::gone(format!("the share has ended: {why} at {at}")))
@@ -159,7 +164,7 @@ pub async fn change(
     if is_named {
         is_the_same(given, &share).await?;
     }
-    Ok(web::Json(shown(&state, &share, state.clock.now())))
+    Ok(web::Json(shown(&state, &share, share_time(&state))))
 }
 
 /// How a share is taken back.
@@ -238,7 +243,7 @@ pub async fn revoke_many(
     let filter = ShareFilter { owner, within, ..ShareFilter::default() };
     let (mut from, mut revoked) = (None, Revoked::default());
     loop {
-        let now = state.clock.now();
+        let now = share_time(&state);
         let page = state.actors.share_board.list(&filter, from, LARGEST_PAGE, now);
         let ids: Vec<ShareId> = page.shares.iter().map(|share| share.id()).collect();
         if !ids.is_empty() {
@@ -270,6 +275,7 @@ pub async fn show_reclaim(
     let view = board.view();
     web::Json(ReclaimView {
         paused_by: view.paused.clone(),
+        clock: view.trouble.map(|trouble| trouble.to_string()),
         shares: view.shares,
         backlog: view.backlog,
         tombstones: view.tombstones,
@@ -297,6 +303,27 @@ pub async fn pause(
     let (asked_by, request) = (API.to_owned(), RequestId::random());
     let pause = PauseReclaim { paused: wanted.paused, asked_by, request };
     state.actors.share_expiry.ask(pause).await??;
+    Ok(show_reclaim(state, query).await)
+}
+
+/// `POST /shares/clock/confirm`.
+#[utoipa::path(
+    post,
+    path = "/shares/clock/confirm",
+    tag = "shares",
+    operation_id = "confirmClock",
+    summary = "Confirms that the wall clock is right: shares go by it at once",
+    description = "A wall clock that is more than an hour ahead is confirmed by itself after \
+                   `share.clock_hold`. One that is behind is not followed: links that have ended stay \
+                   ended. Once it is confirmed, those that were not reclaimed may come back.",
+    responses((status = 200, description = "How shares and their reclaim stand", body = ReclaimView))
+)]
+pub async fn confirm_clock(
+    state: web::Data<NodeState>,
+    query: web::Query<NoQuery>,
+) -> Result<web::Json<ReclaimView>, Refusal> {
+    let (asked_by, request) = (API.to_owned(), RequestId::random());
+    state.actors.share_expiry.ask(ConfirmClock { asked_by, request }).await??;
     Ok(show_reclaim(state, query).await)
 }
 

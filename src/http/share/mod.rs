@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use reelyard_actors::clock::Clock;
+use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::share_expiry::{Share, ShareBoard, TakeDownload};
 use reelyard_actors::supervision::Route;
 use tokio::runtime::Runtime;
@@ -129,6 +129,11 @@ impl Shared {
     fn patience(&self) -> Patience {
         let (send_timeout, least_pace) = (self.settings.send_timeout, self.settings.least_pace);
         Patience { send_timeout, least_pace }
+    }
+
+    /// What links are refused by.
+    fn now(&self) -> Millis {
+        self.board.moment(&self.clock).latest
     }
 
     fn watch(&self, share: &Share) -> Watch {

@@ -53,7 +53,8 @@ impl Watch {
             return false;
         }
         self.deadline = self.deadline.map(|known| self.deadline_now().unwrap_or(known));
-        self.deadline.is_none_or(|deadline| deadline.is_after(self.clock.now()))
+        self.deadline
+            .is_none_or(|deadline| deadline.is_after(self.board.moment(&self.clock).latest))
     }
 
     /// The deadline of the share, or that it had: an end before it, or the last download taken, is

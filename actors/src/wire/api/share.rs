@@ -236,6 +236,9 @@ pub struct ReclaimView {
     /// Who paused it, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
+    /// What is wrong with the wall clock, and what to do, if anything is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
     /// Shares that have not ended.
     pub shares: u64,
     /// Of these, how many are due and not reclaimed.

@@ -1,0 +1,182 @@
+//! The actor and its clock: what it puts on record of the time, and what it says of a clock that is
+//! wrong.
+
+use std::time::{Duration, Instant};
+
+use actix::{ActorFutureExt, Context, Handler, WrapFuture};
+
+use super::requests::{Answer, answer};
+use super::{ClockTrouble, ConfirmClock, Jump, ShareEvent, ShareExpiry, ShareMoment, ShareTable};
+use crate::clock::Millis;
+use crate::journal::{AppliedEvent, Asked, CommitError};
+
+/// Up to how many due shares are counted for the backlog.
+pub(super) const COUNTED: usize = 1_000_000;
+
+/// A backlog below this is counted each turn, a larger one each upkeep.
+pub(super) const COUNTED_EACH_TURN: u64 = 1000;
+
+/// How old the time on record may become: much less than the step that is followed at once, so that a
+/// short restart is no jump.
+const NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
+
+/// How often it goes on record that something has come due while nothing is reclaimed.
+const DUE_NOTED_EVERY: Duration = Duration::from_secs(1);
+
+impl ShareExpiry {
+    /// Puts the time on record where nothing else does: when a share has come due and reclaim is
+    /// paused, and every now and then.
+    pub(super) fn note_time(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        let table = self.seat.piece();
+        let Some(record) = table.time() else { return };
+        let noting = |event: &ShareEvent| matches!(event, ShareEvent::TimeNoted);
+        if self.reclaiming > 0 || self.seat.in_flight().events().any(noting) {
+            return;
+        }
+        let is_soon = self.time_noted.is_some_and(|noted| noted.elapsed() < DUE_NOTED_EVERY);
+        let is_due = !is_soon && table.has_come_due(now);
+        let is_old = now.since(record) >= NOTED_EVERY && !table.is_empty();
+        if is_due || is_old {
+            self.time_noted = Some(Instant::now());
+            self.commit(vec![ShareEvent::TimeNoted], ctx, |_, _, _| {});
+        }
+    }
+
+    /// Where another node decides, its time is followed.
+    pub(super) fn follow_time(&mut self, applied: &[AppliedEvent<ShareTable>]) {
+        if self.seat.epoch().is_some() || !self.caught_up {
+            return;
+        }
+        let was_set =
+            |one: &AppliedEvent<ShareTable>| matches!(one.event, ShareEvent::TimeSet { .. });
+        if applied.iter().any(was_set) {
+            self.board.set_time(&self.clock);
+        }
+        self.board.start_time(self.seat.piece().time(), &self.clock);
+    }
+
+    /// Looks whether the clock was set, and whether it is right.
+    pub(super) fn watch_clock(&mut self, moment: ShareMoment) {
+        match self.watch.look(self.clock.reading()) {
+            Some(Jump::Forward(by)) => {
+                self.counters.jumps_forward += 1;
+                tracing::warn!(by_ms = by.as_millis(), "the clock jumped forward");
+            }
+            Some(Jump::Back(by)) => {
+                self.counters.jumps_back += 1;
+                tracing::warn!(by_ms = by.as_millis(), "the clock jumped back");
+            }
+            None => {}
+        }
+        self.keep_time(moment.now);
+        let trouble = self.trouble_at(moment);
+        let before = std::mem::replace(&mut self.trouble, trouble);
+        match (before, trouble) {
+            (
+                None | Some(ClockTrouble::Behind { .. }),
+                Some(ClockTrouble::Ahead { by, links, .. }),
+            ) => {
+                tracing::warn!(
+                    ahead_s = by.as_secs(),
+                    links,
+                    "{}",
+                    ClockTrouble::Ahead {
+                        by,
+                        links,
+                        confirmed_in: moment.confirmed_in.unwrap_or_default(),
+                    }
+                );
+            }
+            (
+                Some(ClockTrouble::Ahead { by, links, .. }),
+                None | Some(ClockTrouble::Behind { .. }),
+            ) => {
+                let was_confirmed =
+                    moment.now.0 >= self.last_moment.0.saturating_add(as_ms(by) / 2);
+                if was_confirmed {
+                    tracing::warn!(
+                        by_s = by.as_secs(),
+                        links,
+                        "the clock that was ahead is confirmed: these links are reclaimed"
+                    );
+                } else {
+                    tracing::warn!(
+                        by_s = by.as_secs(),
+                        links,
+                        "the clock that was ahead is corrected: these links are back"
+                    );
+                }
+            }
+            (None, Some(behind @ ClockTrouble::Behind { by })) => {
+                tracing::warn!(behind_s = by.as_secs(), "{behind}");
+            }
+            _ => {}
+        }
+        self.last_moment = moment.now;
+    }
+
+    /// Keeps the time for the next process.
+    fn keep_time(&mut self, now: Millis) {
+        if !self.caught_up {
+            return;
+        }
+        let uptime = self.clock.uptime();
+        let note = self.anchor.as_mut().and_then(|anchor| anchor.note(now, uptime));
+        if let Some(note) = note {
+            // Nobody waits for it: the journal has the time, too, but for the last minutes.
+            drop(tokio::task::spawn_blocking(move || {
+                if let Err(error) = note.write() {
+                    tracing::debug!(%error, "the time of shares is not kept in its file");
+                }
+            }));
+        }
+    }
+
+    fn trouble_at(&self, moment: ShareMoment) -> Option<ClockTrouble> {
+        let ShareMoment { now, latest, confirmed_in, behind } = moment;
+        let trouble = match confirmed_in {
+            Some(confirmed_in) => {
+                let table = self.seat.piece();
+                let links = table.backlog(latest, COUNTED) - table.backlog(now, COUNTED);
+                ClockTrouble::Ahead { by: latest.since(now), links, confirmed_in }
+            }
+            None => ClockTrouble::Behind { by: behind },
+        };
+        trouble.matters().then_some(trouble)
+    }
+}
+
+fn as_ms(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Handler<ConfirmClock> for ShareExpiry {
+    type Result = Answer<(), CommitError>;
+
+    fn handle(&mut self, asked: ConfirmClock, _: &mut Context<Self>) -> Self::Result {
+        let ConfirmClock { asked_by, request } = asked;
+        if self.seat.recall(request).is_some() {
+            return answer(Ok(()));
+        }
+        if let Err(error) = self.seat.leading() {
+            return answer(Err(error));
+        }
+        // At once: whatever is committed behind it goes by the time that is set.
+        self.board.set_time(&self.clock);
+        let to = self.now();
+        tracing::warn!(%to, asked_by, "the wall clock is confirmed on request: shares go by it");
+        // What was passed over as ended may be about to end again.
+        self.start_notices();
+        self.upkeep_at = None;
+        let asked = Asked::by_request(asked_by.clone(), request);
+        let committing =
+            self.seat.commit(to, asked, vec![ShareEvent::TimeSet { to, by: asked_by }]);
+        let answering =
+            committing.into_actor(self).map(|settlement, expiry, ctx: &mut Context<Self>| {
+                let settled = expiry.answered(settlement).map(drop);
+                expiry.turn(ctx);
+                settled
+            });
+        Box::pin(answering)
+    }
+}

@@ -1,0 +1,266 @@
+//! Links while the wall clock is wrong, stepped or corrected: the actor with a journal, and links to
+//! what it holds.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_actors::clock::{Clock, Millis};
+use reelyard_actors::event::{PieceId, RequestId};
+use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::share_expiry::{
+    ConfirmClock, CreateShare, Ending, Found, NewTerms, ReclaimNow, ShareId, ShareRefusal, Term,
+};
+use reelyard_actors::supervision::Route;
+use reelyard_integration_tests::share_links::{START, Site};
+use reelyard_integration_tests::waiting::eventually;
+
+use crate::expiry_yard::{Yard, film, opened, opened_keeping, path, refused, seconds, settings};
+
+const HOUR_MS: i64 = 3_600_000;
+const TEN_YEARS_MS: i64 = 10 * 365 * 24 * HOUR_MS;
+
+/// A journal with its actor, and links to it.
+struct Place {
+    yard: Yard,
+    site: Site,
+}
+
+impl Place {
+    async fn open(dir: &Path, clock: &Clock) -> Self {
+        Place::of(opened(dir, settings(), clock).await, clock)
+    }
+
+    /// The same, with the time kept in a file as by a node.
+    async fn keeping_time(dir: &Path, clock: &Clock) -> Self {
+        let journal = JournalSettings::alone(&dir.join("journal"), 1);
+        let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
+        let kept = dir.join("share-clock");
+        let yard = opened_keeping(journal, settings(), clock, None, Some(&kept)).await;
+        Place::of(yard, clock)
+    }
+
+    fn of(yard: Yard, clock: &Clock) -> Self {
+        let take = Route::fixed(yard.expiry.clone().recipient());
+        let site = Site::start(yard.board.clone(), take, clock.clone(), |_| {});
+        site.write("a", b"film");
+        Place { yard, site }
+    }
+
+    async fn share(&self, ttl: u64) -> ShareId {
+        self.yard.create(CreateShare { path: path("a"), ..film(ttl) }).await.id()
+    }
+
+    async fn shares(&self, count: u64, ttl: u64) -> Vec<ShareId> {
+        let mut ids = Vec::new();
+        for _ in 0..count {
+            ids.push(self.share(ttl).await);
+        }
+        ids
+    }
+
+    async fn status(&self, id: ShareId) -> u16 {
+        self.site.get(id, "/file", &[]).await.status
+    }
+
+    /// How many of these are answered with this status.
+    async fn count(&self, ids: &[ShareId], status: u16) -> usize {
+        let mut count = 0;
+        for id in ids {
+            count += usize::from(self.status(*id).await == status);
+        }
+        count
+    }
+
+    /// A turn, and whatever it commits.
+    async fn turn(&self) {
+        self.yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
+        // What is answered behind its commits.
+        self.share(99_999).await;
+    }
+
+    async fn close(self) {
+        self.site.server.stop().await;
+        self.yard.closed().await;
+    }
+}
+
+fn extended(ttl: u64) -> NewTerms {
+    NewTerms { term: Some(Term::Ttl(seconds(ttl))), ..NewTerms::default() }
+}
+
+#[actix::test]
+async fn a_start_with_a_clock_ten_years_ahead_ends_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    let ids = place.shares(20, 3600).await;
+    place.close().await;
+    let ahead = Clock::manual(Millis(START.0 + TEN_YEARS_MS));
+    let place = Place::open(dir.path(), &ahead).await;
+    assert_eq!(place.count(&ids, 410).await, 20, "they are refused by comparison");
+    place.turn().await;
+    ahead.advance(seconds(60));
+    place.turn().await;
+    let is_there = |id: &ShareId| place.yard.is_there(*id);
+    assert!(ids.iter().all(is_there), "nothing is reclaimed");
+    // While the process runs.
+    ahead.set_by(-TEN_YEARS_MS);
+    assert_eq!(place.count(&ids, 200).await, 20, "a corrected clock brings every one back");
+    place.close().await;
+    // And after a start.
+    let place = Place::open(dir.path(), &Clock::manual(Millis(START.0 + 61_000))).await;
+    assert_eq!(place.count(&ids, 200).await, 20);
+    place.close().await;
+}
+
+#[actix::test]
+async fn a_running_node_holds_a_jump_of_hours_until_it_has_lasted() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    let id = place.share(3600).await;
+    clock.set_by(2 * HOUR_MS);
+    assert_eq!(place.status(id).await, 410);
+    place.turn().await;
+    clock.advance(seconds(14 * 60));
+    place.turn().await;
+    assert!(place.yard.is_there(id));
+    assert_eq!(place.status(id).await, 410);
+    clock.advance(seconds(60));
+    place.turn().await;
+    assert_eq!(place.yard.ended(id).await.why, Ending::Expired, "it has held for clock_hold");
+    place.close().await;
+}
+
+#[actix::test]
+async fn what_was_refused_stays_refused_when_the_clock_steps_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    let ids = place.shares(10, 60).await;
+    assert!(place.yard.pause(true).await);
+    clock.advance(seconds(61));
+    assert_eq!(place.count(&ids, 410).await, 10);
+    clock.set_by(-HOUR_MS);
+    assert_eq!(place.count(&ids, 410).await, 10, "the backlog stays refused");
+    let again = refused(place.yard.change(ids[0], extended(3600)).await);
+    assert_eq!(again, ShareRefusal::Ended { why: Ending::Expired });
+    assert!(matches!(place.yard.board.find(ids[0]), Found::Live(_)), "it is not reclaimed");
+    place.close().await;
+}
+
+#[actix::test]
+async fn what_was_refused_stays_refused_at_a_start_with_a_clock_that_is_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    let id = place.share(60).await;
+    assert!(place.yard.pause(true).await);
+    clock.advance(seconds(61));
+    assert_eq!(place.status(id).await, 410);
+    let due = Millis(START.0 + 60_000);
+    let on_record = || place.yard.board.view().on_record.is_some_and(|time| time >= due);
+    eventually("its end is on record though reclaim is paused", on_record).await;
+    place.close().await;
+    let behind = Clock::manual(Millis(START.0 - 2 * HOUR_MS));
+    let place = Place::open(dir.path(), &behind).await;
+    assert_eq!(place.status(id).await, 410);
+    let again = refused(place.yard.change(id, extended(3600)).await);
+    assert_eq!(again, ShareRefusal::Ended { why: Ending::Expired });
+    place.close().await;
+}
+
+#[actix::test]
+async fn time_goes_on_after_a_small_step_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    place.share(60).await;
+    clock.set_by(-120_000);
+    let id = place.share(3).await;
+    clock.advance(Duration::from_millis(2900));
+    assert_eq!(place.status(id).await, 200);
+    clock.advance(Duration::from_millis(150));
+    assert_eq!(place.status(id).await, 410, "it lives three seconds");
+    place.turn().await;
+    place.yard.ended(id).await;
+    place.close().await;
+}
+
+#[actix::test]
+async fn an_hour_forward_is_followed_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    let id = place.share(60).await;
+    clock.set_by(HOUR_MS);
+    place.turn().await;
+    assert_eq!(place.yard.ended(id).await.why, Ending::Expired);
+    place.close().await;
+}
+
+#[actix::test]
+async fn what_ends_while_the_node_is_off_stays_ended_though_the_clock_steps_back_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::keeping_time(dir.path(), &clock).await;
+    let (short, long) = (place.share(2).await, place.share(60).await);
+    eventually("the time is kept", || dir.path().join("share-clock").exists()).await;
+    place.close().await;
+    clock.advance(seconds(3));
+    clock.set_by(-2 * HOUR_MS);
+    let place = Place::keeping_time(dir.path(), &clock).await;
+    assert_eq!(place.status(short).await, 410);
+    assert_eq!(place.status(long).await, 200);
+    place.close().await;
+}
+
+#[actix::test]
+async fn a_node_that_was_off_for_a_day_while_the_machine_was_up_holds_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::keeping_time(dir.path(), &clock).await;
+    let id = place.share(60).await;
+    eventually("the time is kept", || dir.path().join("share-clock").exists()).await;
+    place.close().await;
+    clock.advance(seconds(24 * 3600));
+    let place = Place::keeping_time(dir.path(), &clock).await;
+    place.yard.ended(id).await;
+    assert_eq!(place.yard.board.view().trouble, None);
+    place.close().await;
+}
+
+#[actix::test]
+async fn an_operator_confirms_the_clock_either_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    let (early, late) = (place.share(3600).await, place.share(7200).await);
+    let confirm = || ConfirmClock { asked_by: "a test".to_owned(), request: RequestId::random() };
+    clock.set_by(HOUR_MS + 60_000);
+    place.turn().await;
+    let told = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
+    let told = told.unwrap();
+    assert!(told.contains("1h 1m ahead") && told.contains("1 links are refused"), "{told}");
+    place.yard.expiry.send(confirm()).await.unwrap().unwrap();
+    place.yard.ended(early).await;
+    assert_eq!(place.yard.board.view().trouble, None);
+    assert!(place.yard.pause(true).await);
+    clock.advance(seconds(3600));
+    assert_eq!(place.status(late).await, 410);
+    place.turn().await;
+    clock.set_by(-2 * HOUR_MS);
+    place.turn().await;
+    let told = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
+    assert!(told.unwrap().contains("2h behind"));
+    assert_eq!(place.status(late).await, 410);
+    place.yard.expiry.send(confirm()).await.unwrap().unwrap();
+    assert_eq!((place.status(late).await, place.status(early).await), (200, 410));
+    assert_eq!(place.yard.board.view().trouble, None);
+    place.close().await;
+    // It is on record, too.
+    let place = Place::open(dir.path(), &clock).await;
+    assert_eq!(place.status(late).await, 200);
+    place.close().await;
+}
