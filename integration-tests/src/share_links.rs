@@ -55,12 +55,16 @@ impl Handler<TakeDownload> for Counter {
         if asked.ranged && downloads.taken_by(asked.client).is_some() {
             return Ok(Admission::Resumed);
         }
-        let taken = self.0.apply(&ShareEvent::Taken {
-            id: asked.id,
-            client: asked.client,
-            resume_until: now.after(RESUME_WITHIN),
-            forget_before: now.before(RESUME_WITHIN),
-            request: asked.request,
+        let (id, client, request) = (asked.id, asked.client, asked.request);
+        if !asked.ranged && downloads.in_part_by(client).is_some() {
+            self.0.apply(&ShareEvent::WholeBegun { id, client, request })?;
+            return Ok(Admission::Resumed);
+        }
+        let resume_until = now.after(RESUME_WITHIN);
+        let forget_before = now.before(RESUME_WITHIN);
+        let taken = self.0.apply(&match asked.ranged {
+            true => ShareEvent::TakenInPart { id, client, resume_until, forget_before, request },
+            false => ShareEvent::Taken { id, client, resume_until, forget_before, request },
         })?;
         match taken {
             ShareOutcome::Taken { left, .. } => Ok(Admission::Counted { left }),

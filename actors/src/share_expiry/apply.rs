@@ -9,7 +9,7 @@ use super::id::ShareId;
 use super::messages::What;
 use super::recent::Recent;
 use super::shards::Found;
-use super::share::{Birth, Downloads, Exhausted, Rare, Share, Taker};
+use super::share::{Birth, ClientKey, Downloads, Exhausted, Rare, Share, Taker};
 use super::snapshot::{FrozenTable, thaw_row};
 use super::state::{Grave, Happened, ShareTable};
 use super::text::Text;
@@ -77,15 +77,19 @@ impl ShareTable {
                 Ok(self.end_all(&ids, |table, id| table.end(at, id, *why, false, &by)))
             }
             ShareEvent::Taken { id, client, resume_until, forget_before, request } => {
-                match self.taken_before(*request) {
-                    Some(left) => Ok(ShareOutcome::Taken { left, exhausted: None }),
-                    None => {
-                        let taker = Taker { client: *client, at };
-                        let taken = self.take(*id, taker, *resume_until, *forget_before)?;
-                        self.note_taken(at, *request, taken);
-                        Ok(taken)
-                    }
-                }
+                let taker = Taker { client: *client, at, in_part: false };
+                self.once(at, *request, |table| {
+                    table.take(*id, taker, *resume_until, *forget_before)
+                })
+            }
+            ShareEvent::TakenInPart { id, client, resume_until, forget_before, request } => {
+                let taker = Taker { client: *client, at, in_part: true };
+                self.once(at, *request, |table| {
+                    table.take(*id, taker, *resume_until, *forget_before)
+                })
+            }
+            ShareEvent::WholeBegun { id, client, request } => {
+                self.once(at, *request, |table| table.begin_whole(at, *id, *client))
             }
             ShareEvent::MoveBegun(new) => self.begin_move(new),
             ShareEvent::MoveSettled { number, end, most } => {
@@ -230,7 +234,7 @@ impl ShareTable {
         resume_until: Millis,
         forget_before: Millis,
     ) -> Applying {
-        let Taker { client, at } = taker;
+        let Taker { client, at, .. } = taker;
         let former = self.live_at(id, at)?;
         let Some(downloads) = former.downloads() else {
             return Ok(AlreadySo);
@@ -255,10 +259,38 @@ impl ShareTable {
         Ok(ShareOutcome::Taken { left, exhausted })
     }
 
-    fn note_taken(&mut self, at: Millis, request: RequestId, taken: ShareOutcome) {
+    /// A download that began with a part goes on with the whole, once.
+    fn begin_whole(&mut self, at: Millis, id: ShareId, client: ClientKey) -> Applying {
+        let former = self.live_at(id, at)?;
+        let Some(downloads) = former.downloads() else {
+            return Ok(AlreadySo);
+        };
+        let mut downloads = downloads.clone();
+        let is_its = |taker: &&mut Taker| taker.client == client && taker.in_part;
+        let taker = downloads.takers.iter_mut().find(is_its).ok_or(ShareRefusal::Exhausted)?;
+        taker.in_part = false;
+        let left = downloads.left();
+        let mut share = former.to_change();
+        share.change_rare(|rare| rare.downloads = Some(downloads));
+        self.put(share, Some(&former));
+        Ok(ShareOutcome::Taken { left, exhausted: None })
+    }
+
+    /// Does what a request for bytes wants, unless the same request did it a moment ago.
+    fn once(
+        &mut self,
+        at: Millis,
+        request: RequestId,
+        then: impl FnOnce(&mut Self) -> Applying,
+    ) -> Applying {
+        if let Some(left) = self.taken_before(request) {
+            return Ok(ShareOutcome::Taken { left, exhausted: None });
+        }
+        let taken = then(self)?;
         if let ShareOutcome::Taken { left, .. } = taken {
             self.recent.note(Recent { at, request, left });
         }
+        Ok(taken)
     }
 
     fn notice(&mut self, at: Millis, ids: &[ShareId], until: Millis) -> ShareOutcome {

@@ -50,7 +50,7 @@ pub struct Desk {
 /// What comes of asking for a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taking {
-    /// It has to be counted.
+    /// It has to be put on record: counted, or as the whole of one that began with a part.
     Counts(ShareEvent),
     /// It was counted already: this request is repeated.
     Counted {
@@ -264,6 +264,10 @@ impl Desk {
         if ranged && downloads.taken_by(client).is_some_and(may_resume) {
             return Ok(Taking::Resumes);
         }
+        let is_beginning = at.is_beginning_whole(id, client);
+        if !ranged && !is_beginning && downloads.in_part_by(client).is_some_and(may_resume) {
+            return Ok(Taking::Counts(ShareEvent::WholeBegun { id, client, request }));
+        }
         let taking: Vec<ClientKey> = at.taking(id).collect();
         if ranged && taking.contains(&client) {
             return Ok(Taking::ResumesAfter);
@@ -274,7 +278,10 @@ impl Desk {
         }
         let resume_until = at.now.after(within);
         let forget_before = at.now.before(within);
-        let taken = ShareEvent::Taken { id, client, resume_until, forget_before, request };
+        let taken = match ranged {
+            true => ShareEvent::TakenInPart { id, client, resume_until, forget_before, request },
+            false => ShareEvent::Taken { id, client, resume_until, forget_before, request },
+        };
         Ok(Taking::Counts(taken))
     }
 }
@@ -338,10 +345,23 @@ impl Standpoint<'_> {
         Ok(share)
     }
 
+    /// Whether a client is beginning the whole of a download that it began with a part.
+    fn is_beginning_whole(self, id: ShareId, client: ClientKey) -> bool {
+        self.in_flight.events().any(|event| {
+            matches!(event, ShareEvent::WholeBegun { id: of, client: by, .. }
+                if *of == id && *by == client)
+        })
+    }
+
     /// Who is taking a download of a share.
     fn taking(self, id: ShareId) -> impl Iterator<Item = ClientKey> {
         self.in_flight.events().filter_map(move |event| match event {
-            ShareEvent::Taken { id: taken, client, .. } if *taken == id => Some(*client),
+            ShareEvent::Taken { id: taken, client, .. }
+            | ShareEvent::TakenInPart { id: taken, client, .. }
+                if *taken == id =>
+            {
+                Some(*client)
+            }
             _ => None,
         })
     }

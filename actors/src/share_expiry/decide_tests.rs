@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::decide::{AT_ONCE, Desk, Standpoint, Taking};
 use super::event::*;
 use super::facts::{Deadline, Ending, Owner, ShareKind};
@@ -10,7 +12,7 @@ use super::id::ShareId;
 use super::messages::{CreateShare, NewTerms, TakeDownload};
 use super::samples::{new_share, path, root};
 use super::settings::{AtLimit, ShareSettings};
-use super::share::ClientKey;
+use super::share::{ClientKey, Downloads, Share};
 use super::state::ShareTable;
 use super::terms::{OnlyIf, Term};
 use crate::clock::Millis;
@@ -255,6 +257,82 @@ fn a_range_counts_once_for_each_client_until_it_may_resume_no_longer() {
     assert_eq!(case.take(7, true), Ok(Taking::Resumes));
     case.now = NOW.after(Duration::from_secs(10));
     assert!(matches!(case.take(7, true), Ok(Taking::Counts(_))));
+}
+
+/// Whether a request begins the whole of a download that began with a part.
+fn begins_whole(taking: &Result<Taking, ShareRefusal>) -> bool {
+    matches!(taking, Ok(Taking::Counts(ShareEvent::WholeBegun { .. })))
+}
+
+#[test]
+fn a_download_that_begins_with_a_part_may_begin_the_whole_once_and_go_on_anywhere() {
+    let mut case = Case::new(ShareSettings::default());
+    let events = case.create(1, "me", ttl(60)).unwrap();
+    case.apply(events);
+    for client in [7, 8] {
+        let Ok(Taking::Counts(probe)) = case.take(client, true) else { panic!("it counts") };
+        case.apply(vec![probe]);
+    }
+    // None is left, and both may still have all of it.
+    let whole = case.take(7, false);
+    assert!(begins_whole(&whole), "{whole:?}");
+    let Ok(Taking::Counts(whole)) = whole else { panic!("it goes on record") };
+    let under_way = case.begin(vec![whole.clone()]);
+    assert_eq!(case.take(7, false), Err(ShareRefusal::Exhausted), "not twice at a time");
+    assert_eq!(case.take(7, true), Ok(Taking::Resumes));
+    case.in_flight.end(under_way);
+    case.apply(vec![whole]);
+    assert_eq!(case.take(7, false), Err(ShareRefusal::Exhausted), "nor later");
+    for _ in 0..30 {
+        assert_eq!(case.take(7, true), Ok(Taking::Resumes));
+    }
+    assert!(begins_whole(&case.take(8, false)));
+    assert_eq!(case.take(9, true), Err(ShareRefusal::Exhausted));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever clients ask for, in whatever order: no more downloads begin than are allowed; no more
+    /// wholes are sent than begin, neither in all nor to one client; and parts are sent only to
+    /// clients whose download began within the time to resume it.
+    #[test]
+    fn a_limit_cannot_be_stretched(
+        most in 1_u32..4,
+        asked in prop::collection::vec((0_u64..4, any::<bool>(), 0_u64..8), 1..60),
+    ) {
+        const WITHIN: Duration = Duration::from_secs(10);
+        let mut case = Case::new(ShareSettings { resume_within: WITHIN, ..Default::default() });
+        let mut new = new_share(1, "a", i64::MAX - 1);
+        new.max_downloads = NonZeroU32::new(most);
+        case.apply(vec![ShareEvent::Created(Box::new(new))]);
+        let (mut begun, mut wholes): (Vec<(u64, Millis)>, Vec<u64>) = (Vec::new(), Vec::new());
+        for (client, part, passes) in asked {
+            case.now = case.now.after(Duration::from_secs(passes));
+            let taking = case.take(client, part);
+            if taking.is_err() {
+                continue;
+            }
+            if let Ok(Taking::Counts(event)) = taking {
+                let taken = |case: &Case| {
+                    let taken = |share: &Share| share.downloads().map_or(0, Downloads::taken);
+                    case.table.look(ShareId(1), taken).unwrap()
+                };
+                let before = taken(&case);
+                case.apply(vec![event]);
+                begun.extend((before..taken(&case)).map(|_| (client, case.now)));
+            }
+            if !part {
+                wholes.push(client);
+            }
+            let of = |client: u64, all: &[u64]| all.iter().filter(|by| **by == client).count();
+            let beginners: Vec<u64> = begun.iter().map(|(by, _)| *by).collect();
+            prop_assert!(begun.len() <= most as usize);
+            prop_assert!(of(client, &wholes) <= of(client, &beginners));
+            let is_fresh = |(by, at): &(u64, Millis)| *by == client && case.now < at.after(WITHIN);
+            prop_assert!(begun.iter().any(is_fresh));
+        }
+    }
 }
 
 #[test]

@@ -133,6 +133,28 @@ pub enum ShareEvent {
         /// How many shares this event changes at most.
         most: u64,
     },
+    /// A download is counted that begins with a part of the file: its client may begin the whole once.
+    TakenInPart {
+        /// The share.
+        id: ShareId,
+        /// Who takes it.
+        client: ClientKey,
+        /// Until when it may be resumed.
+        resume_until: Millis,
+        /// Downloads that were taken before this instant may be resumed no longer.
+        forget_before: Millis,
+        /// Names the request: repeated, it is counted once.
+        request: RequestId,
+    },
+    /// A client begins the whole of a download that it began with a part. Nothing is counted.
+    WholeBegun {
+        /// The share.
+        id: ShareId,
+        /// Whose download it is.
+        client: ClientKey,
+        /// Names the request: repeated, it is admitted once.
+        request: RequestId,
+    },
     /// The time of this event goes on record: what has come due by then stays ended.
     TimeNoted,
     /// An operator confirms the wall clock: this is the time on record, whatever it was before.

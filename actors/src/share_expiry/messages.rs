@@ -132,8 +132,8 @@ pub struct TakeDownload {
     pub id: ShareId,
     /// Who asks.
     pub client: ClientKey,
-    /// Whether a range is asked for: that does not count if this client has taken a download that
-    /// it may still resume.
+    /// Whether a part is asked for: that does not count if this client has taken a download that it
+    /// may still resume. One that begins with a part may begin the whole once.
     pub ranged: bool,
     /// Names the request.
     pub request: RequestId,

@@ -60,6 +60,10 @@ pub struct Downloads {
 pub(super) struct Taker {
     pub(super) client: ClientKey,
     pub(super) at: Millis,
+    /// Whether it began with a part, and the whole was not begun since: then the whole is still its.
+    /// A snapshot has it in a row of its own.
+    #[serde(skip)]
+    pub(super) in_part: bool,
 }
 
 /// A share of which no download is left.
@@ -290,6 +294,12 @@ impl Downloads {
     /// How many are left.
     pub fn left(&self) -> u32 {
         self.most().saturating_sub(self.taken)
+    }
+
+    /// When `client` took one that began with a part, if it may still begin the whole by that.
+    pub fn in_part_by(&self, client: ClientKey) -> Option<Millis> {
+        let begun = self.takers.iter().filter(|taker| taker.client == client && taker.in_part);
+        begun.map(|taker| taker.at).max()
     }
 
     /// When `client` last took one, if it may still resume by that.

@@ -1,6 +1,6 @@
 //! The piece as rows of a snapshot. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -15,7 +15,7 @@ use super::path::{RootName, SharePath};
 use super::path_order::PathOrder;
 use super::recent::Recent;
 use super::shards::Shard;
-use super::share::{Birth, Downloads, Exhausted, Rare, Share, Taker};
+use super::share::{Birth, ClientKey, Downloads, Exhausted, Rare, Share, Taker};
 use super::state::{Grave, Happened, ShareTable};
 use super::text::Text;
 use super::views::Totals;
@@ -63,6 +63,8 @@ enum Row<'a> {
     Recent(Vec<Recent>),
     /// The latest confirmed time on record; before what was all, too.
     Time(Millis),
+    /// Clients whose downloads began with a part, by share; before the shares.
+    InPart(Vec<(ShareId, Vec<ClientKey>)>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -155,6 +157,10 @@ impl FrozenPiece for FrozenTable {
             shares: shares.len() as u64,
             happenings_from: self.chronicle.first(),
         });
+        // A row each: few shares have any, and one may have 10,000.
+        for parts in shares.iter().filter_map(|share| share.in_part()) {
+            put(&Row::InPart(vec![parts]));
+        }
         PathOrder::sort(&mut shares);
         let mut filling = Filling::default();
         for share in &shares {
@@ -217,6 +223,23 @@ impl<T> Filling<T> {
 }
 
 impl Share {
+    /// Whose downloads of it began with a part, if any did.
+    fn in_part(&self) -> Option<(ShareId, Vec<ClientKey>)> {
+        let takers = &self.downloads()?.takers;
+        let clients: Vec<ClientKey> =
+            takers.iter().filter(|taker| taker.in_part).map(|taker| taker.client).collect();
+        (!clients.is_empty()).then_some((self.id(), clients))
+    }
+
+    /// The downloads of these clients began with a part.
+    fn begun_in_part(&mut self, clients: &[ClientKey]) {
+        let clients: HashSet<&ClientKey> = clients.iter().collect();
+        self.change_rare(|rare| {
+            let takers = rare.downloads.iter_mut().flat_map(|downloads| &mut downloads.takers);
+            takers.for_each(|taker| taker.in_part = clients.contains(&taker.client));
+        });
+    }
+
     /// How many bytes it takes in a row, roughly.
     fn stored_bytes(&self) -> usize {
         let rare = self.rare.as_ref().map_or(0, |rare| {
@@ -325,6 +348,7 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
             // The figure is only a hint: memory is taken for what really comes.
             table.thawing.reserve(shares.min(1 << 20));
         }
+        Row::InPart(parts) => table.thawing_parts.extend(parts),
         Row::Shares(stored) => {
             for stored in stored {
                 let root = table.roots.join(stored.root);
@@ -362,7 +386,10 @@ pub(super) fn thaw_row(table: &mut ShareTable, row: &[u8]) -> Result<(), Unreada
 }
 
 impl ShareTable {
-    fn thaw_share(&mut self, share: Share) {
+    fn thaw_share(&mut self, mut share: Share) {
+        if let Some(parts) = self.thawing_parts.remove(&share.id()) {
+            share.begun_in_part(&parts);
+        }
         let share = Arc::new(share);
         self.shards.put(Arc::clone(&share));
         self.thawing.push(share);

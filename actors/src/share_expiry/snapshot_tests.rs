@@ -8,7 +8,7 @@ use super::moves::MoveEnd;
 use super::order::Due;
 use super::samples::{new_move, new_share, path, root};
 use super::shards::Found;
-use super::share::ClientKey;
+use super::share::{ClientKey, Share};
 use super::state::ShareTable;
 use crate::clock::Millis;
 use crate::event::RequestId;
@@ -57,6 +57,17 @@ fn table() -> ShareTable {
             request: RequestId(client.into()),
         });
     }
+    for (client, request) in [(3, 30), (4, 40)] {
+        apply(ShareEvent::TakenInPart {
+            id: ShareId(14),
+            client: ClientKey(client),
+            resume_until: Millis(99),
+            forget_before: Millis(0),
+            request: RequestId(request),
+        });
+    }
+    let (id, client, request) = (ShareId(14), ClientKey(4), RequestId(41));
+    apply(ShareEvent::WholeBegun { id, client, request });
     let ids: Vec<ShareId> = (101..=110).map(ShareId).collect();
     let by = "me".to_owned();
     apply(ShareEvent::Ended { ids: ids.clone(), why: Ending::Revoked, cut: true, by });
@@ -85,6 +96,12 @@ fn a_table_comes_back_from_its_rows() {
     assert_eq!(thawed.find(ShareId(104)), table.find(ShareId(104)));
     assert_eq!((thawed.next_move, thawed.paused()), (1, Some("me")));
     assert_eq!(thawed.time(), Some(Millis(7)));
+    let in_part = |client| {
+        let part =
+            |share: &Share| share.downloads().and_then(|of| of.in_part_by(ClientKey(client)));
+        thawed.look(ShareId(14), part).unwrap()
+    };
+    assert_eq!((in_part(3), in_part(4)), (Some(Millis(7)), None));
     assert_eq!(thawed.cursors(), table.cursors());
     let taken = [1, 2, 3].map(|request| thawed.taken_before(RequestId(request)));
     assert_eq!(taken, [Some(1), Some(0), None]);

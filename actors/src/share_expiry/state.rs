@@ -1,6 +1,6 @@
 //! The piece: shares, what is left of ended ones, and what is to be told of them. Pure.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::board::{LARGEST_PAGE, ShareBoard};
@@ -14,7 +14,7 @@ use super::path::{RootName, SharePath};
 use super::path_order::PathOrder;
 use super::recent::RecentTakes;
 use super::shards::{Found, Shards};
-use super::share::Share;
+use super::share::{ClientKey, Share};
 use super::text::Text;
 use super::views::Totals;
 use crate::clock::Millis;
@@ -55,6 +55,8 @@ pub struct ShareTable {
     pub(super) moves_ended: VecDeque<Arc<Moving>>,
     /// Shares that come back from a snapshot, not yet in any order.
     pub(super) thawing: Vec<Arc<Share>>,
+    /// Whose downloads of them began with a part, while they come back.
+    pub(super) thawing_parts: HashMap<ShareId, Vec<ClientKey>>,
 }
 
 /// Where a tombstone is, and since when.

@@ -214,7 +214,7 @@ impl ShareExpiry {
                 (_, Ok(ShareOutcome::Created { id })) => *id,
                 (ShareEvent::Changed { id, .. }, _) => *id,
                 (
-                    ShareEvent::Taken { id, .. },
+                    ShareEvent::Taken { id, .. } | ShareEvent::TakenInPart { id, .. },
                     Ok(ShareOutcome::Taken { exhausted: Some(_), .. }),
                 ) => *id,
                 (ShareEvent::Reclaimed { .. }, Ok(ShareOutcome::Ended { ended, first, next })) => {

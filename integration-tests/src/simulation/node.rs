@@ -138,7 +138,8 @@ impl Node {
 
     /// Its clock.
     pub fn clock(&self, context: &Context) -> Millis {
-        self.held.tell(Millis(context.wall().0 + self.clock_off))
+        self.held
+            .show(Millis(context.wall().0 + self.clock_off), Duration::from_millis(context.now()))
     }
 
     /// The process starts, from what was durable.

@@ -153,6 +153,8 @@ async fn the_parts_of_one_clients_download_count_once_and_may_be_resumed() {
     let resumed = answers.iter().filter(|answer| **answer == Ok(Admission::Resumed));
     assert_eq!(resumed.count(), 7);
     assert_eq!(yard.take(id, 7, true).await, Ok(Admission::Resumed));
+    // It began with a part: the whole is its own, once.
+    assert_eq!(yard.take(id, 7, false).await, Ok(Admission::Counted { left: 0 }));
     assert_eq!(refused(yard.take(id, 7, false).await), ShareRefusal::Exhausted);
     assert_eq!(refused(yard.take(id, 8, true).await), ShareRefusal::Exhausted);
     yard.clock.advance(seconds(60));

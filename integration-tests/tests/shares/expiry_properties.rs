@@ -100,6 +100,8 @@ struct Modelled {
     limit: u32,
     /// Every counted download: who, and when.
     taken: Vec<(u64, i64)>,
+    /// Whose last one began with a part, and who have not begun the whole since.
+    in_part: BTreeMap<u64, i64>,
     noticed: bool,
     ended: Option<Ending>,
     /// Whether running downloads are to be cut.
@@ -245,6 +247,7 @@ impl World {
             deadline: Some(deadline),
             limit,
             taken: Vec::new(),
+            in_part: BTreeMap::new(),
             noticed: deadline <= self.now + NOTICE,
             ended: None,
             cut: false,
@@ -322,10 +325,19 @@ impl World {
             assert_eq!(decided, Ok(Taking::Unlimited));
         } else if ranged && modelled.taken.iter().any(holds) {
             assert_eq!(decided, Ok(Taking::Resumes));
+        } else if !ranged && modelled.in_part.get(&client).is_some_and(|at| now < at + RESUME) {
+            modelled.in_part.remove(&client);
+            let Ok(Taking::Counts(event)) = decided else { panic!("{decided:?}") };
+            assert!(matches!(event, ShareEvent::WholeBegun { .. }), "{event:?}");
+            self.apply(&event);
         } else if modelled.exhausted().is_some() {
             assert!(decided.is_err());
         } else {
             modelled.taken.push((client, now));
+            match ranged {
+                true => modelled.in_part.insert(client, now),
+                false => modelled.in_part.remove(&client),
+            };
             let Ok(Taking::Counts(event)) = decided else { panic!("{decided:?}") };
             self.apply(&event);
             self.note(id);

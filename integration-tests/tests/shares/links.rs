@@ -263,6 +263,9 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
     assert_eq!(status(&["-r", "10-19"]).await, 206);
     assert_eq!(taken(), 1, "it goes on");
     assert_eq!(status(&[]).await, 200);
+    assert_eq!(taken(), 1, "what began with a part may begin the whole, once");
+    assert_eq!(status(&[]).await, 200);
+    assert_eq!(taken(), 2);
     assert_eq!(status(&[]).await, 410, "all are taken");
     assert_eq!(status(&["-r", "20-29"]).await, 206, "who took one may resume");
     assert_eq!(status(&["-r", "0-"]).await, 410, "the whole file as a range is a new download");

@@ -131,3 +131,20 @@ async fn a_hard_revoke_reaches_what_is_running() {
     assert_eq!(yard.status(id, &[]).await, 410);
     yard.stop().await;
 }
+
+#[actix::test]
+async fn a_player_that_probes_fetches_and_seeks_takes_one_download() {
+    let yard = Yard::open().await;
+    yard.site.write("a.mp4", &[7; 100_000]);
+    let id = yard.share("a.mp4", Some(1)).await;
+    assert_eq!(yard.status(id, &["-r", "0-1"]).await, 206, "the probe");
+    assert_eq!(yard.status(id, &[]).await, 200, "the whole");
+    for seek in 0..30 {
+        let from = format!("{}-", 1 + (seek * 37 % 100) * 999);
+        assert_eq!(yard.status(id, &["-r", &from]).await, 206, "from {from}");
+    }
+    assert_eq!(yard.status(id, &[]).await, 410, "the whole is had once");
+    let taken = yard.site.found(id).downloads().unwrap().taken();
+    assert_eq!(taken, 1);
+    yard.stop().await;
+}

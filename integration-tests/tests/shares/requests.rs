@@ -116,6 +116,11 @@ async fn what_was_replaced_is_not_said_to_be_resumable() {
     assert_eq!(begun.status, 206);
     let resume = format!("If-Range: {}", begun.header("etag").unwrap());
     assert_eq!(links.get(id, "/file", &["-r", "2-3", "-H", &resume]).await.status, 206);
+    assert_eq!(
+        links.get(id, "/file", &[]).await.status,
+        200,
+        "the whole of what began with a part"
+    );
     let anew = links.get(id, "/file", &[]).await;
     assert!(anew.status == 410 && anew.text().contains("can be resumed"), "{}", anew.text());
     links.write("a", b"another film");

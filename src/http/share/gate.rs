@@ -160,6 +160,14 @@ impl Shared {
         if share.downloads().is_none_or(may) { Ok(()) } else { Err(Refusal::Exhausted) }
     }
 
+    /// Whether a client may begin to download all of it: one is left, or theirs began with a part.
+    pub(super) fn may_begin(&self, share: &Share, client: IpAddr) -> bool {
+        let key = ClientKey::of(share.id(), line(client));
+        let may =
+            |downloads: &Downloads| downloads.left() > 0 || downloads.in_part_by(key).is_some();
+        share.downloads().is_none_or(may)
+    }
+
     /// Who holds a download of a file and asks for all of it anew is told that it can be resumed.
     /// Served it is not: by an address alone nobody can be told from all others behind it, and each of
     /// them would have the file though no download is left.

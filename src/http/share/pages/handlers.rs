@@ -70,6 +70,7 @@ async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> H
         contents: &contents,
         ends: share.due().instant(),
         downloads: share.downloads().map(|downloads| (downloads.left(), downloads.most())),
+        may_begin: shared.may_begin(&share, client),
         now,
     };
     html(StatusCode::OK, look::share(&shown))

@@ -33,6 +33,8 @@ pub(super) struct Shown<'s> {
     /// How many downloads are left, and of how many, if that is limited. None is left only for who
     /// took one: others are refused.
     pub(super) downloads: Option<(u32, u32)>,
+    /// Whether who looks may begin a download: one is left, or theirs began with a part.
+    pub(super) may_begin: bool,
     /// The present.
     pub(super) now: Millis,
 }
@@ -50,7 +52,7 @@ pub(super) fn security_policy() -> String {
 
 /// The page of a live link.
 pub(super) fn share(shown: &Shown<'_>) -> Markup {
-    let is_held = shown.downloads.is_some_and(|(left, _)| left == 0);
+    let is_held = !shown.may_begin;
     let part = if matches!(shown.contents, Contents::File(_)) { "file" } else { "zip" };
     page(
         shown.name,
@@ -221,13 +223,14 @@ mod tests {
             contents: &Contents::File(5),
             ends: Some(Millis(90_000)),
             downloads: Some((1, 3)),
+            may_begin: true,
             now: Millis(0),
         };
         let html = share(&shown).into_string();
         assert!(!html.contains("<script>alert"), "{html}");
         assert!(html.contains("1 of 3") && html.contains("1 min 30 s"), "{html}");
         assert!(html.contains("href=\"/s/x/file\"") && html.contains("<svg"), "{html}");
-        let held = Shown { downloads: Some((0, 3)), ..shown };
+        let held = Shown { downloads: Some((0, 3)), may_begin: false, ..shown };
         let html = share(&held).into_string();
         assert!(!html.contains("/s/x/file") && html.contains("can be resumed"), "{html}");
         let directory = Shown { contents: &Contents::Directory(Listing::default()), ..held };
