@@ -11,6 +11,7 @@ pub mod logging;
 pub mod node;
 pub mod reloading;
 pub mod role;
+pub mod shown_text;
 pub mod simulate;
 pub mod tls;
 pub mod worker;

@@ -122,12 +122,12 @@ impl Node {
         self.journal.failed().await
     }
 
-    /// Stops in order: no more requests, no more decisions, everything committed applied and
-    /// durable.
-    pub async fn stop(self) {
+    /// Stops in order: downloads of links that are running finish, unless there is `hurry`; no more
+    /// requests, no more decisions, everything committed applied and durable.
+    pub async fn stop(self, hurry: impl Future<Output = ()>) {
         self.stopping.send_replace(true);
         self.sweeping.abort();
-        self.share_links.stop().await;
+        self.share_links.stop(hurry).await;
         self.server.stop(true).await;
         self.actors.stop().await;
         self.journal.stop().await;

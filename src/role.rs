@@ -49,20 +49,33 @@ pub fn hang_ups() -> Result<Signal> {
 
 /// The sign to stop.
 pub struct StopSign {
-    given: tokio::sync::watch::Receiver<Option<&'static str>>,
+    given: tokio::sync::watch::Receiver<Signs>,
+}
+
+/// How often it was given, and by what last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Signs {
+    count: u32,
+    why: &'static str,
+}
+
+impl Signs {
+    fn one_more(&mut self, why: &'static str) {
+        *self = Signs { count: self.count.saturating_add(1), why };
+    }
 }
 
 impl StopSign {
     fn new(until_stdin_closes: bool) -> Result<Self> {
-        let (give, given) = tokio::sync::watch::channel(None);
+        let (give, given) = tokio::sync::watch::channel(Signs::default());
         for (kind, name) in
             [(SignalKind::interrupt(), "SIGINT"), (SignalKind::terminate(), "SIGTERM")]
         {
             let mut signals = signal(kind).with_context(|| format!("cannot listen for {name}"))?;
             let give = give.clone();
             tokio::spawn(async move {
-                if signals.recv().await.is_some() {
-                    give.send_replace(Some(name));
+                while signals.recv().await.is_some() {
+                    give.send_modify(|signs| signs.one_more(name));
                 }
             });
         }
@@ -71,7 +84,7 @@ impl StopSign {
             std::thread::spawn(move || {
                 let mut stdin = std::io::stdin().lock();
                 while matches!(stdin.read(&mut [0; 64]), Ok(1..)) {}
-                give.send_replace(Some("standard input was closed"));
+                give.send_modify(|signs| signs.one_more("standard input was closed"));
             });
         }
         Ok(StopSign { given })
@@ -79,8 +92,17 @@ impl StopSign {
 
     /// Waits for the sign and tells what gave it.
     pub async fn given(&mut self) -> &'static str {
-        match self.given.wait_for(Option::is_some).await {
-            Ok(why) => why.unwrap_or_default(),
+        self.counted(1).await
+    }
+
+    /// Waits until it is given a second time: then everything ends at once.
+    pub async fn given_again(&mut self) {
+        self.counted(2).await;
+    }
+
+    async fn counted(&mut self, count: u32) -> &'static str {
+        match self.given.wait_for(|signs| signs.count >= count).await {
+            Ok(signs) => signs.why,
             // Nobody is left who could give it.
             Err(_) => std::future::pending().await,
         }

@@ -198,6 +198,11 @@ impl Links {
         self.table.apply(event).unwrap_or_else(|refusal| panic!("{event:?}: {refusal}"))
     }
 
+    /// What serves them.
+    pub fn into_site(self) -> Site {
+        self.site
+    }
+
     /// They stop.
     pub async fn stop(self) {
         self.site.server.stop().await;

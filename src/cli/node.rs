@@ -28,7 +28,8 @@ pub fn run(args: RunArgs) -> Result<(), Failure> {
                 }
             }
         };
-        node.stop().await;
+        // A second signal ends it at once.
+        node.stop(stop.given_again()).await;
         match failed {
             None => Ok(()),
             Some(why) => Err(anyhow::anyhow!("the journal cannot go on: {why}")),

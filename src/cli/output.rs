@@ -71,13 +71,7 @@ pub fn name(name: &ShownName) -> String {
 
 /// A text from elsewhere, with everything escaped that could steer a terminal.
 pub fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Bidirectional marks reorder what is read, and so could hide an ending.
-        let reorders = matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || reorders { plain.extend(c.escape_default()) } else { plain.push(c) }
-    }
-    plain
+    crate::shown_text::escaped(text)
 }
 
 #[cfg(test)]

@@ -53,6 +53,9 @@ settings! {
         clock_hold: Duration = Default "15m",
         /// Whether a download that is running at the deadline is cut. Otherwise it finishes.
         cut_at_deadline: bool = Default "false",
+        /// How long downloads that are running may go on when the node is stopped. No new ones begin,
+        /// and a second signal ends it at once.
+        drain: Duration = Default "30s",
         /// How many shares there may be. Not set: any number. One of which all downloads were taken
         /// counts until it can be resumed no more, for this and for its owner.
         max_shares: Option<NonZeroU64> = Optional "1000000",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use futures::FutureExt;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::share_expiry::{RootName, ShareBoard};
@@ -175,12 +176,33 @@ impl ShareLinks {
         self.view.meter.store(server.map(|server| Arc::new(server.meter())));
     }
 
-    pub(super) async fn stop(&self) {
+    /// Stops them. What is being sent may come to its end for `share.drain`, unless there is `hurry`.
+    pub(super) async fn stop(&self, hurry: impl Future<Output = ()>) {
+        let drain = self.view.live.now().config.share.drain;
+        let ends = async {
+            tokio::select! {
+                () = tokio::time::sleep(drain) => {}
+                () = hurry => {}
+            }
+        };
+        let ends = ends.shared();
         let mut running = self.running.lock().await;
-        running.retiring.shutdown().await;
-        if let Some(serving) = running.serving.take() {
-            serving.server.stop().await;
+        if let Some(Serving { server, listener, .. }) = running.serving.take() {
+            let connections = server.counters().connections;
+            tracing::info!(
+                connections,
+                within_s = drain.as_secs(),
+                "links are served no longer: downloads that are running may finish"
+            );
+            drop(listener);
+            server.drain(ends.clone()).await;
         }
+        // Those whose place was taken had begun before.
+        tokio::select! {
+            () = async { while running.retiring.join_next().await.is_some() {} } => {}
+            () = ends => {}
+        }
+        running.retiring.shutdown().await;
     }
 }
 

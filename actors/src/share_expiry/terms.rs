@@ -77,6 +77,9 @@ pub enum BadTerms {
     /// For ever, which is not allowed here.
     #[error("no share lasts for ever here: give it a deadline")]
     NeverNotAllowed,
+    /// Beyond the last instant that can be written.
+    #[error("a share ends by {} at the latest: give it an earlier deadline", Millis::LAST)]
+    BeyondCalendar,
 }
 
 impl TermsPolicy {
@@ -96,8 +99,8 @@ impl TermsPolicy {
         }
         match self.max_ttl {
             Some(most) if at > now.after(most) => Err(BadTerms::TooLong { most }),
-            // As good as never, and allowed only where never is.
-            _ if at > Millis::LAST => self.never(),
+            // Not "never": who gives a deadline wants one.
+            _ if at > Millis::LAST => Err(BadTerms::BeyondCalendar),
             _ => Ok(Deadline::at(at)),
         }
     }
@@ -160,14 +163,13 @@ mod tests {
     fn for_ever_only_where_it_is_allowed() {
         let forever = TermsPolicy { default_ttl: None, max_ttl: None, ..policy() };
         let allowed = TermsPolicy { allow_never: true, ..forever.clone() };
-        for term in [
-            Term::Never,
-            Term::Default,
-            Term::At(Millis(Millis::LAST.0 + 1)),
-            Term::Ttl(Duration::MAX),
-        ] {
+        for term in [Term::Never, Term::Default] {
             assert_eq!(forever.deadline(term, NOW), Err(BadTerms::NeverNotAllowed));
             assert_eq!(allowed.deadline(term, NOW), Ok(Deadline::NEVER));
+        }
+        for term in [Term::At(Millis(Millis::LAST.0 + 1)), Term::Ttl(Duration::MAX)] {
+            assert_eq!(forever.deadline(term, NOW), Err(BadTerms::BeyondCalendar));
+            assert_eq!(allowed.deadline(term, NOW), Err(BadTerms::BeyondCalendar));
         }
         let last = Term::At(Millis::LAST);
         assert_eq!(forever.deadline(last, NOW), Ok(Deadline::at(Millis::LAST)));

@@ -60,7 +60,7 @@ impl ShareExpiry {
         self.reclaim(now, ctx);
         self.note_time(now, ctx);
         self.notice(now, ctx);
-        let is_upkeep = self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP);
+        let is_upkeep = self.is_upkeep();
         if is_upkeep || self.backlog < COUNTED_EACH_TURN {
             self.backlog = self.seat.piece().backlog(now, COUNTED);
         }
@@ -70,6 +70,11 @@ impl ShareExpiry {
         }
         self.wake_for_next(now, ctx);
         self.show();
+    }
+
+    /// Whether it is time to look at what is to be done besides.
+    pub(super) fn is_upkeep(&self) -> bool {
+        self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP)
     }
 
     /// Does what is to be done besides, and looks again once that is done.

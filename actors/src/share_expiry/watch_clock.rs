@@ -136,8 +136,13 @@ impl ShareExpiry {
         let ShareMoment { now, latest, confirmed_in, behind } = moment;
         let trouble = match confirmed_in {
             Some(confirmed_in) => {
+                let counted = match self.trouble {
+                    Some(ClockTrouble::Ahead { links, .. }) if !self.is_upkeep() => Some(links),
+                    _ => None,
+                };
                 let table = self.seat.piece();
-                let links = table.backlog(latest, COUNTED) - table.backlog(now, COUNTED);
+                let count = || table.backlog(latest, COUNTED) - table.backlog(now, COUNTED);
+                let links = counted.unwrap_or_else(count);
                 ClockTrouble::Ahead { by: latest.since(now), links, confirmed_in }
             }
             None => ClockTrouble::Behind { by: behind },

@@ -50,7 +50,7 @@ async fn a_hard_revoke_takes_back_what_the_kernel_has_not_sent() {
     for (at, part) in [("a", "file"), ("dir", "zip")] {
         let id = links.share(at, |_| {});
         let (cut, mut client) = (links.server.counters().cut, connect(&links).await);
-        let asked = format!("GET /s/{id}/{part} HTTP/1.1\r\n\r\n");
+        let asked = format!("GET /s/{id}/{part} HTTP/1.1\r\nHost: h\r\n\r\n");
         client.write_all(asked.as_bytes()).await.unwrap();
         client.read_exact(&mut [0; 12]).await.unwrap();
         // Until the kernel takes no more; if this is too short, less is to be taken back.
@@ -70,7 +70,10 @@ async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
     links.write("a", &vec![7; 2 * ARRIVED]);
     let id = links.share("a", |_| {});
     let mut client = connect(&links).await;
-    client.write_all(format!("GET /s/{id}/file HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    client
+        .write_all(format!("GET /s/{id}/file HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
     eventually("all of it is handed over", || links.server.counters().bytes > 0).await;
     revoke(&links, id);
     eventually("it is taken back", || links.server.counters().connections == 0).await;
@@ -80,7 +83,7 @@ async fn a_hard_revoke_takes_back_a_file_that_the_kernel_took_as_a_whole() {
 
     let mut client = connect(&links).await;
     for status in [410, 410] {
-        let asked = format!("HEAD /s/{id}/file HTTP/1.1\r\n\r\n");
+        let asked = format!("HEAD /s/{id}/file HTTP/1.1\r\nHost: h\r\n\r\n");
         client.write_all(asked.as_bytes()).await.unwrap();
         let mut answer = vec![0; 4096];
         let count = client.read(&mut answer).await.unwrap();
@@ -111,7 +114,7 @@ async fn a_hard_revoke_takes_back_what_is_under_tls() {
     let client = tokio::task::spawn_blocking(move || {
         let mut client = client;
         let mut stream = rustls::Stream::new(&mut tls, &mut client);
-        write!(stream, "GET /s/{id}/file HTTP/1.1\r\n\r\n").unwrap();
+        write!(stream, "GET /s/{id}/file HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
         stream.read_exact(&mut [0; 12]).unwrap();
         client.set_nonblocking(true).unwrap();
         client

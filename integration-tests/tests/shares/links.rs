@@ -384,7 +384,9 @@ async fn a_client_that_takes_nothing_or_asks_nothing_is_left() {
     links.write("a", &vec![7; 24 << 20]);
     let id = links.share("a", |_| {});
     let mut deaf = TcpStream::connect(links.addr()).await.unwrap();
-    deaf.write_all(format!("GET /s/{id}/file HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    deaf.write_all(format!("GET /s/{id}/file HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes())
+        .await
+        .unwrap();
     eventually("it is left", || links.server.counters().too_slow == 1).await;
     let mut dripping = TcpStream::connect(links.addr()).await.unwrap();
     dripping.write_all(b"GET /s/").await.unwrap();
@@ -409,7 +411,8 @@ async fn what_is_no_request_is_answered_and_left() {
     let long = ask(format!("GET /s/{} HTTP/1.1\r\n\r\n", "x".repeat(100_000))).await;
     assert!(long.starts_with("HTTP/1.1 431 "), "{long}");
     let body = "x".repeat(100_000);
-    let with_body = format!("GET /s/{id}/file HTTP/1.1\r\nContent-Length: 100000\r\n\r\n{body}");
+    let with_body =
+        format!("GET /s/{id}/file HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n{body}");
     let answer = ask(with_body).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nx"), "{answer}");
     assert!(answer.contains("\r\nConnection: close\r\n"), "the body is no next request: {answer}");

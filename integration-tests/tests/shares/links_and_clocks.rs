@@ -264,3 +264,28 @@ async fn an_operator_confirms_the_clock_either_way() {
     assert_eq!(place.status(late).await, 200);
     place.close().await;
 }
+
+#[actix::test]
+async fn figures_of_what_is_due_are_right_while_reclaim_is_paused_and_after() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    place.shares(50, 60).await;
+    assert!(place.yard.pause(true).await);
+    clock.advance(seconds(61));
+    let board = &place.yard.board;
+    let began = std::time::Instant::now();
+    eventually("they are counted", || board.view().backlog == 50).await;
+    assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
+    assert_eq!(board.view().stale(), 1.0);
+    assert!(place.yard.pause(false).await);
+    // In no view are more due than there are.
+    let gone = || {
+        let view = board.view();
+        assert!(view.backlog <= view.shares, "{} of {}", view.backlog, view.shares);
+        view.shares == 0
+    };
+    eventually("they are reclaimed", gone).await;
+    assert_eq!((board.view().backlog, board.view().stale()), (0, 0.0));
+    place.close().await;
+}

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use reelyard::http::share::hash_password;
 use reelyard_actors::share_expiry::ShareId;
-use reelyard_integration_tests::share_links::Links;
-use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::share_links::{A_DAY, Links, curl};
+use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -26,7 +26,8 @@ async fn a_target_may_be_a_whole_url() {
     links.write("a", b"film");
     let id = links.share("a", |_| {});
     for host in ["http://share.example.net", "HTTPS://[::1]:8081"] {
-        let asked = format!("GET {host}/s/{id}/file?x HTTP/1.1\r\nConnection: close\r\n\r\n");
+        let asked =
+            format!("GET {host}/s/{id}/file?x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
         let answer = ask(&links, &asked).await;
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("film"), "{answer}");
     }
@@ -38,8 +39,9 @@ async fn a_connection_ends_where_one_of_its_headers_says_so() {
     let links = Links::start(|settings| settings.request_timeout = PATIENCE * 10);
     links.write("a", b"film");
     let id = links.share("a", |_| {});
-    let asked =
-        format!("GET /s/{id}/file HTTP/1.1\r\nConnection: foo\r\nConnection: close\r\n\r\n");
+    let asked = format!(
+        "GET /s/{id}/file HTTP/1.1\r\nHost: h\r\nConnection: foo\r\nConnection: close\r\n\r\n"
+    );
     let answer = ask(&links, &asked).await;
     assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
     links.stop().await;
@@ -129,4 +131,75 @@ async fn what_was_replaced_is_not_said_to_be_resumable() {
     assert!(!told.text().contains("can be resumed"), "{}", told.text());
     assert!(told.text().contains("replaced"), "{}", told.text());
     links.stop().await;
+}
+
+#[actix::test]
+async fn a_request_names_one_host() {
+    let links = Links::start(|_| {});
+    links.write("a", b"film");
+    let id = links.share("a", |_| {});
+    let close = "Connection: close\r\n\r\n";
+    for path in [format!("/s/{id}/file"), format!("/s/{id}")] {
+        let status = async |version: &str, hosts: &str| {
+            let asked = format!("GET {path} HTTP/{version}\r\n{hosts}{close}");
+            let answer = ask(&links, &asked).await;
+            answer.split(' ').nth(1).unwrap_or_default().to_owned()
+        };
+        assert_eq!(status("1.1", "Host: h\r\n").await, "200");
+        assert_eq!(status("1.1", "").await, "400", "{path}");
+        assert_eq!(status("1.1", "Host: h\r\nhost: h\r\n").await, "400", "{path}");
+        assert_eq!(status("1.0", "").await, "200");
+        assert_eq!(status("1.0", "Host: h\r\nHost: i\r\n").await, "400");
+    }
+    links.stop().await;
+}
+
+#[actix::test]
+async fn the_page_of_a_link_that_has_ended_is_titled_by_why() {
+    let links = Links::start(|_| {});
+    links.write("a", b"film");
+    let id = links.share("a", |_| {});
+    links.clock.advance(A_DAY);
+    let html = links.get(id, "", &[]).await.text();
+    assert!(html.contains("<title>Link expired</title>"), "{html}");
+    assert!(html.contains("<h1>This link has ended</h1>"), "{html}");
+    assert!(!html.contains("No such link") && !html.contains("Nothing to open"), "{html}");
+    links.stop().await;
+}
+
+/// A file that takes a second and a half to be sent, being sent.
+async fn running(links: &Links) -> tokio::task::JoinHandle<i32> {
+    links.write("a", &vec![7; 12 << 20]);
+    let url = links.url(links.share("a", |_| {}), "/file");
+    let download = tokio::spawn(async move {
+        let discard = ["--no-include", "--limit-rate", "8M", "-o", "/dev/null", &url];
+        curl(&discard).await.exit
+    });
+    eventually("the download runs", || links.server.counters().downloads == 1).await;
+    download
+}
+
+#[actix::test]
+async fn a_server_that_drains_lets_downloads_finish_and_lets_nobody_in() {
+    let links = Links::start(|_| {});
+    let running = running(&links).await;
+    let url = links.url(ShareId(1), "");
+    let site = links.into_site();
+    let draining = site.server.drain(std::future::pending());
+    let late = async {
+        let refused = || async { (curl(&[&url]).await.exit == 7).then_some(()) };
+        eventually_some("nobody is let in", refused).await;
+    };
+    futures::join!(draining, late);
+    assert_eq!(running.await.unwrap(), 0, "what ran has finished");
+}
+
+#[actix::test]
+async fn a_server_that_drains_in_a_hurry_cuts_what_runs() {
+    let links = Links::start(|_| {});
+    let running = running(&links).await;
+    let site = links.into_site();
+    site.server.drain(std::future::ready(())).await;
+    let exit = running.await.unwrap();
+    assert!(matches!(exit, 18 | 56), "curl got less than it was promised: {exit}");
 }

@@ -295,7 +295,7 @@ async fn no_address_has_all_the_turns() {
     });
     links.write("dir/a", &vec![7; 40 << 20]);
     let id = links.share("dir", |_| {});
-    let path = format!("GET /s/{id}/zip HTTP/1.1\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
+    let path = format!("GET /s/{id}/zip HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
     let mut slow = Vec::new();
     for _ in 0..8 {
         let mut client = TcpStream::connect(links.addr()).await.unwrap();

@@ -4,6 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reelyard_actors::clock::Millis;
 
 use super::conditions::http_date;
+use crate::shown_text::misleads;
 
 /// What may stand in an extended header value (RFC 8187) as it is.
 const NOT_ATTR: &AsciiSet = &NON_ALPHANUMERIC
@@ -89,7 +90,9 @@ pub(super) fn disposition(name: &str) -> String {
             if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') || c == ' ' { c } else { '_' }
         })
         .collect();
-    let exact = utf8_percent_encode(name, NOT_ATTR);
+    // Whoever saves it reads the name as it is: nothing in it may hide how it ends.
+    let exact: String = name.chars().map(|c| if misleads(c) { '_' } else { c }).collect();
+    let exact = utf8_percent_encode(&exact, NOT_ATTR);
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}")
 }
 
@@ -110,6 +113,8 @@ mod tests {
              filename*=UTF-8''Gr%C3%BC%C3%9Fe%20%221%22.mp4"
         );
         assert!(!disposition("a\r\nSet-Cookie: x").contains('\n'));
+        let turned = disposition("rtl\u{202e}gpm.exe");
+        assert!(turned.ends_with("filename*=UTF-8''rtl_gpm.exe"), "{turned}");
     }
 
     #[test]

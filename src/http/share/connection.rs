@@ -57,6 +57,8 @@ enum NoRequest {
     Gone,
     /// What it sent is none.
     Bad(BadHead),
+    /// It names no host, or more than one.
+    Host,
 }
 
 /// Serves a client until it leaves, errs, or asks for a page: then it is handed back.
@@ -77,7 +79,7 @@ pub(super) async fn serve(line: Line, place: Place, shared: &Shared) -> Option<H
         let next = match read {
             Ok(()) => answer(&line, &buffer, &place, shared).await,
             Err(NoRequest::Gone) => Next::End,
-            Err(NoRequest::Bad(bad)) => {
+            Err(bad @ (NoRequest::Bad(_) | NoRequest::Host)) => {
                 shared.counts.requests.one();
                 refuse_unread(&line, bad, shared).await;
                 farewell::close(&line).await;
@@ -109,7 +111,8 @@ async fn read_head(line: &Line, buffer: &mut Vec<u8>, patience: Duration) -> Res
     let reading = async {
         loop {
             match RequestHead::parse(buffer) {
-                Ok(Some(_)) => return Ok(()),
+                Ok(Some(head)) if names_its_host(&head) => return Ok(()),
+                Ok(Some(_)) => return Err(NoRequest::Host),
                 Ok(None) => {}
                 Err(bad) => return Err(NoRequest::Bad(bad)),
             }
@@ -206,12 +209,20 @@ impl Asked<'_> {
     }
 }
 
-async fn refuse_unread(line: &Line, bad: BadHead, shared: &Shared) {
-    let (status, text) = match bad {
-        BadHead::TooLong => {
+/// Whether a request has the one `Host` that HTTP/1.1 asks for, and none has two (RFC 9112, 3.2).
+fn names_its_host(head: &RequestHead<'_>) -> bool {
+    let hosts = head.all("host").count();
+    hosts == 1 || hosts == 0 && !head.is_1_1
+}
+
+async fn refuse_unread(line: &Line, why: NoRequest, shared: &Shared) {
+    let (status, text) = match why {
+        NoRequest::Bad(BadHead::TooLong) => {
             ((431, "Request Header Fields Too Large"), "The request is too long.\n")
         }
-        BadHead::Garbled => ((400, "Bad Request"), "This is no request.\n"),
+        NoRequest::Bad(BadHead::Garbled) => ((400, "Bad Request"), "This is no request.\n"),
+        NoRequest::Host => ((400, "Bad Request"), "A request names its host, and only one.\n"),
+        NoRequest::Gone => return,
     };
     let mut head = Head::new(status, false, shared.clock.now());
     head.line("Content-Type", "text/plain; charset=utf-8");

@@ -260,6 +260,22 @@ impl ShareServer {
         self.stop().await;
     }
 
+    /// Stops listening, lets each connection finish its answer until `hurry`, and returns when all have
+    /// ended: those that have not finished are broken off.
+    pub async fn drain(mut self, hurry: impl Future<Output = ()>) {
+        self.retiring.send_replace(true);
+        let is_drained = tokio::select! {
+            // An error says that its runtime is gone, and all connections with it.
+            _ = &mut self.accepting => true,
+            () = hurry => false,
+        };
+        if !is_drained {
+            let connections = self.shared.counts.so_far().connections;
+            tracing::warn!(connections, "downloads that are still running are cut");
+        }
+        self.stop().await;
+    }
+
     /// Stops listening, breaks off every connection, and returns when they have ended.
     pub async fn stop(mut self) {
         self.stopping.send_replace(true);

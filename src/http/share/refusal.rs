@@ -68,7 +68,14 @@ impl Refusal {
             Refusal::Throttled(_) | Refusal::TooManyArchives => ("Please wait", "Please wait"),
             Refusal::NotNow(_) => ("Not now", "This cannot be answered now"),
             Refusal::Failed | Refusal::NoArchive(_) => ("Not readable", "This cannot be read now"),
-            _ => ("No such link", "Nothing to open here"),
+            Refusal::Ended { why, .. } => (ended_title(*why), "This link has ended"),
+            Refusal::Exhausted | Refusal::Held | Refusal::Replaced => {
+                (ended_title(Ending::Exhausted), "No download is left")
+            }
+            Refusal::Absent | Refusal::OtherKind { .. } => {
+                ("Not there now", "Nothing to open here")
+            }
+            Refusal::Unknown | Refusal::Password { .. } => ("No such link", "Nothing to open here"),
         }
     }
 
@@ -114,6 +121,18 @@ impl Refusal {
 pub(super) const HELD: &str = "All downloads of this link were taken, one of them from here. That one \
     can be resumed where it stopped, in the list of downloads of a browser or by a download manager; \
     none can begin anew.";
+
+/// The title of a page about a link that has ended.
+fn ended_title(why: Ending) -> &'static str {
+    match why {
+        Ending::Expired => "Link expired",
+        Ending::Exhausted => "All downloads taken",
+        Ending::Revoked => "Link taken back",
+        Ending::Removed => "File removed",
+        Ending::RootGone => "No longer shared",
+        Ending::Evicted => "Link ended",
+    }
+}
 
 fn ended(why: Ending) -> &'static str {
     match why {

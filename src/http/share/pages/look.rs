@@ -11,6 +11,7 @@ use reelyard_actors::clock::Millis;
 use sha2::{Digest, Sha256};
 
 use crate::http::share::refusal::HELD;
+use crate::shown_text::escaped;
 
 use super::listing::{Contents, Listing};
 use super::qr;
@@ -53,11 +54,12 @@ pub(super) fn security_policy() -> String {
 /// The page of a live link.
 pub(super) fn share(shown: &Shown<'_>) -> Markup {
     let is_held = !shown.may_begin;
+    let name = escaped(shown.name);
     let part = if matches!(shown.contents, Contents::File(_)) { "file" } else { "zip" };
     page(
-        shown.name,
+        &name,
         html! {
-            h1 { (shown.name) }
+            h1 { (name) }
             dl {
                 @match shown.contents {
                     Contents::File(size) => { dt { "Size" } dd title={ (size) " bytes" } { (in_words(*size)) } }
@@ -162,7 +164,7 @@ fn table(listing: &Listing) -> Markup {
             tbody {
                 @for entry in &listing.shown {
                     tr {
-                        td { (entry.name) @if entry.size.is_none() { "/" } }
+                        td { (escaped(&entry.name)) @if entry.size.is_none() { "/" } }
                         td.size { @if let Some(size) = entry.size { (in_words(size)) } }
                     }
                 }
@@ -230,6 +232,10 @@ mod tests {
         assert!(!html.contains("<script>alert"), "{html}");
         assert!(html.contains("1 of 3") && html.contains("1 min 30 s"), "{html}");
         assert!(html.contains("href=\"/s/x/file\"") && html.contains("<svg"), "{html}");
+        let turned = Shown { name: "rtl\u{202e}gpm.exe", ..shown };
+        let html = share(&turned).into_string();
+        assert!(!html.contains('\u{202e}') && html.contains("rtl\\u{202e}gpm.exe"), "{html}");
+        let shown = turned;
         let held = Shown { downloads: Some((0, 3)), may_begin: false, ..shown };
         let html = share(&held).into_string();
         assert!(!html.contains("/s/x/file") && html.contains("can be resumed"), "{html}");

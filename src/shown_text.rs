@@ -1,0 +1,30 @@
+//! Texts from elsewhere, as people are shown them.
+
+/// Whether a character would steer a terminal or reorder what is read, and so could hide how a name
+/// ends: control characters (C0 and C1) and marks of direction.
+pub fn misleads(c: char) -> bool {
+    let directs = matches!(c, '\u{061c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || directs
+}
+
+/// A text with every such character escaped.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if misleads(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_steer_what_it_is_read_by() {
+        assert_eq!(escaped("a\x1b[31mb\nc\u{85}"), "a\\u{1b}[31mb\\nc\\u{85}");
+        assert_eq!(escaped("gpm.\u{202e}exe"), "gpm.\\u{202e}exe");
+        assert_eq!(escaped("\u{200f}a\u{2066}b\u{61c}"), "\\u{200f}a\\u{2066}b\\u{61c}");
+        assert_eq!(escaped("영화 100%.mpg"), "영화 100%.mpg");
+    }
+}
