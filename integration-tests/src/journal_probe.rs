@@ -260,6 +260,24 @@ impl Handler<CommitEvents> for ProbeActor {
     }
 }
 
+/// Commits what the owner decided by itself.
+#[derive(Message)]
+#[rtype(result = "Result<Outcomes<Probe>, CommitError>")]
+pub struct CommitItself(pub Vec<ProbeEvent>);
+
+impl Handler<CommitItself> for ProbeActor {
+    type Result = ResponseActFuture<Self, Result<Outcomes<Probe>, CommitError>>;
+
+    fn handle(
+        &mut self,
+        CommitItself(events): CommitItself,
+        _: &mut Self::Context,
+    ) -> Self::Result {
+        let commit = self.seat.commit(Millis(0), Asked::by_itself("a test"), events);
+        Box::pin(commit.into_actor(self).map(|settlement, actor, _| actor.seat.settle(settlement)))
+    }
+}
+
 /// Asks for everything there is to see.
 #[derive(Message)]
 #[rtype(result = "View")]

@@ -131,8 +131,7 @@ impl NodeState {
     /// asked, and in a yard without hosts.
     fn no_destination(&self) -> Option<String> {
         let (hosts, beats) = (self.actors.hosts.present(), self.actors.heartbeat_view.load());
-        let health =
-            |host| beats.hosts.iter().find(|beats| beats.host == host).map(|one| one.health);
+        let health = |host| beats.of(host).map(|one| one.health);
         let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
         let (mut down, mut in_maintenance) = (0, 0);
         for (addr, host) in destinations {

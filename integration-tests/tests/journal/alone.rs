@@ -11,8 +11,8 @@ use reelyard_actors::journal::{
     Seat, StoreObserver, accept_loss,
 };
 use reelyard_integration_tests::journal_probe::{
-    CLOSED, Closed, CommitEvents, CommitInOrder, Look, Probe, ProbeActor, ProbeEvent, request_of,
-    transfer,
+    CLOSED, Closed, CommitEvents, CommitInOrder, CommitItself, Look, Probe, ProbeActor, ProbeEvent,
+    request_of, transfer,
 };
 use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::waiting::eventually_some;
@@ -119,6 +119,26 @@ fn a_store_is_opened_by_one_process_and_one_node_at_a_time() {
 }
 
 #[test]
+fn an_owner_whose_own_events_fit_no_entry_is_named_and_others_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let journal = open(dir.path()).await;
+        let probe = ProbeActor::new(journal.clone()).start();
+        leading(&journal).await;
+        assert!(journal.stuck().is_empty());
+        let large = CommitItself(vec![ProbeEvent::Ballast(vec![0; 33_000])]);
+        let refused = probe.send(large).await.unwrap().unwrap_err();
+        assert!(matches!(refused, CommitError::TooLarge { events: 1, .. }), "{refused}");
+        let stuck = journal.stuck();
+        assert!(stuck.len() == 1 && stuck[0].contains("Probe"), "{stuck:?}");
+        assert!(stuck[0].contains("do not fit one journal entry"), "{stuck:?}");
+        let small = CommitEvents { request: request_of(0), events: transfer(0, 1) };
+        probe.send(small).await.unwrap().unwrap();
+        journal.stop().await;
+    });
+}
+
+#[test]
 fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
@@ -136,6 +156,7 @@ fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
         let refused = probe.send(large).await.unwrap().unwrap_err();
         assert!(matches!(refused, CommitError::TooLarge { events: 1, .. }), "{refused}");
         assert_eq!(probe.send(Look).await.unwrap().in_flight, 0);
+        assert!(journal.stuck().is_empty(), "whoever asked for too much is refused, no more");
 
         for (part, events) in Seat::<Probe>::parts(events).into_iter().enumerate() {
             assert!(events.len() <= ENTRY_EVENTS);
