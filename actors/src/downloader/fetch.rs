@@ -39,6 +39,9 @@ use crate::token::SharedToken;
 use crate::traffic::gauge::ByteCount;
 use crate::wire::worker::{Blame, ContentHash};
 
+/// How long a copy waits for another of the same name, which was given up, to keep what it has.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long a source that has no place for another connection is left alone, as it asks for.
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 
@@ -259,7 +262,9 @@ impl Fetcher {
         ahead: &Ahead,
         progress: &Progress<'_>,
     ) -> Result<(Copied, Option<Draft>), Fault> {
-        let claim = self.partials.claim(&order.name).map(Arc::new);
+        // A manager that drops a task and makes another for the same file says both at once: the former copy
+        // keeps what it has in a moment, and this one goes on with it.
+        let claim = self.partials.claim_within(&order.name, CLAIM_PATIENCE).map(Arc::new);
         self.check_disk()?;
         let addr = match order.source_data {
             Some(addr) => addr,
@@ -272,7 +277,7 @@ impl Fetcher {
             },
         };
         let path = master_path(&order.dir, &order.name, false);
-        // Without the claim another copy of this name is about to end: this one keeps to itself.
+        // Without the claim another copy of this name goes on: this one keeps to itself.
         let claim = claim.as_ref();
         let copying = Copying { order, addr, path, claim, cancel, rate, ahead, progress };
         let mut draft = match copying.claim {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,8 @@ pub struct Partials {
     clock: Clock,
     keep_for: Dial<KeepFor>,
     claimed: Mutex<BTreeSet<FileName>>,
+    /// Notified when a claim ends.
+    freed: Condvar,
 }
 
 /// The right to go on with the copy of one name, or to begin it: nobody else has it meanwhile.
@@ -110,12 +112,23 @@ impl Partials {
         keep_for: impl Into<Dial<KeepFor>>,
     ) -> Arc<Self> {
         let keep_for = keep_for.into();
-        Arc::new(Partials { base, store, clock, keep_for, claimed: Mutex::default() })
+        let (claimed, freed) = (Mutex::default(), Condvar::new());
+        Arc::new(Partials { base, store, clock, keep_for, claimed, freed })
     }
 
     /// Claims the copies of `name`. None while somebody else has them.
     pub fn claim(self: &Arc<Self>, name: &FileName) -> Option<Claim> {
         let is_free = self.claimed().insert(name.clone());
+        is_free.then(|| Claim { partials: Arc::clone(self), name: name.clone() })
+    }
+
+    /// The same, but waits until somebody else's claim ends. None when `patience` is over before. Blocks.
+    pub fn claim_within(self: &Arc<Self>, name: &FileName, patience: Duration) -> Option<Claim> {
+        let waited = self
+            .freed
+            .wait_timeout_while(self.claimed(), patience, |claimed| claimed.contains(name));
+        let (mut claimed, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let is_free = claimed.insert(name.clone());
         is_free.then(|| Claim { partials: Arc::clone(self), name: name.clone() })
     }
 
@@ -243,6 +256,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         self.partials.claimed().remove(&self.name);
+        self.partials.freed.notify_all();
     }
 }
 
@@ -301,6 +315,21 @@ mod tests {
             let names = self.base.temp_entries().unwrap();
             names.iter().map(|entry| entry.name.to_string()).collect()
         }
+    }
+
+    #[test]
+    fn a_claim_is_waited_for() {
+        let bench = Bench::new();
+        let partial = bench.interrupted("a.mpg", 1);
+        let claim = bench.partials.claim(&partial.name).unwrap();
+        assert!(bench.partials.claim_within(&partial.name, Duration::ZERO).is_none());
+        let (partials, name) = (Arc::clone(&bench.partials), partial.name.clone());
+        let waiting = std::thread::spawn(move || {
+            partials.claim_within(&name, Duration::from_secs(60)).unwrap().kept()
+        });
+        std::thread::yield_now();
+        drop(claim);
+        assert_eq!(waiting.join().unwrap(), Some(partial));
     }
 
     #[test]

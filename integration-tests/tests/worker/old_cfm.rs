@@ -71,6 +71,28 @@ async fn a_lost_answer_is_repeated_and_a_task_from_before_a_restart_is_taken_up(
 }
 
 #[actix::test]
+async fn a_task_that_replaces_another_goes_on_where_that_was() {
+    let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
+    // What is in the buffers of the connection is lost, and so is what was not hashed yet.
+    let (size, far, lost) = (40_000_000, 16_000_000, 12_000_000);
+    let contents = source.master(b"long.mpg", size);
+    cfm.plan(1, task(&source, &destination, "long.mpg"));
+    let serving = started(source.source()).await;
+    let fetching = started(destination.destination(&cfm.url)).await;
+    let sent = || serving.view().data_port.bytes;
+    eventually("a copy well under way", || sent() > far).await;
+    // As cfm does when its task_timeout is over.
+    cfm.plan(2, task(&source, &destination, "long.mpg"));
+    cfm.forget(1);
+    eventually("done", || cfm.status(2).as_deref() == Some("done")).await;
+    assert_eq!(std::fs::read(destination.copies().join("long.mpg")).unwrap(), contents);
+    assert!(sent() < size as u64 + lost, "{} bytes were sent for {size}", sent());
+    fetching.stop().await;
+    serving.stop().await;
+    cfm.stop().await;
+}
+
+#[actix::test]
 async fn a_task_that_cfm_forgets_is_given_up() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
     // At 80 Mbit/s, as the stand-in says, this takes most of a minute.
