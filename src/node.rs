@@ -22,6 +22,7 @@ use reelyard_actors::clock::Clock;
 use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, Leadership, NoPeers, OpenError};
 use reelyard_actors::names::NameTable;
+use reelyard_actors::private_dir;
 use reelyard_actors::task_manager::CheckNow;
 
 use tokio::sync::watch;
@@ -78,8 +79,9 @@ impl Node {
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         let listen =
             listener.local_addr().map_err(|error| NodeError::Listen(config.listen, error))?;
-        std::fs::create_dir_all(&config.data_dir)
+        private_dir::create(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
+        private_dir::narrow(&config.data_dir, &["journal"]);
         let live = Live::new(config.clone())?;
         let roots = share_links::open_roots(&config);
         let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];

@@ -19,6 +19,11 @@ impl<R: Role> Configured<R> {
         let (config, effective) = config::load::<R>(&layers)?;
         Ok(Configured { config, effective, layers })
     }
+
+    /// Warns of each file with a secret that others can read.
+    pub fn warn_of_exposed(&self) {
+        config::exposed(&self.effective).iter().for_each(|what| tracing::warn!("{what}"));
+    }
 }
 
 /// The settings of a role that change at once: keys, and groups with their dot. The others, also
@@ -118,7 +123,9 @@ where
     R: Role + Send + 'static,
 {
     let read = tokio::task::spawn_blocking(move || Configured::read(layers)).await;
-    Ok(read.map_err(anyhow::Error::from)??)
+    let configured = read.map_err(anyhow::Error::from)??;
+    configured.warn_of_exposed();
+    Ok(configured)
 }
 
 /// Checks that each setting of a role is in exactly one of the two lists.

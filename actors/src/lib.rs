@@ -33,6 +33,7 @@ pub mod mounts;
 pub mod names;
 pub mod outbound;
 mod passage;
+pub mod private_dir;
 pub mod processes;
 pub mod remover;
 pub mod secret_id;

@@ -12,8 +12,9 @@ use super::client::{Client, NodeArgs};
 use super::failure::Failure;
 use super::layers::LayerArgs;
 use super::output::{self, plain};
+use crate::config::bounded_read::{self, Source};
 use crate::config::import::{Program, import};
-use crate::config::{self, Effective, NodeConfig, Origin, Role, WorkerConfig};
+use crate::config::{self, Effective, NodeConfig, Origin, Role, WorkerConfig, exposed};
 
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
@@ -146,6 +147,8 @@ fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure>
     )?;
     let missing = config.not_there();
     missing.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
+    let exposed = exposed(&settings);
+    exposed.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
     Ok(())
 }
 
@@ -182,7 +185,8 @@ fn import_file(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let shown = file.display();
-    let text = std::fs::read_to_string(file).with_context(|| format!("{shown} cannot be read"))?;
+    let text = bounded_read::read_text(file, Source::FileOrPipe)
+        .with_context(|| format!("{shown} cannot be read"))?;
     let program = match program {
         Some(ProgramName::Cfm) => Program::Cfm,
         Some(ProgramName::Cfw) => Program::Cfw,

@@ -12,6 +12,7 @@ use reelyard_actors::box_host::{
 use reelyard_actors::box_lease::HooksName;
 use toml::{Table, Value};
 
+use super::bounded_read::{self, Source};
 use super::reader::Reader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
@@ -133,7 +134,7 @@ fn whole(told: &Table) -> Read<Table> {
     let Some(file) = told.get(FILE) else { return Ok(told.clone()) };
     let file = PathBuf::from_toml(file)?;
     let shown = file.display();
-    let text = std::fs::read_to_string(&file)
+    let text = bounded_read::read_text(&file, Source::File)
         .or_else(|error| wrong(format!("{FILE}: {shown} cannot be read: {error}")))?;
     let mut all: Table = text.parse().or_else(|error: toml::de::Error| {
         wrong(format!("{FILE}: {shown} is not TOML: {}", error.message().replace('\n', ", ")))

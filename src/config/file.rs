@@ -7,9 +7,16 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
+use super::bounded_read::{self, Source};
 use super::declare::{Keys, join};
 use super::fault::{Fault, Faults, Origin};
 use super::layers::{Gathered, Given, Raw};
+
+/// How many unknown keys are named.
+const MOST_UNKNOWN: usize = 100;
+
+const MORE_UNKNOWN: &str =
+    "is no setting, and what follows was not looked at: is this a file of settings?";
 
 /// Reads the file at `path` into `gathered`. Fails when it cannot be read or is not TOML.
 pub fn read(path: &Path, keys: &Keys, gathered: &mut Gathered) -> Result<(), Faults> {
@@ -18,14 +25,14 @@ pub fn read(path: &Path, keys: &Keys, gathered: &mut Gathered) -> Result<(), Fau
         let origin = Origin::File { path: shown.clone(), line: 1 };
         Faults(vec![Fault { origin, key: None, what }])
     };
-    let bytes =
-        std::fs::read(path).map_err(|error| unreadable(format!("cannot be read: {error}")))?;
+    let bytes = bounded_read::read(path, Source::FileOrPipe)
+        .map_err(|error| unreadable(format!("cannot be read: {error}")))?;
     let text = String::from_utf8(bytes)
         .map_err(|error| unreadable(format!("is not UTF-8: {}", error.utf8_error())))?;
 
     let (table, errors) = DeTable::parse_recoverable(&text);
     let line_ends = text.match_indices('\n').map(|(end, _)| end).collect();
-    let mut file = File { path: shown, line_ends, keys, gathered };
+    let mut file = File { path: shown, line_ends, keys, gathered, unknown: 0 };
     if !errors.is_empty() {
         return Err(file.malformed(&errors));
     }
@@ -39,6 +46,8 @@ struct File<'a> {
     line_ends: Vec<usize>,
     keys: &'a Keys,
     gathered: &'a mut Gathered,
+    /// How many keys were refused.
+    unknown: usize,
 }
 
 impl File<'_> {
@@ -75,9 +84,15 @@ impl File<'_> {
     }
 
     fn setting(&mut self, key: String, name_at: usize, value: &Spanned<DeValue<'_>>) {
+        if self.unknown > MOST_UNKNOWN {
+            return;
+        }
         if let Some(why) = self.keys.refuse(&key) {
             let origin = self.origin(name_at);
-            return self.gathered.refuse(key, origin, &why);
+            self.unknown += 1;
+            // A search for what was meant takes its time for each: another file was probably given.
+            let why = if self.unknown > MOST_UNKNOWN { MORE_UNKNOWN } else { &why };
+            return self.gathered.refuse(key, origin, why);
         }
         let origin = self.origin(value.span().start);
         let entries = value.get_ref().as_array().into_iter().flatten();
@@ -95,5 +110,27 @@ impl File<'_> {
             }
             Err(error) => self.gathered.refuse(key, origin, error.message()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Layers, load_node};
+
+    #[test]
+    fn a_file_of_many_unknown_keys_is_refused_soon() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let lines = |end: &str| (0..200_000).map(|key| format!("k{key} = 1{end}\n")).collect();
+        let texts: [String; 2] = [lines(""), "[pools]\n".to_owned() + &lines(" # and a comment")];
+        for text in texts {
+            std::fs::write(file.path(), text).unwrap();
+            let layers = Layers { file: Some(file.path().to_owned()), ..Layers::default() };
+            let faults = load_node(&layers).unwrap_err().0;
+            assert!((1..=super::MOST_UNKNOWN + 1).contains(&faults.len()), "{}", faults.len());
+        }
+        std::fs::write(file.path(), "[log]\n\n# one\nlevle = \"info\"\n").unwrap();
+        let layers = Layers { file: Some(file.path().to_owned()), ..Layers::default() };
+        let told = load_node(&layers).unwrap_err().to_string();
+        assert!(told.contains(":4: log.levle") && told.contains("log.level"), "{told}");
     }
 }

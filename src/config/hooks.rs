@@ -8,6 +8,7 @@ use reelyard_actors::share_expiry::What;
 use reelyard_actors::webhook::{HookName, HookSecret, HookUrl};
 use toml::{Table, Value};
 
+use super::bounded_read::{self, Source};
 use super::reader::Reader;
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 
@@ -131,7 +132,7 @@ impl Hooks {
         for (name, hook) in &mut self.0 {
             let Some(file) = &hook.secret_file else { continue };
             let shown = file.display();
-            let read = std::fs::read_to_string(file);
+            let read = bounded_read::read_text(file, Source::File);
             let secret = match read {
                 Ok(text) => HookSecret::new(text.trim()).map_err(|bad| bad.to_string()),
                 Err(error) => Err(format!("cannot be read: {error}")),

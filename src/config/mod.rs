@@ -8,11 +8,13 @@
 //! documentation, the commented file that `reelyard config default` prints, and the known keys.
 
 mod address;
+pub mod bounded_read;
 mod box_hooks;
 mod boxes;
 pub(crate) mod declare;
 mod difference;
 mod example;
+mod exposed;
 mod fault;
 mod file;
 mod hooks;
@@ -41,6 +43,7 @@ pub use box_hooks::BoxHooks;
 pub use declare::{Described, Presence};
 pub use difference::{Difference, Values, differences};
 pub use example::example;
+pub use exposed::exposed;
 pub use fault::{Fault, Faults, Origin};
 pub use hooks::{HookSetting, Hooks};
 pub use layers::Layers;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use reelyard_actors::token::SharedToken;
 
+use super::bounded_read::{self, Source};
 use super::reader::Reader;
 
 /// The token itself, wherever it is written.
@@ -17,7 +18,7 @@ pub fn settle_token(
         reader.fault("token_file", "token is set as well: one of the two is wanted");
         return token;
     }
-    match std::fs::read_to_string(path) {
+    match bounded_read::read_text(path, Source::File) {
         Ok(text) => {
             let told = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
             SharedToken::new(text.trim()).map_err(told).ok()

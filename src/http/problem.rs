@@ -22,7 +22,20 @@ const DISK_FULL_RETRY_SECONDS: u64 = 10;
 /// When to ask again where others have to leave first.
 const LISTEN_RETRY_SECONDS: u64 = 10;
 
-fn problem(kind: &str, status: u16, detail: String) -> Problem {
+/// The longest that a `detail` may be, in bytes: many repeat a value that a client sent.
+const LONGEST_DETAIL: usize = 2000;
+
+fn problem(kind: &str, status: u16, mut detail: String) -> Problem {
+    if detail.len() > LONGEST_DETAIL {
+        let left_out = detail.len() - LONGEST_DETAIL;
+        // What is wanted often stands at the end.
+        let bytes = detail.as_bytes();
+        let (head, tail) =
+            (&bytes[..LONGEST_DETAIL / 2], &bytes[bytes.len() - LONGEST_DETAIL / 2..]);
+        // A character that is cut in two becomes a sign that says so.
+        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+        detail = format!("{head} ... ({left_out} bytes are left out) ... {tail}");
+    }
     Problem {
         kind: format!("urn:reelyard:problem:{kind}"),
         title: kind.replace('-', " "),
@@ -247,5 +260,19 @@ impl From<ChangeRefused> for Refusal {
             }
             ChangeRefused::Commit(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detail_does_not_repeat_all_that_a_client_sent() {
+        let sent = format!("{} is no name: at most 255 bytes", "\u{e9}".repeat(50_000));
+        let detail = Refusal::bad_request(sent).problem().detail.clone();
+        assert!(detail.len() < 2 * LONGEST_DETAIL, "{}", detail.len());
+        assert!(detail.ends_with("at most 255 bytes") && detail.contains("bytes are left out"));
+        assert_eq!(Refusal::bad_request("short").problem().detail, "short");
     }
 }

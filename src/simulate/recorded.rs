@@ -1,6 +1,5 @@
 //! A demand that a load balancer wrote down.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use reelyard_actors::names::{FileId, NameTable};
 use super::demand::Request;
 use super::options::RecordedOptions;
 use super::synthetic::DAY;
+use crate::config::bounded_read::{self, Source};
 
 /// The requests of some logs, over and over.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Recorded {
 }
 
 fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<Request>) -> Result<()> {
-    let mut lines = BufReader::with_capacity(1 << 20, File::open(log)?);
+    let mut lines = BufReader::with_capacity(1 << 20, bounded_read::open(log, Source::FileOrPipe)?);
     let mut interning = names.interning();
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
@@ -103,7 +103,8 @@ fn read_log(log: &Path, names: &NameTable, requests: &mut Vec<Request>) -> Resul
 pub fn read_ranking(options: &RecordedOptions, names: &NameTable) -> Result<Option<Arc<Ranking>>> {
     let Some(grade_info) = &options.grade_info else { return Ok(None) };
     for path in [Some(grade_info), options.hitcount_history.as_ref()].into_iter().flatten() {
-        File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        bounded_read::open(path, Source::File)
+            .with_context(|| format!("cannot read {}", path.display()))?;
     }
     let settings = CatalogSettings {
         grade_info_file: Some(grade_info.clone()),

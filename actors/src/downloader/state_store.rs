@@ -22,6 +22,7 @@ use crate::downloader::partials::Partial;
 use crate::downloader::tree_hash::Trunk;
 use crate::event::Epoch;
 use crate::names::FileName;
+use crate::private_dir;
 use crate::wire::worker::{ContentHash, Report, TaskId};
 
 /// The first byte of each key. The numbers are on disk: one is never given a second meaning.
@@ -82,11 +83,15 @@ pub enum StateStoreError {
     Damaged(String),
 }
 
+/// How the names of what is in the directory begin: of sled's files, and of the directory of box hooks.
+const OURS: [&str; 5] = ["db", "conf", "blobs", "snap.", "boxes"];
+
 impl StateStore {
     /// Opens the store in `dir`, which is made if it is not there.
     pub fn open(dir: &Path) -> Result<Self, StateStoreError> {
-        std::fs::create_dir_all(dir)?;
+        private_dir::create(dir)?;
         let opened = Opened::open(dir)?;
+        private_dir::narrow(dir, &OURS);
         // The entries of sled's files in their directory must be durable too.
         File::open(dir)?.sync_all()?;
         let hashes = opened.db.scan_prefix([Kind::Hash as u8]).count();

@@ -97,8 +97,8 @@ fn below(root: Pid, parents: &HashMap<Pid, Pid>) -> Vec<Pid> {
 }
 
 fn is_below(root: Pid, pid: Pid) -> bool {
-    let mut chain = std::iter::successors(parent(pid), |up| parent(*up));
-    chain.by_ref().take(DEEPEST).any(|up| up == root)
+    let chain = std::iter::successors(parent(pid), |up| parent(*up));
+    chain.take(DEEPEST).any(|up| up == root)
 }
 
 #[cfg(test)]

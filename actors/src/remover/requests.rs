@@ -22,7 +22,8 @@ impl Handler<PinFile> for Remover {
         if let Err(error) = self.seat.leading() {
             return Box::pin(ready(Err(error)));
         }
-        tracing::info!(
+        // Programs pin files by the thousand; the history has each.
+        tracing::debug!(
             file = name.to_string(),
             pinned,
             asked_by,

@@ -21,6 +21,9 @@ pub struct DfAnswer {
     free_size: u64,
 }
 
+/// The largest file system that is believed, in bytes.
+const LARGEST_DISK: u64 = 1 << 60;
+
 /// Why the answer of `GET /df` says nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum BadDf {
@@ -30,6 +33,9 @@ pub enum BadDf {
     /// No file system has no size: an error on the other side was written as zeros.
     #[error("the disk figures say that the disk has no size")]
     NoSize,
+    /// No disk is so.
+    #[error("the disk figures are not believed: {0}")]
+    Absurd(String),
 }
 
 impl From<DiskFigures> for DfAnswer {
@@ -59,6 +65,9 @@ pub fn parse_df(body: &[u8]) -> Result<DiskFigures, BadDf> {
     if df.total_size == 0 {
         return Err(BadDf::NoSize);
     }
+    if let Some(why) = absurd(&df) {
+        return Err(BadDf::Absurd(why));
+    }
     Ok(DiskFigures {
         total: df.total_size,
         used: df.used_size,
@@ -68,9 +77,38 @@ pub fn parse_df(body: &[u8]) -> Result<DiskFigures, BadDf> {
     })
 }
 
+/// What no file system says of itself: it would attract every copy, or none.
+fn absurd(df: &DfAnswer) -> Option<String> {
+    let DfAnswer { total_size, used_size, avail_size, free_size, used_percent } = *df;
+    let parts = [("used_size", used_size), ("avail_size", avail_size), ("free_size", free_size)];
+    if used_percent > 100 {
+        return Some(format!("{used_percent} % of the disk are in use"));
+    }
+    if total_size > LARGEST_DISK {
+        return Some(format!("total_size is {total_size}, which is more than 1 EiB"));
+    }
+    let (name, size) = parts.into_iter().find(|(_, size)| *size > total_size)?;
+    Some(format!("{name} is {size}, which is more than total_size, {total_size}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_that_no_disk_has_are_not_believed() {
+        let figures = |from: &str, to: &str| {
+            let bad = ANSWER.replace(from, to);
+            assert_ne!(bad, ANSWER);
+            parse_df(bad.as_bytes()).unwrap_err().to_string()
+        };
+        assert!(figures(":67", ":4294967295").contains("4294967295 %"));
+        assert!(figures("314913513472", "14073748835532800000").contains("1 EiB"));
+        for size in ["200937054208", "97956167680", "113976459264"] {
+            assert!(figures(size, "314913513473").contains("more than total_size"));
+        }
+        assert!(parse_df(ANSWER.replace(":67", ":100").as_bytes()).is_ok());
+    }
 
     const ANSWER: &str = "{\"total_size\":\"314913513472\",\"used_size\":\"200937054208\",\
                           \"avail_size\":\"97956167680\",\"used_percent\":67,\

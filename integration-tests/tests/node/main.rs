@@ -14,4 +14,5 @@ mod demo;
 mod events;
 mod full_disk;
 mod metrics;
+mod private_files;
 mod readme;

@@ -178,9 +178,23 @@ async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
     assert!(right.header("set-cookie").unwrap().ends_with("; Secure"), "{}", right.head);
     let cookie = cookie(&right);
     let page = links.get(id, "", &[&proxied[..], &["-H", &cookie]].concat()).await;
-    assert!(page.text().contains(&format!("https://share.example.net/s/{id}")));
+    assert_eq!(page.status, 200);
+    let (told, page) = ("another device", page.text());
+    assert!(!page.contains(told), "without public_url nobody knows the address of the proxy");
+    assert!(!page.contains("share.example.net"), "a client said so, by way of the proxy");
     let plain = enter(&links, id, "right", &[]).await;
     assert!(!plain.header("set-cookie").unwrap().contains("Secure"));
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_page_believes_no_host_that_a_client_names() {
+    let links = Links::start(|_| ());
+    links.write("a", b"x");
+    let id = links.share("a", |_| {});
+    let page = links.get(id, "", &["-H", "Host: evil.example"]).await.text();
+    assert!(!page.contains("evil.example"), "{page}");
+    assert!(page.contains(&format!("http://{}/s/{id}", links.addr())), "{page}");
     links.stop().await;
 }
 

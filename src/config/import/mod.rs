@@ -184,6 +184,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_nested_deeply_is_refused_in_words() {
+        for open in ["- ", "[", "{a: "] {
+            let told = import(Program::Cfm, &open.repeat(20_000)).unwrap_err();
+            // Brackets are refused by the parser itself.
+            let words = ["nested", "recursion limit"];
+            assert!(words.iter().any(|word| told.what.contains(word)), "{told}");
+        }
+        let deep = (0..40).map(|depth| format!("{}a:\n", " ".repeat(depth)));
+        assert!(import(Program::Cfm, &deep.collect::<String>()).is_ok());
+    }
+
+    #[test]
     fn what_is_not_yaml_is_told_with_its_line() {
         let told = import(Program::Cfm, "listen_addr: x\nservers: [a\nb: c: d\n").unwrap_err();
         assert!(told.line >= 2, "{told}");

@@ -1,6 +1,10 @@
 //! A YAML file as viper sees it: leaves by dotted key in lower case.
 
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
+use saphyr_parser::{Event, Parser};
+
+/// How deep lists and mappings may be nested.
+const DEEPEST: usize = 64;
 
 /// The text is not a configuration in YAML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +36,7 @@ impl Entry {
 
 /// Every leaf of the first document, in the order of the file.
 pub fn entries(text: &str) -> Result<Vec<Entry>, NotYaml> {
+    refuse_depth(text)?;
     let documents = MarkedYaml::load_from_str(text).map_err(|error| NotYaml {
         line: error.marker().line(),
         what: format!("is not YAML: {}", error.info()),
@@ -48,6 +53,27 @@ pub fn entries(text: &str) -> Result<Vec<Entry>, NotYaml> {
         }
     }
     Ok(entries)
+}
+
+/// Refuses what is nested deeply: what is done with a node is done with those in it by recursion. What cannot
+/// be parsed is left to the loader, which says why.
+fn refuse_depth(text: &str) -> Result<(), NotYaml> {
+    let mut depth = 0_usize;
+    for event in Parser::new_from_str(text) {
+        let Ok((event, span)) = event else { return Ok(()) };
+        match event {
+            Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
+            Event::SequenceEnd | Event::MappingEnd => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            let what = format!(
+                "it is nested more than {DEEPEST} deep, which no configuration of cfm or cfw is"
+            );
+            return Err(NotYaml { line: span.start.line(), what });
+        }
+    }
+    Ok(())
 }
 
 fn walk(prefix: &str, node: &MarkedYaml<'_>, entries: &mut Vec<Entry>) {

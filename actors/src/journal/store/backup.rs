@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -19,6 +20,7 @@ use super::trees::inspect;
 use super::upkeep::{self, Copied, UpkeepError};
 use super::{SLED, StoreError};
 use crate::journal::raft;
+use crate::private_dir;
 
 const MAGIC: &[u8] = b"REELYARD STORE";
 const VERSION: u8 = 1;
@@ -100,7 +102,7 @@ pub fn back_up(
     let failed = |why: String| BackupError::File { file: file.clone(), why };
     let partial = file.with_extension("partial");
     let written = (|| {
-        let mut out = Checked::new(BufWriter::new(File::create(&partial)?));
+        let mut out = Checked::new(BufWriter::new(create_private(&partial)?));
         out.write_all(MAGIC)?;
         out.write_all(&[VERSION])?;
         let encoded =
@@ -149,7 +151,7 @@ pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
     let Some(mut head) = head else {
         return Err(failed("it is not a backup that this version of reelyard can read".to_owned()));
     };
-    fs::create_dir_all(dir).map_err(UpkeepError::from)?;
+    private_dir::create(dir).map_err(UpkeepError::from)?;
     let _lock = DirectoryLock::take(dir, std::time::Duration::ZERO)
         .map_err(|_| UpkeepError::InUse(dir.to_owned()))?;
     if upkeep::is_store(dir) {
@@ -219,12 +221,25 @@ fn write_item(
     Ok(out.write_all(bytes)?)
 }
 
+/// Creates a file that only its owner can read: a backup holds the secrets of all links.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was there keeps its mode.
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
 /// Hands each item of a backup to `take`, and checks the whole.
 fn read_items(
     file: &Path,
     mut take: impl FnMut(u8, (u64, u64), Vec<u8>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let bad = |why: &str| StoreError::Io(why.to_owned());
+    // It is read twice, and opening a pipe would wait.
+    if !fs::metadata(file)?.is_file() {
+        return Err(bad("it is no regular file"));
+    }
     let mut input = Checked::new(BufReader::new(File::open(file)?));
     let mut start = [0; MAGIC.len() + 1];
     input.read_exact(&mut start).map_err(|_| bad("it is not a backup of a store"))?;

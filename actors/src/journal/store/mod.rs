@@ -41,6 +41,7 @@ pub(crate) use snapshots::{Kept, SnapshotManifest, SnapshotReader, SnapshotWrite
 pub(crate) use trees::Trees;
 
 use crate::journal::settings::OpenError;
+use crate::private_dir;
 use database::{LOCK_PATIENCE, is_full};
 use lock::DirectoryLock;
 use mark::MarkFile;
@@ -148,7 +149,7 @@ impl Store {
         let StoreSettings { dir, node, reserve, observer } = settings;
         let failed = |error: StoreError| OpenError::of_store(&dir, error);
         let io = |error: std::io::Error| failed(error.into());
-        fs::create_dir_all(&dir).map_err(io)?;
+        private_dir::create(&dir).map_err(io)?;
         let lock = DirectoryLock::take(&dir, LOCK_PATIENCE)?;
         let mut room = Room::keep(&dir, reserve).map_err(io)?;
         let sled = dir.join(SLED);
@@ -169,6 +170,7 @@ impl Store {
                 created => break created.map_err(io)?,
             }
         };
+        private_dir::narrow(&dir, &[""]);
         let (publish, trees) = watch::channel(Some(Arc::new(trees)));
         let seen = room.state();
         let pen = Pen {

@@ -17,6 +17,7 @@ use super::trees::inspect;
 use super::{SLED, StoreError, rewrite, room, snapshots};
 use crate::journal::raft;
 use crate::journal::settings::OpenError;
+use crate::private_dir;
 
 /// Why nothing could be done with a store.
 #[derive(Debug, thiserror::Error)]
@@ -156,7 +157,7 @@ impl Copied {
         let copied = Copied { dir: scratch.join(format!("{COPY}{}", std::process::id())) };
         let from = dir.join(SLED);
         let made = remove_tree(&copied.dir)
-            .and_then(|()| fs::create_dir_all(&copied.dir))
+            .and_then(|()| private_dir::create(&copied.dir))
             .and_then(|()| if from.exists() { copy_tree(&from, &copied.sled()) } else { Ok(()) });
         made.map_err(|error| UpkeepError::NoCopy {
             dir: scratch.to_owned(),

@@ -8,6 +8,7 @@ pub(super) use handed_over::Detached;
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -50,6 +51,14 @@ impl Line {
     /// A line under TLS, of which nothing was said yet.
     pub(super) fn under_tls(stream: TcpStream, tls: ServerConnection) -> Self {
         Line { stream, session: Some(Box::new(Mutex::new(Session::new(tls)))) }
+    }
+
+    /// The address that the client reached.
+    pub(super) fn local_addr(&self) -> Option<SocketAddr> {
+        self.stream
+            .local_addr()
+            .ok()
+            .map(|addr| SocketAddr::new(addr.ip().to_canonical(), addr.port()))
     }
 
     /// Whether it is under TLS.

@@ -12,7 +12,7 @@ use reelyard_actors::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
 use super::listing::{Contents, contents};
-use super::{LONGEST_FORM, UnderTls, look};
+use super::{LONGEST_FORM, ReachedAt, UnderTls, look};
 use crate::http::share::answer::ALWAYS;
 use crate::http::share::passwords::COOKIE;
 use crate::http::share::refusal::Refusal;
@@ -217,15 +217,17 @@ fn page_path(shared: &Shared, id: ShareId) -> String {
     seen(&format!("/s/{id}"), shared)
 }
 
-/// The link as people pass it on.
-fn link(request: &HttpRequest, shared: &Shared, id: ShareId) -> String {
+/// The link as people pass it on, if it is known. What a client says in `Host` is not believed: a page with
+/// another's address in it could lead people there.
+fn link(request: &HttpRequest, shared: &Shared, id: ShareId) -> Option<String> {
     if let Some(url) = &shared.settings.public_url {
-        return format!("{}/s/{id}", url.trim_end_matches('/'));
+        return Some(format!("{}/s/{id}", url.trim_end_matches('/')));
     }
+    // Nobody but the proxy reaches this address.
+    if shared.settings.trusted_proxies.contains(&peer(request)) {
+        return None;
+    }
+    let ReachedAt(addr) = request.conn_data()?;
     let scheme = if is_https(request, shared) { "https" } else { "http" };
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    match host {
-        Some(host) => format!("{scheme}://{host}/s/{id}"),
-        None => format!("{scheme}://{}/s/{id}", shared.settings.listen),
-    }
+    Some(format!("{scheme}://{addr}/s/{id}"))
 }

@@ -23,8 +23,8 @@ const SCRIPT: &str = include_str!("page.js");
 pub(super) struct Shown<'s> {
     /// The path of the page.
     pub(super) path: String,
-    /// The link as people pass it on.
-    pub(super) link: String,
+    /// The link as people pass it on, if it is known.
+    pub(super) link: Option<String>,
     /// What is shared is called so.
     pub(super) name: &'s str,
     /// What it is.
@@ -75,15 +75,20 @@ pub(super) fn share(shown: &Shown<'_>) -> Markup {
             }
             (button(&shown.path, part, is_held))
             @if let Contents::Directory(listing) = shown.contents { (table(listing)) }
-            @if let Some(picture) = qr::svg(&shown.link) {
+            @if let Some((link, picture)) = with_picture(shown.link.as_deref()) {
                 details {
                     summary { "This link on another device" }
                     div.qr { (PreEscaped(picture)) }
-                    p.link { (shown.link) }
+                    p.link { (link) }
                 }
             }
         },
     )
+}
+
+fn with_picture(link: Option<&str>) -> Option<(&str, String)> {
+    let link = link?;
+    Some((link, qr::svg(link)?))
 }
 
 /// How it is downloaded. Of a link with `is_held` no download is left: one of a file that was begun can
@@ -220,7 +225,7 @@ mod tests {
     fn a_name_cannot_be_markup() {
         let shown = Shown {
             path: "/s/x".into(),
-            link: "http://h/s/x".into(),
+            link: Some("http://h/s/x".into()),
             name: "<script>alert(1)</script>",
             contents: &Contents::File(5),
             ends: Some(Millis(90_000)),

@@ -49,6 +49,9 @@ pub(super) struct Coming {
 /// Whether a connection is under TLS, as its requests find it.
 pub(super) struct UnderTls(bool);
 
+/// The address by which the client of a connection reached this server.
+pub(super) struct ReachedAt(SocketAddr);
+
 impl Pages {
     /// The pages, and where what is handed to them comes out.
     pub(super) fn new() -> (Self, mpsc::Receiver<Coming>) {
@@ -98,6 +101,9 @@ async fn serve(mut handed: mpsc::Receiver<Coming>, shared: Arc<Shared>) {
         .h1_allow_half_closed(false)
         .on_connect_ext(|connection: &Rewound, of_it| {
             of_it.insert(UnderTls(connection.is_under_tls()));
+            if let Some(addr) = connection.local_addr() {
+                of_it.insert(ReachedAt(addr));
+            }
         })
         .h1(map_config(app, |()| AppConfig::default()));
     let service = ServiceFactory::<(Rewound, Option<SocketAddr>)>::new_service(&factory, ());

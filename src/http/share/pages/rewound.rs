@@ -2,6 +2,7 @@
 //! what comes after that would be answered, too, though the one answer was announced as the last.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -27,6 +28,11 @@ impl Rewound {
     /// `line`, of which `read` was read, with a request of `length` bytes, if that is known.
     pub(super) fn new((read, length): (Vec<u8>, Option<usize>), line: Line, place: Place) -> Self {
         Rewound { read, given: 0, left: length, line, _place: place }
+    }
+
+    /// The address that the client reached.
+    pub(super) fn local_addr(&self) -> Option<SocketAddr> {
+        self.line.local_addr()
     }
 
     /// Whether it is under TLS.

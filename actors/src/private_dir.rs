@@ -1,0 +1,126 @@
+//! Directories of this program's own data, which nobody but their owner may look into.
+//!
+//! The mode of a file that is created in them depends on the umask, and sled says no other: therefore what is
+//! there is narrowed each time, and the directory keeps others from what comes later.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+const DIRECTORY: u32 = 0o700;
+const FILE: u32 = 0o600;
+/// The bits of the group and of others.
+const OTHERS: u32 = 0o077;
+
+/// Creates a directory and those above it that are missing, for their owner alone. One that is there stays as
+/// it is.
+///
+/// # Errors
+/// Those of mkdir(2).
+pub fn create(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(DIRECTORY).create(dir)
+}
+
+/// Takes the rights of group and others from what is in `dir`, and from `dir` itself if everything in it is
+/// ours: its name begins with one of `ours`. Otherwise somebody may have chosen a directory that others need,
+/// such as `/var/lib`. Logs what was wider, and what cannot be changed.
+pub fn narrow(dir: &Path, ours: &[&str]) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    let mut is_ours = true;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if ours.iter().any(|one| name.to_string_lossy().starts_with(one)) {
+            narrow_tree(&entry.path());
+        } else {
+            is_ours = false;
+        }
+    }
+    match narrow_one(dir) {
+        Ok(None) => {}
+        _ if !is_ours => tracing::warn!(
+            dir = %dir.display(),
+            "other users may look into this directory, and there are other files in it: \
+             use a directory of its own, or chmod 700"
+        ),
+        Ok(Some(mode)) => match fs::set_permissions(dir, Permissions::from_mode(mode)) {
+            Ok(()) => tracing::info!(
+                dir = %dir.display(),
+                mode = format!("{mode:o}"),
+                "other users can no longer look into this directory"
+            ),
+            Err(error) => tracing::warn!(
+                dir = %dir.display(), %error,
+                "other users may look into this directory, and its mode cannot be changed: \
+                 make it chmod 700, owned by this user"
+            ),
+        },
+        Err(error) => tracing::warn!(dir = %dir.display(), %error, "the mode cannot be read"),
+    }
+}
+
+/// The mode that it should have, if it is wider.
+fn narrow_one(path: &Path) -> io::Result<Option<u32>> {
+    let seen = fs::symlink_metadata(path)?;
+    let narrow = match seen.file_type() {
+        kind if kind.is_dir() => DIRECTORY,
+        kind if kind.is_file() => FILE,
+        // What a symlink leads to is not ours.
+        _ => return Ok(None),
+    };
+    Ok((seen.mode() & OTHERS != 0).then_some(narrow))
+}
+
+/// Narrows a file, or a directory with everything in it. What fails stays as it is: nobody else reaches it
+/// below a directory that is narrow.
+fn narrow_tree(path: &Path) {
+    if let Ok(Some(mode)) = narrow_one(path) {
+        let _ = fs::set_permissions(path, Permissions::from_mode(mode));
+    }
+    let is_dir = fs::symlink_metadata(path).is_ok_and(|seen| seen.is_dir());
+    if is_dir && let Ok(entries) = fs::read_dir(path) {
+        entries.flatten().for_each(|entry| narrow_tree(&entry.path()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn what_is_created_is_for_the_owner_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("a/b");
+        create(&dir).unwrap();
+        create(&dir).unwrap();
+        assert_eq!([mode(&dir), mode(&place.path().join("a"))], [0o700; 2]);
+    }
+
+    #[test]
+    fn what_is_wider_is_narrowed_unless_it_is_shared_with_others() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let wide = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        fs::create_dir_all(at("db/blobs")).unwrap();
+        fs::write(at("db/blobs/1"), "").unwrap();
+        fs::write(at("outside"), "").unwrap();
+        std::os::unix::fs::symlink(at("outside"), at("db/link")).unwrap();
+        for (name, mode) in [("", 0o755), ("db", 0o755), ("db/blobs/1", 0o644), ("outside", 0o644)]
+        {
+            wide(&at(name), mode).unwrap();
+        }
+        narrow(place.path(), &["db"]);
+        assert_eq!(
+            [mode(&at("db")), mode(&at("db/blobs")), mode(&at("db/blobs/1"))],
+            [0o700, 0o700, 0o600]
+        );
+        assert_eq!([mode(&at("outside")), mode(&at(""))], [0o644, 0o755], "another's");
+        fs::remove_file(at("outside")).unwrap();
+        narrow(place.path(), &["db"]);
+        assert_eq!(mode(&at("")), 0o700);
+    }
+}

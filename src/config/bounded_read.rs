@@ -1,0 +1,158 @@
+//! Reading what an operator names: never without end, and never waiting for somebody who does not come.
+//!
+//! Regular files can be named everywhere. A pipe, as of `<(command)` or `/dev/stdin`, can be named where a file
+//! is read once, from its beginning to its end: a configuration file, an old configuration to import, an event
+//! log to simulate.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, major, minor};
+
+/// More than any configuration has, in bytes.
+const MOST: u64 = 16 << 20;
+
+/// How long a pipe may take to come to its end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The time between two looks at a pipe.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What may be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A regular file.
+    File,
+    /// A regular file, or a pipe that somebody writes to.
+    FileOrPipe,
+}
+
+/// Reads the whole of it.
+///
+/// # Errors
+/// Also when it is neither a file nor a pipe that may be named, is too large, or does not end.
+pub fn read(path: &Path, source: Source) -> io::Result<Vec<u8>> {
+    let mut file = open(path, source)?;
+    let deadline = Instant::now() + PATIENCE;
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 16 << 10]);
+    let is_pipe = file.metadata()?.file_type().is_fifo();
+    set_blocking(&file, !is_pipe)?;
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) if is_pipe && bytes.is_empty() => {
+                return Err(io::Error::other("it is a pipe, and nobody wrote to it"));
+            }
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if Instant::now() >= deadline {
+                    let seconds = PATIENCE.as_secs();
+                    let why = format!("it is a pipe that did not end within {seconds} s");
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                }
+                std::thread::sleep(LOOK_EVERY);
+            }
+            Err(error) => return Err(error),
+        }
+        if bytes.len() as u64 > MOST {
+            let why = format!("it is larger than {} MiB", MOST >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
+    }
+}
+
+/// Reads the whole of it as text. See [`read`].
+///
+/// # Errors
+/// Those of [`read`], and what is not UTF-8.
+pub fn read_text(path: &Path, source: Source) -> io::Result<String> {
+    String::from_utf8(read(path, source)?).map_err(|error| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("is not UTF-8: {}", error.utf8_error()))
+    })
+}
+
+/// Opens it, to be read once.
+///
+/// # Errors
+/// Also when it is neither a file nor a pipe that may be named.
+pub fn open(path: &Path, source: Source) -> io::Result<File> {
+    // Without this flag a pipe that nobody writes to would be waited for.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let seen = file.metadata()?;
+    let kind = seen.file_type();
+    let what = match kind {
+        kind if kind.is_file() => return Ok(file),
+        kind if kind.is_fifo() && source == Source::FileOrPipe => {
+            set_blocking(&file, true)?;
+            return Ok(file);
+        }
+        // /dev/null: nothing at all.
+        kind if kind.is_char_device() && (major(seen.rdev()), minor(seen.rdev())) == (1, 3) => {
+            return Ok(file);
+        }
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    let wanted = match source {
+        Source::File => "a regular file is wanted",
+        Source::FileOrPipe => "a regular file or a pipe is wanted",
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}: {wanted}")))
+}
+
+fn set_blocking(file: &File, is_blocking: bool) -> io::Result<()> {
+    let flags = fcntl_getfl(file)?;
+    let wanted = if is_blocking { flags - OFlags::NONBLOCK } else { flags | OFlags::NONBLOCK };
+    Ok(fcntl_setfl(file, wanted)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn refused(path: &Path, source: Source) -> String {
+        read(path, source).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_does_not_end_or_is_no_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        let began = Instant::now();
+        assert!(refused(&pipe, Source::File).contains("it is a pipe"));
+        assert!(refused(&pipe, Source::FileOrPipe).contains("nobody wrote to it"));
+        for source in [Source::File, Source::FileOrPipe] {
+            assert!(refused(dir.path(), source).contains("a directory"));
+            assert!(refused(Path::new("/dev/zero"), source).contains("a device"));
+            assert_eq!(read(Path::new("/dev/null"), source).unwrap(), b"");
+        }
+        assert!(began.elapsed() < PATIENCE, "it waited");
+        let large = dir.path().join("large");
+        File::create(&large).unwrap().set_len(MOST + 1).unwrap();
+        assert!(refused(&large, Source::File).contains("larger than 16 MiB"));
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        let writing = std::thread::spawn(move || {
+            for part in ["one ", "two"] {
+                writer.write_all(part.as_bytes()).unwrap();
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(read_text(Path::new(&path), Source::FileOrPipe).unwrap(), "one two");
+        writing.join().unwrap();
+    }
+}
