@@ -286,6 +286,12 @@ pub const KINDS: &[Kind] = &[
         "Another node decides now, and the place in the queue is lost; ask again",
         "leadership changed while the request waited: ask again",
     ),
+    Kind::new(
+        503,
+        "host-silent",
+        "The worker of the pool did not do what it was asked; the detail says why",
+        "the host of pool judges did not do it: the worker 10.0.0.21:8888 does not answer",
+    ),
     Kind::new(503, "stopped", "The node is stopping", "the journal has stopped"),
     Kind::new(
         503,

@@ -196,6 +196,7 @@ class Asking:
         priority: int,
         count: int,
         request_id: Optional[str],
+        take_over: bool,
     ) -> None:
         self.pool = pool
         self.path = pool_path(pool)
@@ -207,6 +208,9 @@ class Asking:
             "count": count,
             "request_id": str(uuid.uuid4()) if request_id is None else request_id,
         }
+        if take_over:
+            # A node of an older version does not know it.
+            self._wanted["take_over"] = True
         if ttl is not None:
             self._wanted["ttl"] = span(seconds(ttl))
 

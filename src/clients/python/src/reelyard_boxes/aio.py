@@ -79,6 +79,7 @@ class Boxes:
         priority: int = 0,
         count: int = 1,
         request_id: Optional[str] = None,
+        take_over: bool = False,
     ) -> "Holding":
         """Boxes to be held: an asynchronous context manager that takes them as it is entered. See
         ``acquire``."""
@@ -91,6 +92,7 @@ class Boxes:
             priority=priority,
             count=count,
             request_id=request_id,
+            take_over=take_over,
         )
 
     def held(self, pool: str, argument: str = "held", **terms: Any) -> Callable[[_Job], _Job]:
@@ -121,6 +123,7 @@ class Boxes:
         priority: int = 0,
         count: int = 1,
         request_id: Optional[str] = None,
+        take_over: bool = False,
     ) -> "Held":
         """Takes boxes, all of them or none, and keeps them until they are released.
 
@@ -128,15 +131,18 @@ class Boxes:
         wait        for how long to wait for them, in seconds; 0 tries once
         priority    the higher the more urgent
         count       how many
-        request_id  names one attempt, as in "job-17/2": asked for again under the same name, also by
-                    another process after this one died, the same boxes are answered; once their
-                    leases have ended the name is refused
+        request_id  names one attempt, as in "job-17/2": asked for again under the same name by the same
+                    holder, the same boxes are answered; once their leases have ended the name is
+                    refused
+        take_over   goes on with the boxes of another holder that asked under the same name, and must
+                    have ended; without it that is refused
 
         Answers ``Held``. Raises ``NoBoxInTime``, ``Refused`` or ``Unreachable``. An answer that is lost is
         asked for again: nothing is taken twice. A task that is cancelled leaves the queue, and what it was
         granted at that moment is given back.
         """
-        asking = Asking(self._node, pool, ttl, wait, holder, priority, count, request_id)
+        terms = (ttl, wait, holder, priority, count)
+        asking = Asking(self._node, pool, *terms, request_id, take_over)
         try:
             return await self._acquire(asking)
         except BoxError:
