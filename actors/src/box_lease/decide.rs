@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(renewal(FenceToken(9), None, 99), Err(BoxRefusal::WrongToken));
         let brief = Duration::from_millis(1);
         assert_eq!(renewal(token, Some(brief), 99), renewed(brief));
-        terms.note(id, TERM, hold, at(50));
+        terms.note(id, TERM, hold, at(150));
         assert_eq!(table.renewal(id, token, None, &terms, at(149)), renewed(brief));
         let at_the_end = Reading { wall: Millis(149), monotonic: Duration::from_millis(150) };
         let refusal = table.renewal(id, token, None, &terms, at_the_end);
