@@ -77,8 +77,11 @@ impl ClockTrouble {
 
 impl fmt::Display for ClockTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown =
-            |span: Duration| humantime::format_duration(Duration::from_secs(span.as_secs()));
+        // The two largest units say enough.
+        let shown = |span: Duration| {
+            let whole = humantime::format_duration(Duration::from_secs(span.as_secs())).to_string();
+            whole.split(' ').take(2).collect::<Vec<_>>().join(" ")
+        };
         match self {
             ClockTrouble::Ahead { by, links, confirmed_in } => write!(
                 f,
