@@ -233,7 +233,10 @@ fn print_strangers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), Failur
             let how_sure = if stranger.sure { "manages" } else { "may manage" };
             let (addr, what) = (host.host, plain(&stranger.what));
             let (times, last) = (stranger.times, stranger.last);
-            writeln!(out, "somebody else {how_sure} {addr}: {what} ({times} times, last {last})")?;
+            writeln!(
+                out,
+                "somebody else {how_sure} {addr}: {what} ({times} times, seen last at {last})"
+            )?;
         }
     }
     Ok(())

@@ -53,9 +53,10 @@ impl TaskManager {
             if let Some(feed) = &self.changes {
                 feed.publish(stranger.last, Change::Stranger(stranger.clone()));
             }
-            let Stranger { host, sign, sure, what, times, .. } = stranger;
+            let Stranger { host, sign, sure, what, times, last, .. } = stranger;
             let host = host.map(|host| host.to_string());
-            tracing::warn!(host, ?sign, sure, times, what, "somebody else manages this yard too");
+            let says = if sure { "somebody else manages" } else { "somebody else may manage" };
+            tracing::warn!(host, ?sign, sure, times, seen_last = %last, what, "{says} this yard too");
         }
     }
 }

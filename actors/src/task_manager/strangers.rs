@@ -65,6 +65,22 @@ impl StrangerSign {
         )
     }
 
+    /// Whether our workers say so, each time they are asked: then it counts as long as it goes on.
+    fn is_told_by_workers(self) -> bool {
+        matches!(
+            self,
+            StrangerSign::OrdersElsewhere
+                | StrangerSign::OtherCluster
+                | StrangerSign::UnnamedDeletes
+                | StrangerSign::UnnamedLists
+        )
+    }
+
+    /// How long it counts after it was seen last.
+    fn counts_for(self) -> Duration {
+        if self.is_told_by_workers() { ENDED_AFTER } else { COUNTS_FOR }
+    }
+
     /// How often it must be seen until it counts: a single one of some says nothing.
     fn least(self) -> u64 {
         match self {
@@ -93,6 +109,10 @@ pub struct Stranger {
     /// How often it was seen.
     pub times: u64,
 }
+
+/// How long after it was done last a worker's word that somebody does something counts: managers do
+/// each of these at least once a minute.
+const ENDED_AFTER: Duration = Duration::from_secs(120);
 
 /// How long a sign that is not seen again counts.
 const COUNTS_FOR: Duration = Duration::from_secs(60 * 60);
@@ -123,7 +143,8 @@ impl Strangers {
     pub fn at(&self, now: Millis) -> impl Iterator<Item = &Stranger> {
         let signs = self.signs.values().map(|(stranger, _)| stranger);
         signs.filter(move |stranger| {
-            stranger.times >= stranger.sign.least() && now.since(stranger.last) < COUNTS_FOR
+            let sign = stranger.sign;
+            stranger.times >= sign.least() && now.since(stranger.last) < sign.counts_for()
         })
     }
 
@@ -161,13 +182,39 @@ impl Strangers {
         due
     }
 
-    /// Takes in what one of our workers tells of those who have to do with it.
+    /// Takes in what one of our workers says of those who have to do with it. What has ended is no
+    /// sign any more, nor is what was before this cluster came.
     pub fn hear(&mut self, conduct: &HostConduct, us: Us) {
         let (host, now) = (Some(conduct.host), conduct.at);
-        for seen in &conduct.managers {
-            if let Some((sign, what)) = sign_of(seen, us.cluster) {
-                self.note(host, sign, 1, what, now);
+        let table = SeenByWorker::of(&conduct.managers, us.cluster);
+        let mut heard = BTreeMap::<StrangerSign, Stranger>::new();
+        for seen in conduct.managers.iter().filter(|seen| table.goes_on(seen)) {
+            let Some((sign, what)) = sign_of(seen, us.cluster) else { continue };
+            let (first, last) =
+                (table.by_clock_of(now, seen.first), table.by_clock_of(now, seen.last));
+            let (sure, times) = (sign.is_sure(), seen.times);
+            let stranger = Stranger { host, sign, sure, what, first, last, times };
+            match heard.get_mut(&sign) {
+                Some(other) => {
+                    let times = other.times.saturating_add(times);
+                    let first = first.min(other.first);
+                    if last >= other.last {
+                        *other = stranger;
+                    }
+                    (other.first, other.times) = (first, times);
+                }
+                None => drop(heard.insert(sign, stranger)),
             }
+        }
+        // A worker that says nothing now has not said that it is over.
+        if conduct.epoch.is_some() {
+            self.signs.retain(|(of, sign), _| {
+                *of != host || !sign.is_told_by_workers() || heard.contains_key(sign)
+            });
+        }
+        for (sign, stranger) in heard {
+            let logged = self.signs.get(&(host, sign)).and_then(|(_, logged)| *logged);
+            self.signs.insert((host, sign), (stranger, logged));
         }
         if let Some(heard) = conduct.epoch.filter(|heard| *heard > us.epoch) {
             let what = format!(
@@ -230,6 +277,45 @@ impl Strangers {
     pub fn note_unknown_change(&mut self, id: TaskId, now: Millis) {
         let what = format!("the state of task {id} was set over cfm's wire, never made here");
         self.note(None, StrangerSign::UnknownChange, 1, what, now);
+    }
+}
+
+/// What a worker has seen of managers, by its own clock.
+struct SeenByWorker {
+    /// When somebody did something last. We ask it all the time, so that is now.
+    newest: Millis,
+    /// When this cluster came.
+    we_came: Option<Millis>,
+    /// When the worker took orders of this cluster last.
+    our_orders: Option<Millis>,
+}
+
+impl SeenByWorker {
+    fn of(managers: &[ManagerSeen], ours: ClusterId) -> Self {
+        let is_ours =
+            |seen: &&ManagerSeen| seen.manager.is_some_and(|manager| manager.cluster == ours);
+        let of_us = || managers.iter().filter(is_ours);
+        let orders = of_us().filter(|seen| seen.does == Deed::Orders);
+        SeenByWorker {
+            newest: managers.iter().map(|seen| seen.last).max().unwrap_or_default(),
+            we_came: of_us().map(|seen| seen.first).min(),
+            our_orders: orders.map(|seen| seen.last).max(),
+        }
+    }
+
+    /// Whether what somebody does goes on beside us. It does not where it ended before this cluster
+    /// came: that was whoever it replaced, perhaps at this very address. A worker takes the orders of
+    /// one manager at a time, so later ones of ours end those of another.
+    fn goes_on(&self, seen: &ManagerSeen) -> bool {
+        let is_over = self.newest.since(seen.last) >= ENDED_AFTER
+            || self.we_came.is_some_and(|came| seen.last < came)
+            || seen.does == Deed::Orders && self.our_orders.is_some_and(|ours| ours >= seen.last);
+        !is_over
+    }
+
+    /// An instant of the worker's clock by ours, which shows `now`.
+    fn by_clock_of(&self, now: Millis, at: Millis) -> Millis {
+        now.before(self.newest.since(at))
     }
 }
 
@@ -350,5 +436,69 @@ mod tests {
         let again = strangers.due_for_log(Millis(hour));
         assert_eq!((again.len(), again[0].times), (1, 6));
         assert_eq!(strangers.at(Millis(2 * hour)).count(), 0, "it is over");
+    }
+
+    fn orders(cluster: Option<u128>, from: &str, last: i64) -> ManagerSeen {
+        let manager = cluster.map(|cluster| ManagerId { cluster: ClusterId(cluster), node: 1 });
+        let (first, last) = (Millis(last - 5_000), Millis(last));
+        let from = from.to_owned();
+        ManagerSeen { manager, from, does: Deed::Orders, first, last, times: 6 }
+    }
+
+    #[test]
+    fn what_ended_before_we_came_or_by_our_orders_is_no_sign() {
+        // The node has taken the very address of the cfm whose orders the worker took until then.
+        let at = "http://127.0.0.1:8080";
+        let cfm_lists =
+            ManagerSeen { first: Millis(0), last: Millis(60_000), ..seen(None, Deed::Lists) };
+        let ours = ManagerSeen {
+            first: Millis(60_500),
+            last: Millis(61_000),
+            ..seen(Some(1), Deed::Lists)
+        };
+        let mut strangers = Strangers::default();
+        let table = |more: &[ManagerSeen]| {
+            let all = [cfm_lists.clone(), ours.clone(), orders(None, at, 60_600)];
+            [&all, more].concat()
+        };
+        strangers.hear(&conduct(table(&[orders(Some(1), at, 61_000)]), 5, 1_000), US);
+        assert_eq!(signs(&strangers, 1_000), [], "nobody manages beside us");
+        // Somebody whose orders are taken after ours is a sign at once.
+        let other = orders(Some(2), "http://127.0.0.1:9090", 61_500);
+        strangers.hear(&conduct(table(&[orders(Some(1), at, 61_000), other]), 5, 2_000), US);
+        assert_eq!(signs(&strangers, 2_000), [(StrangerSign::OrdersElsewhere, true)]);
+        // Once ours are taken again, it is over.
+        strangers.hear(&conduct(table(&[orders(Some(1), at, 62_000)]), 5, 3_000), US);
+        assert_eq!(signs(&strangers, 3_000), []);
+    }
+
+    #[test]
+    fn what_goes_on_says_when_it_was_seen_last_by_our_clock_and_ends() {
+        let lists = |last| ManagerSeen {
+            first: Millis(0),
+            last: Millis(last),
+            ..seen(Some(2), Deed::Lists)
+        };
+        // The worker's clock is an hour behind; it saw us five seconds after the other one.
+        let ours = |last| ManagerSeen {
+            first: Millis(0),
+            last: Millis(last),
+            ..seen(Some(1), Deed::Lists)
+        };
+        let hour = 60 * 60 * 1000;
+        let mut strangers = Strangers::default();
+        strangers.hear(&conduct(vec![lists(10_000), ours(15_000)], 5, hour), US);
+        let last: Vec<_> = strangers.at(Millis(hour)).map(|one| (one.last, one.times)).collect();
+        assert_eq!(last, [(Millis(hour - 5_000), 3)], "as the worker counted");
+        // It lists no more, and the worker goes on remembering it for ten minutes.
+        let later = vec![lists(10_000), ours(135_000)];
+        strangers.hear(&conduct(later, 5, hour + 120_000), US);
+        assert_eq!(signs(&strangers, hour + 120_000), []);
+        // A worker that cannot be asked any more says nothing, and the sign does not stay.
+        strangers.hear(&conduct(vec![lists(140_000), ours(140_000)], 5, 2 * hour), US);
+        let silent = HostConduct { epoch: None, ..conduct(Vec::new(), 5, 2 * hour + 1) };
+        strangers.hear(&silent, US);
+        assert_eq!(signs(&strangers, 2 * hour + 1).len(), 1);
+        assert_eq!(signs(&strangers, 2 * hour + 120_000), []);
     }
 }
