@@ -44,13 +44,25 @@ impl RankedFiles {
         RankedFiles { names, tasks, hot, hot_set, hot_positions, dirs, catalog }
     }
 
+    /// The directory that a file is copied from, as last listed.
+    fn master_dir(&self, file: FileId) -> Option<&str> {
+        let masters = self.catalog.masters.as_ref().filter(|all| all.files.contains(file.0))?;
+        let only = match self.catalog.source_dirs.dirs.as_slice() {
+            [only] => Some(only.path.as_str()),
+            _ => None,
+        };
+        masters.dir_of(file).or(only)
+    }
+
     fn row(&self, file: FileId, hits: u32) -> FileRow {
         let name = self.names.name(file);
         let ranking = self.catalog.ranking.as_ref();
         let holders = self.tasks.placements.iter().filter(|(_, files)| files.contains(file.0));
         let mut servers: Vec<IpAddr> = holders.map(|(host, _)| host.ip()).collect();
         servers.dedup();
-        let master = self.dirs.get(&name).map(|dir| format!("{dir}/{name}"));
+        let planned = self.dirs.get(&name).map(String::as_str);
+        let dir = planned.or_else(|| self.master_dir(file));
+        let master = dir.map(|dir| format!("{}/{name}", dir.trim_end_matches('/')));
         FileRow {
             grade: ranking.and_then(|ranking| ranking.rank(file)).unwrap_or(0),
             size: ranking.and_then(|ranking| ranking.size(file)),

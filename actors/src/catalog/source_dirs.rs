@@ -108,6 +108,9 @@ impl SourceDirs {
         let mut masters = Masters::default();
         for dir in &self.dirs {
             masters.files |= &*dir.files;
+            if self.dirs.len() > 1 {
+                masters.by_dir.push((dir.path.to_string(), Arc::clone(&dir.files)));
+            }
             if let Some(problem) = dir.state.problem() {
                 masters.unlisted.push((dir.path.to_string(), problem));
             }

@@ -301,7 +301,7 @@ mod tests {
         });
         desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
         let all = ids.iter().map(|file| file.0).collect();
-        desk.set_masters(Arc::new(Masters { files: all, unlisted: Vec::new() }));
+        desk.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
         desk.set_yard((1..=hosts).map(|last| (host(last), Standing::Serves)), Default::default());
         for last in 1..=hosts {
             let (host, at) = (host(last), NOW);

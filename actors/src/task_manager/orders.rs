@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix::{Context, Handler};
 
-use super::{Arrival, Blamed, TaskEvent, TaskManager, TaskOutcome};
+use super::{Arrival, Blamed, GivenUp, TaskEvent, TaskManager, TaskOutcome};
 use crate::cfw_worker::CopyArrived;
 use crate::journal::{AppliedEvent, Occasion, Order};
 
@@ -93,7 +93,13 @@ impl TaskManager {
                 }
                 if let Some(task) = self.seat.piece().task(*id) {
                     let (file, source, destination) = (&task.name, task.source, task.destination);
-                    tracing::info!(%id, file = file.to_string(), %source, %destination, ?how, ?blame, reason, "copy given up");
+                    let file = file.to_string();
+                    // What somebody asked for needs nobody's attention.
+                    if ending.how == GivenUp::Cancelled {
+                        tracing::info!(%id, file, %source, %destination, ?how, reason, "copy cancelled");
+                    } else {
+                        tracing::warn!(%id, file, %source, %destination, ?how, ?blame, reason, "copy failed");
+                    }
                 }
             }
             _ => {}

@@ -372,7 +372,7 @@ impl Node {
         }
         if seen[2] != masters {
             let files = yard.masters.keys().map(|name| id(name).0).collect();
-            self.desk.set_masters(Arc::new(Masters { files, unlisted: Vec::new() }));
+            self.desk.set_masters(Arc::new(Masters { files, ..Masters::default() }));
         }
         if seen != self.catalog_seen {
             self.soon(context);

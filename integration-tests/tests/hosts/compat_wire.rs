@@ -48,7 +48,7 @@ impl FileTable for ManyFiles {
             name: FileName::new(format!("<{i}>.mpg")).unwrap(),
             grade: i as u32 + 1,
             size: (i > 0).then_some(9),
-            hits: 0,
+            hits: if i == 0 { 2 } else { 0 },
             servers: vec!["127.0.0.1".parse().unwrap(), "127.0.0.2".parse().unwrap()],
             master: None,
         };
@@ -292,6 +292,14 @@ async fn paths_and_methods_are_routed_as_cfm_does() {
     }
 }
 
+/// An instant as the dashboards show it: by the clock of the wall, with its offset.
+fn local(seconds: i64) -> String {
+    let at = jiff::Timestamp::from_second(seconds).unwrap();
+    let zoned = at.to_zoned(jiff::tz::TimeZone::system());
+    let form = if zoned.offset().is_zero() { "%Y-%m-%dT%H:%M:%SZ" } else { "%Y-%m-%dT%H:%M:%S%:z" };
+    zoned.strftime(form).to_string()
+}
+
 #[actix::test]
 async fn the_dashboards_show_their_tables() {
     let mut odd = task(6, TaskState::Working);
@@ -300,12 +308,14 @@ async fn the_dashboards_show_their_tables() {
     let page = node.call("GET /dashboard", "").await.body;
     let titles = ["ID", "FilePath", "Status", "SrcAddr", "DstAddr", "Grade", "Ctime", "Mtime"];
     assert!(page.contains(&titles.map(|title| format!("<th>{title}</th>")).concat()), "{page}");
-    assert!(page.contains(
-        "<tr class=\"table-success\"><td>5</td><td>/data2/E.mpg</td><td>done</td>\
+    let (created, changed) = (local(1_795_240_648), local(1_795_240_700));
+    let rows = format!(
+        "<tr class=\"table-success\"><th scope=\"row\">5</th><td>/data2/E.mpg</td><td>done</td>\
          <td>127.0.0.11:28888</td><td>127.0.0.22:28888</td><td>7</td>\
-         <td>2026-11-21T05:57:28Z</td><td>2026-11-21T05:58:20Z</td></tr>\
-         <tr class=\"table-primary\"><td>6</td><td>/data2/%3Cb%3E%FF</td><td>working</td>"
-    ));
+         <td>{created}</td><td>{changed}</td></tr>\
+         <tr class=\"table-primary\"><th scope=\"row\">6</th><td>/data2/%3Cb%3E%FF</td><td>working</td>"
+    );
+    assert!(page.contains(&rows), "{page}");
 
     let host = |addr: &str, health, checked| {
         Arc::new(HostBeats {
@@ -328,14 +338,18 @@ async fn the_dashboards_show_their_tables() {
         ],
         ..HeartbeatView::default()
     }));
+    for page in [&page, &node.call("GET /dashboard/hb", "").await.body] {
+        assert!(page.contains("<style>") && page.contains("<h1>"), "{page}");
+    }
     let page = node.call("GET /dashboard/hb", "").await.body;
     assert!(page.contains("<th>HOSTAddr</th><th>Status</th><th>Mtime</th>"));
-    assert!(page.contains(
-        "<tr class=\"table-active\"><td>127.0.0.9:1</td><td>ok</td>\
-         <td>2026-11-21T05:58:20Z</td></tr>\
-         <tr class=\"table-danger\"><td>127.0.0.100:1</td><td>notok</td>\
+    let rows = format!(
+        "<tr class=\"table-active\"><th scope=\"row\">127.0.0.9:1</th><td>ok</td>\
+         <td>{changed}</td></tr>\
+         <tr class=\"table-danger\"><th scope=\"row\">127.0.0.100:1</th><td>notok</td>\
          <td>0001-01-01T00:00:00Z</td></tr>"
-    ));
+    );
+    assert!(page.contains(&rows), "{page}");
 }
 
 #[actix::test]
@@ -343,13 +357,15 @@ async fn all_files_are_shown_in_chunks() {
     let node = serve(vec![]);
     let answer = node.call("GET /dashboard/filemetas", "").await;
     assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
-    assert_eq!(answer.body.matches("<tr><td>&lt;").count(), 1000);
-    assert!(answer.body.contains("updateTime: 2026-11-21T05:57:28Z"));
+    assert_eq!(answer.body.matches("<th scope=\"row\">&lt;").count(), 1000);
+    assert!(answer.body.contains(&format!("updateTime: {}", local(1_795_240_648))));
     assert!(answer.body.contains("risingHit updateTime: 0001-01-01T00:00:00Z"));
     assert!(answer.body.contains(
-        "<tr><td>&lt;0&gt;.mpg</td><td>1</td><td>-1</td><td>0</td>\
-         <td>127.0.0.1, 127.0.0.2</td><td></td></tr>"
+        "<tr class=\"table-active\"><th scope=\"row\">&lt;0&gt;.mpg</th><td>1</td><td>-1</td><td>2</td>\
+         <td>127.0.0.1, 127.0.0.2</td><td></td></tr>\
+         <tr><th scope=\"row\">&lt;1&gt;.mpg</th><td>2</td><td>9</td><td>0</td>"
     ));
+    assert!(answer.body.contains("<h1>filemetas</h1>") && answer.body.contains("<style>"));
 }
 
 #[actix::test]

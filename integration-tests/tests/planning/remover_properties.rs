@@ -180,7 +180,7 @@ impl World {
         desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
         let masters = ids.iter().zip(&traits).filter(|(_, traits)| traits.has_master);
         let files = masters.map(|(file, _)| file.0).collect();
-        desk.set_masters(Arc::new(Masters { files, unlisted: Vec::new() }));
+        desk.set_masters(Arc::new(Masters { files, ..Masters::default() }));
         let hot = ids.iter().zip(&traits).filter(|(_, traits)| traits.hot);
         desk.set_rising(&RisingHits::new(hot.map(|(file, _)| (*file, 9)), &names));
         let yard: Vec<_> =

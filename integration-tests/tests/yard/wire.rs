@@ -193,12 +193,12 @@ fn the_dashboards_show_the_real_yard() -> Result<()> {
     let (source, destination) = (yard.ground.source(0), yard.ground.destination(0));
     let tasks = yard.call("GET /dashboard", "")?;
     assert_eq!((tasks.status, tasks.header("content-type")), (200, "text/html; charset=utf-8"));
-    let row = format!("<tr class=\"table-active\"><td>{}</td>", yard.id);
+    let row = format!("<tr class=\"table-active\"><th scope=\"row\">{}</th>", yard.id);
     let hosts = format!("<td>ready</td><td>{source}</td><td>{destination}</td><td>2</td>");
     assert!(tasks.body.contains(&row) && tasks.body.contains(&hosts), "{}", tasks.body);
 
     let health = yard.call("GET /dashboard/hb", "")?.body;
-    let row = |host| format!("<tr class=\"table-active\"><td>{host}</td><td>ok</td>");
+    let row = |host| format!("<tr class=\"table-active\"><th scope=\"row\">{host}</th><td>ok</td>");
     let position = |host| health.find(&row(host)).with_context(|| format!("{host}: {health}"));
     assert!(position(destination)? < position(source)?, "by address, descending: {health}");
 
@@ -206,8 +206,14 @@ fn the_dashboards_show_the_real_yard() -> Result<()> {
     assert_eq!(files.header("transfer-encoding"), "chunked");
     let path = yard.ground.path("masters").join("&lt;E&gt;&amp;.mpg");
     let own = format!("<td></td><td>{}</td></tr>", path.display());
-    assert!(files.body.contains("<tr><td>absent.mpg</td><td>1</td><td>-1</td><td>0</td>"));
-    assert!(files.body.contains("<tr><td>&lt;E&gt;&amp;.mpg</td><td>2</td>"), "{}", files.body);
+    assert!(
+        files.body.contains("<tr><th scope=\"row\">absent.mpg</th><td>1</td><td>-1</td><td>0</td>")
+    );
+    assert!(
+        files.body.contains("<tr><th scope=\"row\">&lt;E&gt;&amp;.mpg</th><td>2</td>"),
+        "{}",
+        files.body
+    );
     assert!(files.body.contains(&own), "{}", files.body);
     assert!(!files.body.contains("<p>updateTime: 0001"), "it was built: {}", files.body);
     Ok(())

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;
 use futures::stream;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_actors::clock::Millis;
 use reelyard_actors::heartbeat::Health;
@@ -65,7 +67,7 @@ pub(super) async fn tasks(state: web::Data<CompatState>) -> HttpResponse {
                     @for (task, status) in &tasks {
                         @let (word, class) = in_words(*status);
                         tr class=(class) {
-                            td { (task.id) }
+                            th scope="row" { (task.id) }
                             td { (task.dir.trim_end_matches('/')) "/" (task.name) }
                             td { (word) }
                             td { (task.source) }
@@ -105,7 +107,7 @@ pub(super) async fn heartbeat(state: web::Data<CompatState>) -> HttpResponse {
                     @for (addr, host) in &hosts {
                         @let is_up = host.health == Health::Up;
                         tr class=(if is_up { "table-active" } else { "table-danger" }) {
-                            td { (addr) }
+                            th scope="row" { (addr) }
                             td { (if is_up { "ok" } else { "notok" }) }
                             td { (time(host.checked)) }
                         }
@@ -156,8 +158,9 @@ fn files_top(table: &dyn FileTable) -> Markup {
     html! {
         (DOCTYPE)
         (PreEscaped("<html>"))
-        head { meta charset="utf-8"; title { "filemetas" } }
+        (page_head("filemetas"))
         (PreEscaped("<body>"))
+        (top("filemetas"))
         p { "updateTime: " (time(table.ranked())) }
         p { "risingHit updateTime: " (time(table.risen())) }
         (PreEscaped("<table class=\"table\">"))
@@ -169,8 +172,8 @@ fn files_top(table: &dyn FileTable) -> Markup {
 fn file_row(row: &FileRow) -> Markup {
     let servers: Vec<String> = row.servers.iter().map(ToString::to_string).collect();
     html! {
-        tr {
-            td { (row.name) }
+        tr class=[(row.hits > 0).then_some("table-active")] {
+            th scope="row" { (row.name) }
             td { (row.grade) }
             // cfm's word for a size it does not know.
             td { @match row.size { Some(size) => (size), None => "-1" } }
@@ -185,18 +188,63 @@ fn head(titles: &[&str]) -> Markup {
     html! { thead { tr { @for title in titles { th { (title) } } } } }
 }
 
+/// How the tables look: readable without any file from elsewhere, in the colours that cfm's classes
+/// stand for.
+const STYLE: &str = "body{font:14px/1.4 sans-serif;margin:1.5em;color:#222}h1{font-size:1.4em}\
+    nav a{margin-right:1em}table{border-collapse:collapse}\
+    th,td{padding:.3em .7em;border-bottom:1px solid #ddd;text-align:left;font-weight:normal}\
+    thead th{font-weight:bold;border-bottom:2px solid #aaa}\
+    .table-active{background:#eee}.table-primary{background:#cfe2ff}\
+    .table-success{background:#d1e7dd}.table-danger{background:#f8d7da}";
+
+/// What is above every table.
+fn top(title: &str) -> Markup {
+    html! {
+        h1 { (title) }
+        nav {
+            a href="/dashboard" { "tasks" }
+            a href="/dashboard/hb" { "heartbeat" }
+            a href="/dashboard/filemetas" { "filemetas" }
+        }
+    }
+}
+
+fn page_head(title: &str) -> Markup {
+    html! { head { meta charset="utf-8"; title { (title) } style { (PreEscaped(STYLE)) } } }
+}
+
 fn page(title: &str, body: Markup) -> HttpResponse {
     let page = html! {
         (DOCTYPE)
-        html { head { meta charset="utf-8"; title { (title) } } body { (body) } }
+        html { (page_head(title)) body { (top(title)) (body) } }
     };
     HttpResponse::Ok().content_type("text/html; charset=utf-8").body(page.into_string())
 }
 
-/// RFC 3339 to the second; what never happened was in the year 1, as cfm has it.
+/// RFC 3339 to the second in the zone of this process, as cfm has it; what never happened was in the
+/// year 1.
 fn time(at: Option<Millis>) -> String {
-    match at {
-        Some(at) => humantime::format_rfc3339_seconds(at.to_system_time()).to_string(),
-        None => "0001-01-01T00:00:00Z".to_owned(),
+    at.and_then(|at| in_zone(at, &TimeZone::system()))
+        .unwrap_or_else(|| "0001-01-01T00:00:00Z".to_owned())
+}
+
+fn in_zone(at: Millis, zone: &TimeZone) -> Option<String> {
+    let zoned = Timestamp::from_second(at.unix_seconds()).ok()?.to_zoned(zone.clone());
+    // Go writes Z where the zone is UTC.
+    let form = if zoned.offset().is_zero() { "%Y-%m-%dT%H:%M:%SZ" } else { "%Y-%m-%dT%H:%M:%S%:z" };
+    Some(zoned.strftime(form).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_local_with_their_offset() {
+        let at = Millis(1_527_951_600_000);
+        let seoul = TimeZone::get("Asia/Seoul").unwrap();
+        assert_eq!(in_zone(at, &seoul).as_deref(), Some("2018-06-03T00:00:00+09:00"));
+        assert_eq!(in_zone(at, &TimeZone::UTC).as_deref(), Some("2018-06-02T15:00:00Z"));
+        assert_eq!(time(None), "0001-01-01T00:00:00Z");
     }
 }

@@ -497,7 +497,7 @@ mod tests {
         let mut candidates = Candidates::default();
         let ranked = files.map(|file| RankedFile { file, size: None, listed_on: Vec::new() });
         candidates.set_ranking(Arc::new(Ranking::from_files(ranked)));
-        let masters = Masters { files: files.map(|file| file.0).into(), unlisted: Vec::new() };
+        let masters = Masters { files: files.map(|file| file.0).into(), ..Masters::default() };
         candidates.set_masters(Arc::new(masters));
         (book, candidates, files)
     }
