@@ -24,6 +24,21 @@ settings! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter(String);
 
+/// What the default says of libraries, whose debug events bury all others.
+const OF_LIBRARIES: &str = "openraft=warn,actix_server=warn";
+
+impl LogFilter {
+    /// The filter of one level for all that Reelyard logs; of libraries only what the default has.
+    pub fn of_level(level: tracing::Level) -> Self {
+        let level_text = level.to_string().to_lowercase();
+        if level > tracing::Level::WARN {
+            LogFilter(format!("{level_text},{OF_LIBRARIES}"))
+        } else {
+            LogFilter(level_text)
+        }
+    }
+}
+
 /// How an event is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -109,6 +124,15 @@ impl SettingValue for LogFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_level_for_all_keeps_libraries_quiet() {
+        let of = |level| LogFilter::of_level(level).to_toml().unwrap().to_string();
+        assert_eq!(of(tracing::Level::DEBUG), "\"debug,openraft=warn,actix_server=warn\"");
+        assert_eq!(of(tracing::Level::ERROR), "\"error\"");
+        let default = LogFilter::of_level(tracing::Level::INFO);
+        assert_eq!(default, crate::config::NodeConfig::default().log.level);
+    }
 
     #[test]
     fn a_level_is_known_or_a_list_of_directives() {

@@ -63,6 +63,9 @@ enum ConfigCommand {
         /// Which program it was for, when its name does not say
         #[arg(long)]
         program: Option<ProgramName>,
+        /// Write a usable file although some values are lost
+        #[arg(long)]
+        accept_loss: bool,
     },
 }
 
@@ -97,7 +100,9 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), Failure> {
             };
             Ok(out.write_all(text.as_bytes())?)
         }
-        ConfigCommand::Import { file, program } => import_file(&file, program, out),
+        ConfigCommand::Import { file, program, accept_loss } => {
+            import_file(&file, program, accept_loss, out)
+        }
     }
 }
 
@@ -182,6 +187,7 @@ fn changed(change: &SettingChange) -> String {
 fn import_file(
     file: &Path,
     program: Option<ProgramName>,
+    accept_loss: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let shown = file.display();
@@ -194,18 +200,28 @@ fn import_file(
     };
     let imported =
         import(program, &text).map_err(|fault| Failure::Usage(format!("{shown}:{fault}")))?;
-    writeln!(out, "# Made from {} by `reelyard config import`.\n", plain(&shown.to_string()))?;
-    out.write_all(imported.toml.as_bytes())?;
+    let is_good = imported.is_whole() || accept_loss;
+    let name = plain(&shown.to_string());
+    if is_good {
+        writeln!(out, "# Made from {name} by `reelyard config import`.\n")?;
+        out.write_all(imported.toml.as_bytes())?;
+    } else {
+        out.write_all(imported.unusable(&name).as_bytes())?;
+    }
     out.flush()?;
     let mut notes = io::stderr().lock();
     for note in &imported.notes {
         let line = note.line.map_or_else(String::new, |line| format!(":{line}"));
         writeln!(notes, "{shown}{line}: {}", plain(&note.to_string()))?;
     }
-    if imported.is_whole() {
+    if is_good {
         return Ok(());
     }
-    Err(anyhow::anyhow!("some values of {shown} could not be kept: see above").into())
+    Err(anyhow::anyhow!(
+        "Some values of {shown} could not be kept: see above. What was written is no configuration that \
+         a role starts with. Correct the values, or accept the loss with --accept-loss."
+    )
+    .into())
 }
 
 /// The program that a file's name speaks of.

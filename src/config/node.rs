@@ -1,18 +1,18 @@
 //! The settings of a node.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use reelyard_actors::bandwidth::{HostLimits, Timetable};
-use reelyard_actors::catalog::WatchMode;
+use reelyard_actors::catalog::{WatchMode, WatchedServers};
 use reelyard_actors::cfw_worker::Agents;
 use reelyard_actors::host::{HostAddr, HostRole};
 use reelyard_actors::remover::{KeptBy, RemovalMode};
-use reelyard_actors::task_manager::{Spread, Weights};
+use reelyard_actors::task_manager::{PlanningMode, Spread, Weights};
 use reelyard_actors::token::SharedToken;
 
 use super::boxes::BoxSettings;
@@ -147,9 +147,10 @@ settings! {
     pub struct EventLogSettings {
         /// Directory of the log. Without one no file becomes hot.
         dir: Option<PathBuf> = Optional "/var/log/glb",
-        /// The centre's server: requests sent to it are those that no destination could serve.
-        /// Without one every request counts.
-        watch_address: Option<IpAddr> = Optional "125.159.40.3",
+        /// The centre's server: requests sent to it are those that no destination could serve. One
+        /// address, a list, or { pattern = '125\.159\.40\.(3|4)' }: a regular expression for whole
+        /// numbers of the address, so that 125.159.40.35 does not match. Without it every request counts.
+        watch_address: Option<WatchedServers> = Optional "125.159.40.3",
         /// How long a request counts.
         window: Duration = Default "10m",
         /// How many requests within the window make a file hot.
@@ -215,6 +216,9 @@ settings! {
 settings! {
     /// The life of a copy.
     pub struct TaskSettings {
+        /// "on", or "off": no new copies are planned. Copies under way go on, and one that an operator
+        /// asks for by name is still made.
+        mode: PlanningMode = Default "on",
         /// How many copies one source serves at a time.
         copies_per_source: NonZeroU32 = Default "1",
         /// Which destination a copy goes to, among those that are free and have room for it: "room",

@@ -7,7 +7,7 @@ use reelyard_actors::bandwidth::{BadTimetable, HostLimits, Timetable};
 use reelyard_actors::downloader::room::Capacity;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::remover::{KeptBy, RemovalMode};
-use reelyard_actors::task_manager::Spread;
+use reelyard_actors::task_manager::{PlanningMode, Spread};
 use toml::Value;
 
 use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
@@ -109,6 +109,24 @@ impl SettingValue for Spread {
         let word = match self {
             Spread::Room => "room",
             Spread::Ring => "ring",
+        };
+        Some(Value::String(word.to_owned()))
+    }
+}
+
+impl SettingValue for PlanningMode {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match value.as_str() {
+            Some("on") => Ok(PlanningMode::On),
+            Some("off") => Ok(PlanningMode::Off),
+            _ => wrong(format!("\"on\" or \"off\" is wanted, not {}", quoted(value))),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        let word = match self {
+            PlanningMode::On => "on",
+            PlanningMode::Off => "off",
         };
         Some(Value::String(word.to_owned()))
     }

@@ -13,8 +13,8 @@ use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
-use reelyard_actors::task_manager::TaskSettings;
 use reelyard_actors::task_manager::plan::Unusable;
+use reelyard_actors::task_manager::{PlanningMode, TaskSettings};
 use tokio::sync::watch;
 
 use super::compat::{self, CompatState};
@@ -63,7 +63,8 @@ impl NodeState {
         let told = view.strangers.iter().map(|stranger| {
             let host = stranger.host.map(|host| format!("{host}: ")).unwrap_or_default();
             let how_sure = if stranger.sure { "manages" } else { "may manage" };
-            format!("somebody else {how_sure} this yard too: {host}{}", stranger.what)
+            let (what, last) = (&stranger.what, stranger.last);
+            format!("somebody else {how_sure} this yard too: {host}{what}; seen last at {last}")
         });
         let refused = self.actors.boxes.configured.refused();
         let not_so = refused.iter().map(|(pool, why)| {
@@ -76,11 +77,16 @@ impl NodeState {
                 "the host of pool {pool} does not make its boxes ready or clean them: {why}"
             ))
         });
-        let unlisted = self.unlisted_hosts();
-        let idle = self.no_destination();
-        let pools = silent.chain(self.hindered_pools());
+        let off = self.live.now().config.task.mode == PlanningMode::Off;
+        let off = off.then(|| {
+            "Planning is switched off: no new copies are planned. Set task.mode = \"on\" and reload."
+                .to_owned()
+        });
+        let of_boxes = not_so.chain(silent).chain(self.hindered_pools());
+        let of_copies = self.unlisted_hosts().into_iter().chain(off).chain(self.no_destination());
+        let of_inputs = self.actors.catalog_view.load().warnings.clone();
         let clock = self.actors.share_board.view().trouble.map(|trouble| trouble.to_string());
-        told.chain(not_so).chain(pools).chain(unlisted).chain(idle).chain(clock).collect()
+        told.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(clock).collect()
     }
 
     /// Pools of which no box can be granted, and why, in words.

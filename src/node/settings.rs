@@ -32,7 +32,7 @@ pub fn catalog(config: &NodeConfig) -> CatalogSettings {
         config.hosts.destinations.iter().map(|host| host.ip()).collect();
     let log = &config.event_log;
     let event_log = log.dir.as_ref().map(|dir| EventLogSettings {
-        watch_address: log.watch_address,
+        watch_address: log.watch_address.clone(),
         window: log.window,
         hit_base: log.hit_base.get(),
         time_zone: log.time_zone.zone().clone(),
@@ -128,6 +128,7 @@ fn links(config: &NodeConfig) -> LinkRules {
 pub fn tasks(config: &NodeConfig) -> TaskSettings {
     let task = &config.task;
     TaskSettings {
+        mode: task.mode,
         copies_per_source: task.copies_per_source.get() as usize,
         placement: task.placement,
         links: links(config),

@@ -191,6 +191,7 @@ impl Planning {
             Waiting::Ranking => "ranking",
             Waiting::Masters => "masters",
             Waiting::FirstLook(_) => "first_look",
+            Waiting::SwitchedOff => "switched_off",
             Waiting::Source => "source",
             Waiting::Destination => "destination",
             Waiting::Looks(_) => "looks",

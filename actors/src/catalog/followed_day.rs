@@ -153,7 +153,8 @@ impl Rows<'_> {
             }
         };
         self.view.newest = self.view.newest.max(Some(selection.at));
-        if self.settings.watch_address.is_some_and(|watched| watched != selection.server) {
+        let watched = self.settings.watch_address.as_ref();
+        if watched.is_some_and(|watched| !watched.has(selection.server)) {
             self.view.selections_elsewhere += 1;
             return Ok(());
         }

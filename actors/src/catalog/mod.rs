@@ -29,6 +29,7 @@ pub mod unknown_hits;
 pub mod view;
 pub mod watch;
 mod watched_file;
+mod watched_servers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,6 +47,7 @@ pub use self::settings::{CatalogSettings, EventLogSettings, WatchMode};
 use self::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 use self::view::{CatalogView, NoticedBy};
 use self::watch::Stir;
+pub use self::watched_servers::{AddressPattern, WatchedServers};
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::names::{FileId, NameTable};

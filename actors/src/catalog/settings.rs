@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use super::watched_servers::WatchedServers;
+
 /// How changes of the inputs are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchMode {
@@ -78,8 +80,8 @@ impl Default for CatalogSettings {
 pub struct EventLogSettings {
     /// The directory of the files `EventLog[YYYYMMDD].log`.
     pub dir: PathBuf,
-    /// The server whose selection is a hit; none counts every selection.
-    pub watch_address: Option<IpAddr>,
+    /// The servers whose selection is a hit; none counts every selection.
+    pub watch_address: Option<WatchedServers>,
     /// How long a hit counts.
     pub window: Duration,
     /// From how many hits in the window on a file is hot.

@@ -137,7 +137,20 @@ impl EventLogView {
     fn problem(&self) -> Option<String> {
         let problems: Option<Vec<String>> =
             self.files.iter().map(|file| file.input.problem()).collect();
-        problems?.pop()
+        problems?.pop().filter(|_| self.missing().is_none())
+    }
+
+    /// That the load balancer has not written any of the files yet: no file is hot then, and all else
+    /// goes on.
+    fn missing(&self) -> Option<String> {
+        let newest = self.files.last()?;
+        let is_missing = |file: &EventLogFileView| file.input.state == InputState::Missing;
+        self.files.iter().all(is_missing).then(|| {
+            format!(
+                "There is no event log yet, so no file becomes hot: {} does not exist.",
+                newest.input.path
+            )
+        })
     }
 }
 
@@ -175,6 +188,8 @@ pub struct CatalogView {
     pub ready: bool,
     /// What is wrong with the inputs, one sentence each. The last good state of each stays in use.
     pub problems: Vec<String>,
+    /// What else needs attention, though all inputs that are needed can be used.
+    pub warnings: Vec<String>,
     /// When the last look at any input ended.
     pub looked_at: Option<Millis>,
     /// How often more had changed at once than the kernel tells; everything was looked at then.
@@ -230,6 +245,7 @@ impl CatalogView {
         let dirs = dirs.filter_map(|dir| Some(format!("{} {}", dir.path, dir.state.problem()?)));
         let log = self.event_log.as_ref().and_then(EventLogView::problem);
         self.problems = inputs.chain(dirs).chain(log).chain(stuck).collect();
+        self.warnings = self.event_log.iter().filter_map(EventLogView::missing).collect();
         self.ready = self.problems.is_empty() && self.is_read();
         self.graded = self.ranking.as_ref().map_or(0, |ranking| ranking.len());
     }

@@ -63,7 +63,7 @@ pub use inventory::next_difference;
 pub use messages::*;
 pub use reports::Heard;
 pub use roll::{Roll, RollBoard};
-pub use settings::{HostSetting, LinkRules, Spread, TaskSettings, Weights};
+pub use settings::{HostSetting, LinkRules, PlanningMode, Spread, TaskSettings, Weights};
 pub use signs::{Sign, Signs};
 pub use state::{Placement, TaskBook, Tasks};
 pub use strangers::{Stranger, StrangerSign, Us};

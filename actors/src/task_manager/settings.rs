@@ -27,6 +27,16 @@ pub enum Spread {
     Ring,
 }
 
+/// Whether new copies are planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlanningMode {
+    /// They are.
+    #[default]
+    On,
+    /// They are not; copies under way go on, and an operator can still ask for one by name.
+    Off,
+}
+
 /// How much each counts where a copy goes to the destination with the most room and the idlest link
 /// (with [`Spread::Room`]). Not all are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +81,8 @@ impl Default for LinkRules {
 /// Everything that can be set of the TaskManager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSettings {
+    /// Whether new copies are planned.
+    pub mode: PlanningMode,
     /// How many copies one source serves at a time; at least 1.
     pub copies_per_source: usize,
     /// How copies are spread over the destinations.
@@ -120,6 +132,7 @@ pub struct TaskSettings {
 impl Default for TaskSettings {
     fn default() -> Self {
         TaskSettings {
+            mode: PlanningMode::On,
             copies_per_source: 1,
             placement: Spread::Room,
             links: LinkRules::default(),

@@ -69,6 +69,12 @@ fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
     let gone = ask(&["tasks", "show", &task]);
     assert_eq!(gone.code, Some(4), "{}", gone.out);
     assert!(gone.err.contains(&format!("there is no task {task}")), "{}", gone.err);
+    // Of a file that is placed the dashboard knows the master, without any task.
+    let url = format!("http://{}/dashboard/filemetas", ground.node);
+    let page = std::process::Command::new("curl").args(["-s", "-m", "10", &url]).output()?;
+    let master = format!("<td>{}</td></tr>", ground.path("masters/placed.mpg").display());
+    let page = String::from_utf8(page.stdout)?;
+    assert!(page.contains(&master), "{master} is not in {page}");
     Ok(())
 }
 
@@ -100,6 +106,26 @@ fn a_name_that_nothing_knows_is_pinned_only_by_force() -> Result<()> {
     let unpinned = ask(&["files", "unpin", "knwon.mpg"]);
     assert_eq!(unpinned.code, Some(0), "{}", unpinned.err);
     Ok(())
+}
+
+#[test]
+fn a_node_is_ready_before_the_load_balancer_has_written_a_log() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    ground.grade(&[])?;
+    let watching = ground.watching();
+    let watching: Vec<_> = watching.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    let node = ground.start_node(&watching)?;
+    wait_for("it is ready and warns", &[&node], || {
+        let status = ground.get("/api/v1/status")?;
+        let mut warnings = status["warnings"].as_array()?.iter().filter_map(Value::as_str);
+        let warns = warnings.any(|what| what.starts_with("There is no event log yet"));
+        (status["ready"] == true && warns).then_some(())
+    })?;
+    ground.hit(b"a.mpg", 1)?;
+    wait_for("it is there", &[&node], || {
+        let status = ground.get("/api/v1/status")?;
+        (!status["warnings"].to_string().contains("no event log")).then_some(())
+    })
 }
 
 #[test]

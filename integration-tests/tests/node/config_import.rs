@@ -32,7 +32,8 @@ servers:
     - 127.0.0.21:28888
     - 127.0.0.22:28888
     - 127.0.0.21:28888
-    - das3:28888
+    - localhost:28888
+    - das3
   heartbeat_timeout_sec: 4
   heartbeat_interval_sec: 20
 remover:
@@ -98,15 +99,69 @@ fn a_complete_cfm_yml_loads_as_a_node() {
             "event_log.hit_base = 5",
             r#"ignore.prefixes = ["M64", "MN1"]"#,
             r#"hosts.sources = ["127.0.0.11:28888", "127.0.0.12:28888"]"#,
-            r#"hosts.destinations = ["127.0.0.21:28888", "127.0.0.22:28888"]"#,
+            r#"hosts.destinations = ["127.0.0.21:28888", "127.0.0.22:28888", "127.0.0.1:28888"]"#,
             r#"heartbeat.timeout = "4s""#,
             r#"heartbeat.interval = "20s""#,
             "storage.limit_percent = 85",
             r#"task.timeout = "30m""#,
             r#"task.copy_speed = "80Mbit/s""#,
-            r#"log.level = "info""#,
+            r#"log.level = "info,openraft=warn,actix_server=warn""#,
+            r#"task.placement = "ring""#,
+            r#"remover.keep = "cfm""#,
+            r#"task.mode = "on""#,
+            r#"remover.mode = "on""#,
         ],
     );
+}
+
+#[test]
+fn runs_that_cfm_was_not_to_make_are_switched_off() {
+    let lists = |runs: &str| {
+        format!("runner:\n  setup_runs:\n    eventRuns: [{runs}]\n    betweenEventsRuns: []\n")
+    };
+    for (runs, planning, removing) in [
+        ("makeFmm, makeRisingHit, runTasker", "on", "off"),
+        ("makeFmm, makeRisingHit, RUNREMOVER", "off", "on"),
+        ("makeFmm", "off", "off"),
+        ("runRemover, runTasker", "on", "on"),
+        ("", "on", "on"),
+    ] {
+        let Imported { ended, ours, _dir } = import("cfm.yml", &lists(runs));
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let shown = run(&["config", "show", "node", "--config", ours.to_str().unwrap()]);
+        let modes =
+            [format!("task.mode = \"{planning}\""), format!("remover.mode = \"{removing}\"")];
+        assert_shown(&shown, &modes.each_ref().map(String::as_str));
+        for (run, setting, mode) in
+            [("runTasker", "task.mode", planning), ("runRemover", "remover.mode", removing)]
+        {
+            let told = format!("no list has {run}: kept as {setting} = \"off\"");
+            assert_eq!(ended.err.contains(&told), mode == "off", "{runs}: {}", ended.err);
+        }
+    }
+}
+
+#[test]
+fn several_centres_are_watched_as_a_list_or_a_pattern() {
+    for (old, ours) in [
+        ("125.159.40.3|125.159.40.4", r#"["125.159.40.3", "125.159.40.4"]"#),
+        ("125.159.40.(3|4)", "{ pattern = \"125.159.40.(3|4)\" }"),
+        (r"^125\.159\.40\.3$", r#""125.159.40.3""#),
+    ] {
+        let text = format!("watch_dir: /log\nwatch_ip_string: '{old}'\n");
+        let imported = import("cfm.yml", &text);
+        assert_eq!(imported.ended.code, Some(0), "{}", imported.ended.err);
+        let file = imported.ours.to_str().unwrap();
+        let shown = run(&["config", "show", "node", "--config", file]);
+        assert_shown(&shown, &[&format!("event_log.watch_address = {ours}")]);
+    }
+    for lost in ["125.(3", "Server 125.* Selected"] {
+        let text = format!("watch_dir: /log\nwatch_ip_string: '{lost}'\n");
+        let Imported { ended, .. } = import("cfm.yml", &text);
+        assert_eq!(ended.code, Some(1), "{lost}: {}", ended.out);
+        assert!(ended.err.contains("event_log.dir is not set"), "{}", ended.err);
+        assert!(!ended.out.contains("[event_log]"), "every request would count: {}", ended.out);
+    }
 }
 
 #[test]
@@ -137,7 +192,8 @@ fn every_key_of_cfm_yml_that_is_not_kept_is_told_with_its_line() {
         "cfm.yml:2: log_dir: no meaning any more",
         "cfm.yml:3: log_level: translated",
         "cfm.yml:24: servers.destinations: left out: \"127.0.0.21:28888\" is there twice",
-        "cfm.yml:25: servers.destinations: left out: \"das3:28888\" is not a host address",
+        "cfm.yml:25: servers.destinations: translated: \"localhost:28888\" is kept as 127.0.0.1:28888",
+        "cfm.yml:26: servers.destinations: left out: \"das3\" is not a host address",
     ] {
         assert!(told.contains(line), "{line} is not in:\n{told}");
     }
@@ -181,7 +237,7 @@ fn a_downloader_that_cannot_be_kept_is_told() {
                 downloader_download_success_match_string: '(Success'\n";
     let Imported { ended, .. } = import("cfw.yml", text);
     assert_eq!(ended.code, Some(1));
-    assert!(!ended.out.contains("external_downloader"), "{}", ended.out);
+    assert!(!ended.out.contains("program"), "{}", ended.out);
     for bad in ["cfw.yml:1: downloader_bin: bad value: an absolute", "cfw.yml:2: downloader_downl"]
     {
         assert!(ended.err.contains(bad), "{bad}:\n{}", ended.err);
@@ -189,12 +245,24 @@ fn a_downloader_that_cannot_be_kept_is_told() {
 }
 
 #[test]
-fn a_value_that_cannot_be_kept_ends_with_1_and_the_rest_is_printed() {
+fn an_import_with_a_loss_is_a_file_that_nothing_starts_with_unless_it_is_accepted() {
     let text = "listen_addr: 127.0.0.1:7888\ntasker:\n  task_timeout_sec: soon\n";
-    let Imported { ended, .. } = import("cfm.yml", text);
+    let Imported { ended, ours, _dir } = import("cfm.yml", text);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.out.contains("listen = \"127.0.0.1:7888\""), "{}", ended.out);
+    assert!(ended.out.contains("# listen = \"127.0.0.1:7888\""), "{}", ended.out);
     assert!(ended.err.contains("cfm.yml:3: tasker.task_timeout_sec: bad value"), "{}", ended.err);
+    assert!(ended.err.contains("--accept-loss"), "{}", ended.err);
+    let started = run(&["config", "check", "--config", ours.to_str().unwrap()]);
+    assert_eq!(started.code, Some(2), "{}", started.out);
+    let old = ours.with_file_name("cfm.yml");
+    let accepted = run(&["config", "import", "--accept-loss", old.to_str().unwrap()]);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.err);
+    assert!(accepted.out.contains("\nlisten = \"127.0.0.1:7888\""), "{}", accepted.out);
+    assert!(accepted.err.contains("bad value"), "it is still told: {}", accepted.err);
+    // A host that cannot be found is one that cfm had.
+    let lost = import("cfm.yml", "servers:\n  sources: [nowhere.invalid:8888]\n").ended;
+    assert_eq!(lost.code, Some(1), "{}", lost.out);
+    assert!(lost.err.contains("\"nowhere.invalid:8888\" cannot be resolved"), "{}", lost.err);
 }
 
 #[test]

@@ -195,6 +195,45 @@ fn inputs_prefixes_and_the_level_of_the_log_are_taken_at_once() -> Result<()> {
     yard.logs("DEBUG")
 }
 
+#[test]
+fn planning_is_switched_off_and_on_again() -> Result<()> {
+    let yard = Yard::start("task.mode = \"off\"\nheartbeat.interval = \"200ms\"")?;
+    let ground = &yard.ground;
+    let source = ground.start_source(0, &[])?;
+    let destination = ground.start_destination(0, &[])?;
+    ground.master(b"a.mpg", 10_000)?;
+    ground.grade(&[b"a.mpg"])?;
+    let more = |mode: &str| {
+        let ranking = graded(ground, "input/.grade.info");
+        format!("{ranking}\nheartbeat.interval = \"200ms\"\ntask.mode = \"{mode}\"")
+    };
+    yard.configure(0, &more("off"))?;
+    yard.node.hang_up()?;
+    let roles = [&yard.node, &source, &destination];
+    let page = |path: &str| {
+        let url = format!("http://{}{path}", ground.node);
+        let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
+        String::from_utf8(output.stdout).ok()
+    };
+    wait_for("the file is known, and why it stays", &roles, || {
+        let why = ground.get("/api/v1/files/a.mpg/explain")?;
+        (why["verdict"] == "switched_off").then_some(())
+    })?;
+    let plan = ground.get("/api/v1/plan").context("a plan")?;
+    let blocked = plan["blocked"].as_str().unwrap_or_default();
+    ensure!(blocked.contains("planning is switched off: task.mode"), "{plan}");
+    ensure!(page("/readyz").is_some_and(|text| text.contains("warning: Planning is switched off")));
+    ensure!(page("/metrics").is_some_and(|text| text.contains("\nreelyard_planning_off 1")));
+    ensure!(
+        ground.get("/api/v1/tasks").is_some_and(|tasks| tasks["items"] == serde_json::json!([]))
+    );
+    yard.configure(0, &more("on"))?;
+    ensure!(yard.reload(&[]).out.contains("task.mode: \"off\" -> \"on\""));
+    wait_for("the file is copied", &roles, || is_on(ground, 0, b"a.mpg").then_some(()))?;
+    ensure!(page("/metrics").is_some_and(|text| text.contains("\nreelyard_planning_off 0")));
+    Ok(())
+}
+
 /// `GET` of a link at that address: its status, or 0 where nobody answers.
 fn status_at(address: SocketAddr, path: &str) -> u16 {
     let url = format!("http://{address}{path}");

@@ -1,23 +1,31 @@
 //! cfm.yml as the configuration of a node (spec 3.1).
 
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_actors::bandwidth::Timetable;
-use reelyard_actors::host::{BitsPerSecond, HostAddr, OLD_COPY_SPEED};
+use reelyard_actors::catalog::{AddressPattern, WatchedServers};
+use reelyard_actors::host::{BitsPerSecond, OLD_COPY_SPEED};
+use reelyard_actors::remover::KeptBy;
+use reelyard_actors::task_manager::Spread;
 use toml::Value;
 
 use super::draft::Draft;
 use super::yaml::Entry;
 use super::{Note, NoteKind};
+use super::{hosts, runs};
 use crate::config::units::{NamePrefix, Percent};
 
 /// Keeps what `entries` say in `draft`.
 pub fn translate(entries: &[Entry], draft: &mut Draft) {
     for entry in entries {
         translate_one(entry, draft);
+    }
+    runs::translate(entries, draft);
+    own_rules(draft);
+    if draft.watch_is_lost {
+        draft.values.remove("event_log.dir");
     }
     if !draft.values.contains_key("event_log.dir") {
         // Without a directory these are faults of ours; cfm ignored them.
@@ -50,10 +58,8 @@ fn translate_one(entry: &Entry, draft: &mut Draft) {
             draft.older(entry, "ignore.prefixes");
             draft.list::<NamePrefix>(entry, "ignore.prefixes", NoteKind::Bad);
         }
-        "servers.sources" => draft.list::<HostAddr>(entry, "hosts.sources", NoteKind::LeftOut),
-        "servers.destinations" => {
-            draft.list::<HostAddr>(entry, "hosts.destinations", NoteKind::LeftOut);
-        }
+        "servers.sources" => hosts::keep(entry, "hosts.sources", draft),
+        "servers.destinations" => hosts::keep(entry, "hosts.destinations", draft),
         "servers.heartbeat_timeout_sec" => draft.duration(entry, "heartbeat.timeout", 1),
         "servers.heartbeat_interval_sec" => draft.duration(entry, "heartbeat.interval", 1),
         "servers.heartbeat_sleep_sec" => {
@@ -93,26 +99,69 @@ fn meaningless(entry: &Entry, draft: &mut Draft) {
         "runner.between_events_run_interval_sec" | "runner.periodic_run_interval_sec" => {
             "planning follows what happens, not a clock"
         }
-        key if key.starts_with("runner.setup_runs.") => "planning and removing go on by themselves",
+        key if key.starts_with(runs::LISTS) => runs::WHY,
         _ => return draft.note(entry, NoteKind::Unknown, "no version of cfm reads it; left out"),
     };
     draft.meaningless(entry, why);
 }
 
-/// cfm matches a regular expression anywhere in the row; ours is an address. An empty one matches
-/// every row, as no address does here.
+/// What cfm did without being asked to, where our default is another rule.
+fn own_rules(draft: &mut Draft) {
+    draft.keep("task.placement", Spread::Ring);
+    draft.keep("remover.keep", KeptBy::Cfm);
+    let kept = [
+        ("task.placement", "\"ring\": destinations take copies in turn, as cfm has it"),
+        (
+            "remover.keep",
+            "\"cfm\": of too many copies the smallest address keeps its, as cfm has it",
+        ),
+    ];
+    for (key, what) in kept {
+        let (key, what) = (key.to_owned(), what.to_owned());
+        draft.notes.push(Note { line: None, key, kind: NoteKind::Translated, what });
+    }
+}
+
+/// cfm matches a regular expression anywhere in the row; ours matches whole numbers of the server's
+/// address. An empty one matches every row, as no address does here.
 fn watch_address(entry: &Entry, draft: &mut Draft) {
     let pattern = entry.text();
-    let address = pattern.trim_start_matches('^').trim_end_matches('$').replace("\\.", ".");
-    if address.is_empty() {
+    if pattern.is_empty() {
         return;
     }
-    if draft.put::<IpAddr>(entry, "event_log.watch_address", &Value::String(address.clone()))
-        && address != pattern
-    {
-        let what = format!("the pattern {pattern} is kept as the address {address}");
-        draft.note(entry, NoteKind::Translated, what);
+    let plain = pattern.trim_start_matches('^').trim_end_matches('$').replace("\\.", ".");
+    let plain = plain.replace('|', ",");
+    if let Ok(servers) = plain.parse::<WatchedServers>() {
+        if plain != pattern {
+            let what = format!("the pattern {pattern} is kept as {plain}");
+            draft.note(entry, NoteKind::Translated, what);
+        }
+        return draft.keep("event_log.watch_address", servers);
     }
+    match AddressPattern::new(pattern) {
+        Ok(kept) if !speaks_of_words(pattern) => {
+            draft.keep("event_log.watch_address", WatchedServers::Matching(kept));
+            let what = "is kept as a pattern that is matched with whole numbers of the address";
+            draft.note(entry, NoteKind::Translated, what);
+        }
+        _ => {
+            draft.watch_is_lost = true;
+            let what = "is no pattern of an address; without it every request would count, so \
+                        event_log.dir is not set and no file becomes hot";
+            draft.note(entry, NoteKind::Bad, format!("{pattern} {what}"));
+        }
+    }
+}
+
+/// Whether a pattern is about more of the row than the address.
+fn speaks_of_words(pattern: &str) -> bool {
+    let mut is_escaped = false;
+    pattern.chars().any(|letter| {
+        let speaks = !is_escaped
+            && (letter == ' ' || letter.is_ascii_alphabetic() && !letter.is_ascii_hexdigit());
+        is_escaped = letter == '\\' && !is_escaped;
+        speaks
+    })
 }
 
 fn watch_term(entry: &Entry, draft: &mut Draft) {

@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use toml::Value;
+use tracing::Level;
 
 use super::yaml::Entry;
 use super::{Note, NoteKind};
 use crate::config::value::SettingValue;
+use crate::logging::LogFilter;
 
 /// The settings so far, and what is to be said of them.
 #[derive(Debug, Default)]
@@ -17,6 +19,8 @@ pub struct Draft {
     pub values: BTreeMap<&'static str, Value>,
     /// What is to be said.
     pub notes: Vec<Note>,
+    /// Which rows of the event log count cannot be kept: then none may.
+    pub watch_is_lost: bool,
 }
 
 impl Draft {
@@ -165,15 +169,15 @@ impl Draft {
     fn log_level(&mut self, entry: &Entry) {
         // In the order of severity, which is also what the numbers of the first version count.
         let levels = [
-            ("debug", "debug"),
-            ("report", "info"),
-            ("info", "info"),
-            ("success", "info"),
-            ("warning", "warn"),
-            ("error", "error"),
-            ("fail", "error"),
-            ("exception", "error"),
-            ("critical", "error"),
+            ("debug", Level::DEBUG),
+            ("report", Level::INFO),
+            ("info", Level::INFO),
+            ("success", Level::INFO),
+            ("warning", Level::WARN),
+            ("error", Level::ERROR),
+            ("fail", Level::ERROR),
+            ("exception", Level::ERROR),
+            ("critical", Level::ERROR),
         ];
         let text = entry.text().to_lowercase();
         let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
@@ -182,13 +186,9 @@ impl Draft {
             let what = format!("\"{text}\" is no level; log.level is not set");
             return self.note(entry, NoteKind::Bad, what);
         };
-        if *ours != text {
-            self.note(
-                entry,
-                NoteKind::Translated,
-                format!("{old} is kept as log.level = \"{ours}\""),
-            );
-        }
-        self.values.insert("log.level", Value::String((*ours).to_owned()));
+        let filter = LogFilter::of_level(*ours);
+        let shown = filter.to_toml().map(|value| value.to_string()).unwrap_or_default();
+        self.note(entry, NoteKind::Translated, format!("{old} is kept as log.level = {shown}"));
+        self.keep("log.level", filter);
     }
 }

@@ -5,6 +5,8 @@
 mod cfm;
 mod cfw;
 mod draft;
+mod hosts;
+mod runs;
 mod yaml;
 
 use std::fmt;
@@ -79,6 +81,18 @@ impl fmt::Display for Note {
 }
 
 impl Imported {
+    /// The draft where it is not whole and nobody accepted that: a file that no role starts with, whose
+    /// first line says why.
+    pub fn unusable(&self, file: &str) -> String {
+        let lost = self.notes.iter().filter(|note| note.kind == NoteKind::Bad).count();
+        let draft = self.toml.lines().map(|line| format!("# {line}\n"));
+        let why = format!(
+            "This import is not complete: {lost} values of {file} are lost. Correct them and import \
+             again, or accept the loss with --accept-loss.\n\n"
+        );
+        std::iter::once(why).chain(draft).collect()
+    }
+
     /// Whether everything that meant something could be kept.
     pub fn is_whole(&self) -> bool {
         self.notes.iter().all(|note| note.kind != NoteKind::Bad)
@@ -156,7 +170,7 @@ mod tests {
     fn values_that_cannot_be_kept_are_told() {
         let text = concat!(
             "remover:\n  storage_usage_limit_percent: 120\nwatch_dir: /log\n",
-            "watch_ip_string: '125[.]1'\nlog_level: loud\nnonsense: 1\nsource_dirs: [data]\n",
+            "watch_ip_string: 'Server 1'\nlog_level: loud\nnonsense: 1\nsource_dirs: [data]\n",
         );
         let told = notes(Program::Cfm, text);
         let bad = |line, key: &str| (Some(line), NoteKind::Bad, key.to_owned());

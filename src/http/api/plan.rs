@@ -109,6 +109,9 @@ fn blocked(waiting: &Waiting) -> Option<String> {
             )
         }
         Waiting::Destination => "no destination is up, known and free to take copies".to_owned(),
+        Waiting::SwitchedOff => {
+            "planning is switched off: task.mode = \"off\"; copies under way go on".to_owned()
+        }
         Waiting::Source | Waiting::Looks(_) | Waiting::Nothing => return None,
     })
 }

@@ -27,6 +27,7 @@ use std::fmt;
 use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_actors::clock::Millis;
+use reelyard_actors::task_manager::PlanningMode;
 
 use self::requests::RequestCounts;
 use self::sheet::Sheet;
@@ -45,6 +46,8 @@ pub async fn node(
         sheet.gauge("ready", "1 while the node does all it is there for", ready)?;
         actors::write(sheet, &state.actors.statuses())?;
         tasks::write(sheet, &state.actors.task_board.view())?;
+        let off = u64::from(state.live.now().config.task.mode == PlanningMode::Off);
+        sheet.gauge("planning_off", "1 while task.mode is off: no new copies are planned", off)?;
         removals::write(sheet, &state.actors.remover_board.view())?;
         let links = state.share_links.counters();
         shares::write(sheet, &state.actors.share_board, links)?;

@@ -86,6 +86,9 @@ impl Subject<'_> {
             Some(Waiting::Ranking) => return Verdict::RankingUnread,
             Some(Waiting::Masters) => return Verdict::MastersUnlisted,
             Some(Waiting::FirstLook(_)) => return Verdict::FirstLook,
+            Some(Waiting::SwitchedOff) if !self.is_placed_or_on_its_way() => {
+                return Verdict::SwitchedOff;
+            }
             _ => {}
         }
         let Some(file) = self.file else { return Verdict::Skipped(Skip::Ungraded) };
@@ -111,6 +114,15 @@ impl Subject<'_> {
             Err(Skip::NoPair) if self.only_waits() => Verdict::WaitsForTurn,
             Err(skip) => Verdict::Skipped(skip),
         }
+    }
+
+    /// Whether it needs no planning: it has its copy, or one is under way.
+    fn is_placed_or_on_its_way(&self) -> bool {
+        let ungraded_hot = self.yard.settings.ungraded_hot;
+        self.file.is_some_and(|file| {
+            self.yard.copied_by(file).is_some()
+                || self.planner.candidates.unwanted(file, ungraded_hot) == Some(Skip::Placed)
+        })
     }
 
     /// Whether it would go if no source were busy.

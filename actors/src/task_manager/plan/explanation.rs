@@ -36,6 +36,9 @@ pub enum Verdict {
     /// No destination is usable.
     #[error("no destination is up, known and free to take copies")]
     NoDestination,
+    /// Nobody plans.
+    #[error("planning is switched off: task.mode = \"off\"")]
+    SwitchedOff,
     /// It is passed over.
     #[error(transparent)]
     #[serde(untagged)]
@@ -44,13 +47,14 @@ pub enum Verdict {
 
 impl Verdict {
     /// Those that are not that it is passed over.
-    const OTHERS: [Verdict; 6] = [
+    const OTHERS: [Verdict; 7] = [
         Verdict::Goes,
         Verdict::WaitsForTurn,
         Verdict::RankingUnread,
         Verdict::MastersUnlisted,
         Verdict::FirstLook,
         Verdict::NoDestination,
+        Verdict::SwitchedOff,
     ];
 }
 

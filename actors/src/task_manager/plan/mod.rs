@@ -40,7 +40,7 @@ pub use yard::Yard;
 use super::event::NewTask;
 use super::host_record::HostRecord;
 use super::hosts::HostTable;
-use super::settings::TaskSettings;
+use super::settings::{PlanningMode, TaskSettings};
 use super::state::TaskBook;
 use crate::catalog::MasterLook;
 use crate::catalog::masters::Masters;
@@ -270,6 +270,9 @@ impl Planner {
 
     /// What the whole round waits for.
     fn waits(&self, yard: &Yard<'_>, pairing: &Pairing) -> Option<Waiting> {
+        if yard.settings.mode == PlanningMode::Off {
+            return Some(Waiting::SwitchedOff);
+        }
         if !self.candidates.has_ranking() {
             return Some(Waiting::Ranking);
         }

@@ -118,4 +118,6 @@ pub enum Waiting {
     Looks(usize),
     /// Nothing: every file that can have a copy has one or gets one.
     Nothing,
+    /// Planning is switched off.
+    SwitchedOff,
 }

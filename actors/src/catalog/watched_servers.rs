@@ -1,0 +1,104 @@
+//! Which servers' selections count as hits.
+
+use std::collections::BTreeSet;
+use std::net::{AddrParseError, IpAddr};
+use std::str::FromStr;
+
+use regex::Regex;
+
+/// The servers of the centre, to which the load balancer sends what no destination could serve.
+#[derive(Clone, Debug)]
+pub enum WatchedServers {
+    /// These.
+    Addresses(BTreeSet<IpAddr>),
+    /// Those whose addresses match.
+    Matching(AddressPattern),
+}
+
+/// A regular expression that is looked for in the text of an address, from the border of a number to
+/// the border of a number: `40.3` is found in `125.159.40.3`, and not in `125.159.40.35`.
+#[derive(Clone, Debug)]
+pub struct AddressPattern {
+    written: String,
+    bordered: Regex,
+}
+
+impl AddressPattern {
+    /// Reads the expression.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn new(written: &str) -> Result<Self, regex::Error> {
+        // By itself first, so that an error shows what was written.
+        Regex::new(written)?;
+        let bordered = Regex::new(&format!(r"(?:^|\b)(?:{written})(?:\b|$)"))?;
+        Ok(AddressPattern { written: written.to_owned(), bordered })
+    }
+
+    /// The expression as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.written
+    }
+}
+
+impl WatchedServers {
+    /// Whether a selection of this server is a hit.
+    pub fn has(&self, server: IpAddr) -> bool {
+        match self {
+            WatchedServers::Addresses(addresses) => addresses.contains(&server),
+            WatchedServers::Matching(pattern) => pattern.bordered.is_match(&server.to_string()),
+        }
+    }
+}
+
+impl PartialEq for WatchedServers {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (WatchedServers::Addresses(one), WatchedServers::Addresses(other)) => one == other,
+            (WatchedServers::Matching(one), WatchedServers::Matching(other)) => {
+                one.written == other.written
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Eq for WatchedServers {}
+
+impl FromStr for WatchedServers {
+    type Err = AddrParseError;
+
+    /// Reads one address, or several between commas.
+    fn from_str(text: &str) -> Result<Self, AddrParseError> {
+        let addresses = text.split(',').map(|address| address.trim().parse());
+        addresses.collect::<Result<_, _>>().map(WatchedServers::Addresses)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn among(watched: &WatchedServers, servers: &[&str]) -> Vec<bool> {
+        servers.iter().map(|server| watched.has(server.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn several_addresses_or_a_pattern_of_whole_numbers_count() {
+        let servers = ["125.159.40.3", "125.159.40.4", "125.159.40.35", "25.159.40.3", "::1"];
+        let two: WatchedServers = "125.159.40.3, ::1".parse().unwrap();
+        assert_eq!(among(&two, &servers), [true, false, false, false, true]);
+        for (pattern, wanted) in [
+            (r"125.159.40.(3|4)", [true, true, false, false, false]),
+            (r"^125\.159\.40\.(3|4)$", [true, true, false, false, false]),
+            (r"125\.159\.40\.", [true, true, true, false, false]),
+            (r"40\.3$", [true, false, false, true, false]),
+            (r"125\.159\.40\.3|::1", [true, false, false, false, true]),
+        ] {
+            let watched = WatchedServers::Matching(AddressPattern::new(pattern).unwrap());
+            assert_eq!(among(&watched, &servers), wanted, "{pattern}");
+        }
+        assert!(AddressPattern::new("125.(").is_err());
+        assert!("125.159.40".parse::<WatchedServers>().is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! The hosts of a cfm.yml: an address stays, a name is resolved once, here.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use reelyard_actors::host::HostAddr;
+use toml::Value;
+
+use super::NoteKind;
+use super::draft::Draft;
+use super::yaml::Entry;
+use crate::config::value::SettingValue;
+
+/// Keeps the hosts of `entry` as our setting `ours`, each once. What cfm ignored is left out.
+pub fn keep(entry: &Entry, ours: &'static str, draft: &mut Draft) {
+    let mut kept: Vec<HostAddr> = Vec::new();
+    for (text, line) in &entry.values {
+        let host = match HostAddr::from_toml(&Value::String(text.clone())) {
+            Ok(host) => host,
+            Err(_) if names_a_host(text) => match resolved(text) {
+                Ok((host, what)) => {
+                    draft.note_at(entry, *line, NoteKind::Translated, what);
+                    host
+                }
+                Err(why) => {
+                    draft.note_at(entry, *line, NoteKind::Bad, why);
+                    continue;
+                }
+            },
+            Err(wrongs) => {
+                for wrong in wrongs {
+                    draft.note_at(entry, *line, NoteKind::LeftOut, wrong.what);
+                }
+                continue;
+            }
+        };
+        if kept.contains(&host) {
+            let what = format!("\"{text}\" is there twice");
+            draft.note_at(entry, *line, NoteKind::LeftOut, what);
+        } else {
+            kept.push(host);
+        }
+    }
+    let hosts = kept.iter().filter_map(SettingValue::to_toml).collect();
+    draft.values.insert(ours, Value::Array(hosts));
+}
+
+/// Whether a text is a name and a port. An address that is none of a single host is not.
+fn names_a_host(text: &str) -> bool {
+    let Some((name, port)) = text.rsplit_once(':') else { return false };
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter))
+            && name.chars().any(|letter| letter.is_ascii_alphabetic())
+    };
+    is_name(name) && port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+/// The address of a name and a port now, and what is said of it. cfm took the first one, IPv4 before
+/// IPv6.
+fn resolved(text: &str) -> Result<(HostAddr, String), String> {
+    let found = match text.to_socket_addrs() {
+        Ok(found) => found.collect::<Vec<SocketAddr>>(),
+        Err(error) => {
+            return Err(format!(
+                "\"{text}\" cannot be resolved ({error}), and hosts are addresses: write its ip:port"
+            ));
+        }
+    };
+    let first = found.iter().find(|addr| addr.is_ipv4()).or(found.first());
+    let host = first.and_then(|addr| addr.to_string().parse::<HostAddr>().ok());
+    let host = host.ok_or_else(|| format!("\"{text}\" has no address"))?;
+    let mut others: Vec<String> = found.iter().map(SocketAddr::to_string).collect();
+    others.sort();
+    others.dedup();
+    others.retain(|other| *other != host.to_string());
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => format!("; it also has {}", others.join(", ")),
+    };
+    Ok((host, format!("\"{text}\" is kept as {host}, its address now{others}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_ports_are_looked_up_and_nothing_else() {
+        for name in ["das1:8888", "das-1.example.net:1", "localhost:80"] {
+            assert!(names_a_host(name), "{name}");
+        }
+        for other in ["das1", "das1:0", ":80", "10.0.0.1:80", "10.0.0.300:80", "a b:80", "::1"] {
+            assert!(!names_a_host(other), "{other}");
+        }
+        let (host, what) = resolved("localhost:8888").unwrap();
+        assert_eq!(host.to_string(), "127.0.0.1:8888");
+        assert!(what.starts_with("\"localhost:8888\" is kept as 127.0.0.1:8888"), "{what}");
+        assert!(resolved("nowhere.invalid:1").unwrap_err().contains("cannot be resolved"));
+    }
+}

@@ -1,0 +1,50 @@
+//! `runner.setup_runs` of a cfm.yml: what cfm did in its rounds. Who left deletions or copies out of
+//! them wanted none.
+
+use reelyard_actors::remover::RemovalMode;
+use reelyard_actors::task_manager::PlanningMode;
+
+use super::draft::Draft;
+use super::yaml::Entry;
+use super::{Note, NoteKind};
+
+/// What the keys of these lists begin with.
+pub const LISTS: &str = "runner.setup_runs.";
+
+/// Why the lists themselves are not kept.
+pub const WHY: &str = "planning and removing go on by themselves, unless the lists leave one out";
+
+/// Switches off what no list has that is written and not empty. An empty one stood for cfm's default.
+pub fn translate(entries: &[Entry], draft: &mut Draft) {
+    let lists: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| entry.key.starts_with(LISTS))
+        .filter(|entry| entry.values.iter().any(|(run, _)| !run.is_empty()))
+        .collect();
+    let Some(first) = lists.iter().map(|entry| entry.line).min() else { return };
+    let has = |wanted: &str| {
+        let mut runs = lists.iter().flat_map(|entry| &entry.values);
+        runs.any(|(run, _)| run.eq_ignore_ascii_case(wanted))
+    };
+    let mut switched_off = |run: &str, setting: &str| {
+        draft.notes.push(Note {
+            line: Some(first),
+            key: LISTS.trim_end_matches('.').to_owned(),
+            kind: NoteKind::Translated,
+            what: format!("no list has {run}: kept as {setting} = \"off\""),
+        });
+    };
+    let (removes, plans) = (has("runRemover"), has("runTasker"));
+    if !removes {
+        switched_off("runRemover", "remover.mode");
+    }
+    if !plans {
+        switched_off("runTasker", "task.mode");
+    }
+    if !removes {
+        draft.keep("remover.mode", RemovalMode::Off);
+    }
+    if !plans {
+        draft.keep("task.mode", PlanningMode::Off);
+    }
+}
