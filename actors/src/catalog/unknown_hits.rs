@@ -83,8 +83,7 @@ impl UnknownHits {
         });
         self.hits = left;
         if self.by_name.len() < before {
-            let by_name = &self.by_name;
-            self.queue.retain(|name| by_name.contains_key(name));
+            self.forget_queued();
         }
     }
 
@@ -101,15 +100,22 @@ impl UnknownHits {
             .filter_map(|name| Some((reading.find(name)?, Arc::clone(name))))
             .collect();
         drop(reading);
-        known.into_iter().map(|(file, name)| (file, self.take(&name))).collect()
+        let mut taken = Vec::with_capacity(known.len());
+        for (file, name) in known {
+            let hits = self.by_name.remove(&name).unwrap_or_default();
+            self.hits -= total(&hits) as usize;
+            taken.push((file, hits));
+        }
+        if !taken.is_empty() {
+            self.forget_queued();
+        }
+        taken
     }
 
-    /// Takes out a name with its hits.
-    fn take(&mut self, name: &Arc<[u8]>) -> Vec<Hits> {
-        let hits = self.by_name.remove(name).unwrap_or_default();
-        self.hits -= total(&hits) as usize;
-        self.queue.retain(|queued| queued != name);
-        hits
+    /// Takes those out of the queue that are counted no longer: all at once, since there may be many.
+    fn forget_queued(&mut self) {
+        let by_name = &self.by_name;
+        self.queue.retain(|name| by_name.contains_key(name));
     }
 
     /// The `most` names with the most hits of those with `base` or more.
