@@ -60,7 +60,7 @@ impl Shared {
         }
         let found = id.map_or(Found::Unknown, |id| self.board.find(id));
         let refusal = match found {
-            Found::Live(share) if share.is_live(self.now()) => return Ok(share),
+            Found::Live(share) if share.is_live(self.refusal_time()) => return Ok(share),
             Found::Live(share) => {
                 self.board.refused_by_time();
                 due(&share)
@@ -220,12 +220,12 @@ impl Shared {
                     }
                     return Err(match (&error, self.find(Some(id), client)) {
                         (ShareError::Refused(_), Err(refusal)) => refusal,
-                        _ => Refusal::of(error, self.now()),
+                        _ => Refusal::of(error, self.refusal_time()),
                     });
                 }
             }
         }
-        self.board.note_use(share, self.now());
+        self.board.note_use(share, self.refusal_time());
         Ok(())
     }
 }

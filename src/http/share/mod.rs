@@ -131,8 +131,8 @@ impl Shared {
         Patience { send_timeout, least_pace }
     }
 
-    /// What links are refused by.
-    fn now(&self) -> Millis {
+    /// The time by which links are refused, also while a step of the clock is not confirmed.
+    fn refusal_time(&self) -> Millis {
         self.board.moment(&self.clock).latest
     }
 

@@ -61,7 +61,7 @@ async fn page(request: HttpRequest, id: Path<String>, shared: Data<Shared>) -> H
         Ok(contents) => contents,
         Err(refusal) => return refuse(&refusal, &shared),
     };
-    let now = shared.now();
+    let now = shared.refusal_time();
     shared.board.note_use(&share, now);
     let shown = look::Shown {
         path: page_path(&shared, share.id()),
