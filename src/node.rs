@@ -23,6 +23,7 @@ use reelyard_actors::event::PieceId;
 use reelyard_actors::journal::{Journal, Leadership, NoPeers, OpenError};
 use reelyard_actors::names::NameTable;
 use reelyard_actors::private_dir;
+use reelyard_actors::signed_call::CallGate;
 use reelyard_actors::task_manager::CheckNow;
 
 use tokio::sync::watch;
@@ -102,6 +103,7 @@ impl Node {
             names,
             node_id: config.node_id.get(),
             live,
+            gate: CallGate::default(),
             reloader: Arc::clone(&reloader),
             journal: journal.clone(),
             actors: Arc::clone(&actors),

@@ -14,6 +14,9 @@ use reelyard_actors::clock::Clock;
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
 use reelyard_actors::names::FileName;
+use reelyard_actors::signed_call::{
+    Addressee, Admitted, CHALLENGE_HEADER, CallGate, CallText, PROOF_HEADER, SIGNATURE_HEADER,
+};
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::{
     Report, Reports, ReportsTaken, Said, TaskId, TaskOrder, TaskOrders,
@@ -150,8 +153,9 @@ struct NodeState {
     deaf: AtomicBool,
     /// How many ends were refused so.
     refused_ends: AtomicUsize,
-    /// The `Authorization` that is demanded, if any.
-    demanded: Mutex<Option<String>>,
+    /// The token whose signature is demanded, if any.
+    demanded: Mutex<Option<SharedToken>>,
+    gate: CallGate,
 }
 
 impl FakeNode {
@@ -165,6 +169,7 @@ impl FakeNode {
             deaf: false.into(),
             refused_ends: 0.into(),
             demanded: Mutex::default(),
+            gate: CallGate::default(),
         });
         let data = web::Data::from(Arc::clone(&state));
         let app = move || {
@@ -221,9 +226,9 @@ impl FakeNode {
         locked(&self.state.reports).clone()
     }
 
-    /// Answers 401 to calls without `token` from now on.
+    /// Answers 401 to calls that are not signed with `token` from now on.
     pub fn demand(&self, token: &SharedToken) {
-        *locked(&self.state.demanded) = Some(token.bearer());
+        *locked(&self.state.demanded) = Some(token.clone());
     }
 
     /// Waits for the end of a task.
@@ -248,17 +253,41 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn admits(request: &HttpRequest, state: &NodeState) -> bool {
-    let given = request.headers().get("Authorization").map(|value| value.as_bytes());
-    locked(&state.demanded).as_ref().is_none_or(|wanted| given == Some(wanted.as_bytes()))
+/// The token that is demanded, and the call that was admitted with it.
+type Proving = Option<(SharedToken, Admitted)>;
+
+fn admit(request: &HttpRequest, body: &[u8], state: &NodeState) -> Result<Proving, HttpResponse> {
+    let Some(token) = locked(&state.demanded).clone() else { return Ok(None) };
+    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+    let (to, method) = (Addressee::Node, request.method().as_str());
+    let text = CallText { to, method, target, epoch: b"", manager: b"" };
+    let header = request.headers().get(SIGNATURE_HEADER);
+    let signature = header.map(|value| value.as_bytes()).unwrap_or_default();
+    match state.gate.admit(&token, &text, signature) {
+        Ok(admitted) if admitted.covers(body) => Ok(Some((token, admitted))),
+        _ => {
+            let challenge = state.gate.challenge().expect("a challenge").to_string();
+            let mut answer = HttpResponse::Unauthorized();
+            Err(answer.insert_header((CHALLENGE_HEADER, challenge)).finish())
+        }
+    }
+}
+
+fn answer(proving: Proving, body: String) -> HttpResponse {
+    let mut answer = HttpResponse::Ok();
+    if let Some((token, admitted)) = proving {
+        answer.insert_header((PROOF_HEADER, admitted.prove(&token, 200, body.as_bytes())));
+    }
+    answer.body(body)
 }
 
 /// The rule of `wire/worker.rs`: answered at once while there is an unknown task, a known one is no
 /// longer ordered, or a rate has changed.
 async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpResponse {
-    if !admits(&request, &state) {
-        return HttpResponse::Unauthorized().finish();
-    }
+    let proving = match admit(&request, b"", &state) {
+        Ok(proving) => proving,
+        Err(refused) => return refused,
+    };
     let query: BTreeMap<&str, &str> =
         request.query_string().split('&').filter_map(|pair| pair.split_once('=')).collect();
     let known = query.get("known").copied().unwrap_or_default();
@@ -280,8 +309,8 @@ async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpRes
     let _ = tokio::time::timeout(wait, news).await;
     let tasks = state.orders.borrow().values().cloned().collect();
     let epoch = *locked(&state.epoch);
-    HttpResponse::Ok()
-        .body(serde_json::to_string(&TaskOrders::new(epoch, tasks)).expect("orders are JSON"))
+    let orders = serde_json::to_string(&TaskOrders::new(epoch, tasks)).expect("orders are JSON");
+    answer(proving, orders)
 }
 
 async fn take_reports(
@@ -289,9 +318,10 @@ async fn take_reports(
     body: web::Bytes,
     state: web::Data<NodeState>,
 ) -> HttpResponse {
-    if !admits(&request, &state) {
-        return HttpResponse::Unauthorized().finish();
-    }
+    let proving = match admit(&request, &body, &state) {
+        Ok(proving) => proving,
+        Err(refused) => return refused,
+    };
     let reports: Reports = serde_json::from_slice(&body).expect("reports as the wire has them");
     if state.deaf.load(Ordering::SeqCst) {
         let ends = reports.reports.iter().filter(|report| report.is_end()).count();
@@ -312,5 +342,5 @@ async fn take_reports(
     locked(&state.reports).extend(reports.reports);
     state.ends.fetch_add(ends, Ordering::SeqCst);
     let taken = ReportsTaken { epoch: *locked(&state.epoch), cancelled };
-    HttpResponse::Ok().body(serde_json::to_string(&taken).expect("an answer is JSON"))
+    answer(proving, serde_json::to_string(&taken).expect("an answer is JSON"))
 }

@@ -10,8 +10,8 @@ use reelyard_actors::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRol
 use reelyard_actors::task_manager::plan::LinkSays;
 use reelyard_actors::traffic::Traffic;
 use reelyard_actors::wire::api::{
-    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
-    StaysView, WantedMode, WantedRole,
+    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
+    HostReset, HostView, StaysView, WantedMode, WantedRole,
 };
 
 use super::client::{Client, NodeArgs, PageArgs, filters};
@@ -51,6 +51,13 @@ struct HostFilter {
 enum HostsCommand {
     /// Trust hosts again that are left alone or on probation, once what was wrong is mended
     Reset {
+        /// Their addresses (ip:port)
+        #[arg(required = true)]
+        hosts: Vec<HostAddr>,
+    },
+    /// Have workers obey this cluster from now on, also where they obeyed another one or heard of an
+    /// epoch that is not right
+    Adopt {
         /// Their addresses (ip:port)
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
@@ -101,6 +108,9 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
         None => list(&client, &args.filter, &args.page, json, out),
         Some(HostsCommand::Reset { hosts }) => {
             hosts.iter().try_for_each(|host| reset(&client, *host, json, out))
+        }
+        Some(HostsCommand::Adopt { hosts }) => {
+            hosts.iter().try_for_each(|host| adopt(&client, *host, json, out))
         }
         Some(HostsCommand::Drain { hosts }) => {
             each(hosts, &|client, host| set(client, host, HostMode::Draining))
@@ -167,6 +177,16 @@ fn reset(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Re
     }
     let back_offs = done.back_offs;
     writeln!(out, "{host} is trusted again; {back_offs} back-offs of its copies were forgotten")?;
+    Ok(())
+}
+
+fn adopt(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let done: HostAdopted = client.post(&["hosts", &host.to_string(), "adopt"])?;
+    if json {
+        return Ok(output::json(&done, out)?);
+    }
+    let HostAdopted { epoch, before, .. } = done;
+    writeln!(out, "{host} obeys this cluster in epoch {epoch}; it had heard of epoch {before}")?;
     Ok(())
 }
 
@@ -254,7 +274,11 @@ fn standing(host: &HostView) -> Vec<String> {
     let source = host.source_link.and_then(|link| too_busy("source", link));
     let destination = host.destination_link.and_then(|link| too_busy("destination", link));
     let agent = host.agent_failure.as_ref().map(|failure| format!("its agent {failure}"));
-    [draining, lost, silent, added, source, destination, agent].into_iter().flatten().collect()
+    let token = host.token_trouble.clone();
+    [token, draining, lost, silent, added, source, destination, agent]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// That a host has no part in new copies because its link is too busy.

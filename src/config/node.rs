@@ -364,6 +364,13 @@ settings! {
         workers: Option<NonZeroUsize> = Optional "2",
         /// The largest body of a request.
         body_limit: ByteSize = Default "1MiB",
+        /// How long a client may take for the body of a request.
+        request_timeout: Duration = Default "30s",
+        /// Connections at once, 40% of the file descriptors of the process at most. Where all are
+        /// taken, one that only waits, or takes nothing of its answer, is ended for a new one.
+        connections: NonZeroU32 = Default "4096",
+        /// Connections at once from one address. A proxy in front of the API needs them all.
+        connections_per_address: NonZeroU32 = Default "512",
     }
 }
 

@@ -6,6 +6,7 @@ mod clean_path;
 pub mod compat;
 mod file_table;
 mod health;
+mod lines;
 mod metrics;
 pub mod node;
 mod problem;

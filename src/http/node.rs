@@ -1,25 +1,34 @@
 //! The HTTP of a node: the API, cfm's wire, and whether it is well.
 
 use std::net::TcpListener;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::body::MessageBody;
-use actix_web::dev::{ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::body::{self, BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::{self, Next};
-use actix_web::{App, HttpServer, web};
+use actix_web::{App, HttpMessage, web};
+use futures::StreamExt;
 use reelyard_actors::box_lease::BoxPhase;
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::heartbeat::Health;
 use reelyard_actors::journal::{Journal, Leadership};
 use reelyard_actors::names::NameTable;
+use reelyard_actors::open_files;
+use reelyard_actors::signed_call::{Addressee, Admitted, CallGate, NotAdmitted, PROOF_HEADER};
 use reelyard_actors::task_manager::plan::Unusable;
 use reelyard_actors::task_manager::{PlanningMode, TaskSettings};
+use reelyard_actors::token::SharedToken;
 use tokio::sync::watch;
 
+use super::auth::{Authority, NoAuthority};
 use super::compat::{self, CompatState};
 use super::file_table::RankedFiles;
+use super::lines::{self, HttpLimits, HttpPlaces, ServerSettings};
 use super::metrics::requests::{self, RequestCounts};
+use super::problem::Refusal;
 use super::{api, auth, health, metrics};
 use crate::config::HttpSettings;
 use crate::node::{Live, Reloader, ShareLinksView, Wiring};
@@ -30,6 +39,19 @@ const STOP_PATIENCE_SECONDS: u64 = 5;
 /// How long an idle connection is kept. Longer than cfm's five seconds: workers report each
 /// second, and old cfws ask every few.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// How long a client may take for the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+
+/// How long a client may take nothing of an answer, or less than [`LEAST_PACE`].
+const STALL: Duration = Duration::from_secs(20);
+
+/// What a client must take of an answer at least, in bytes per second.
+const LEAST_PACE: u64 = 4 << 10;
+
+/// The part of all file descriptors that these connections may take; the public links may take another,
+/// and the rest is in reserve.
+const DESCRIPTORS_PERCENT: u64 = 40;
 
 /// What the HTTP of a node works with. All of it is views and ways to send messages: no handler
 /// touches an actor's state.
@@ -44,6 +66,8 @@ pub struct NodeState {
     pub node_id: u64,
     /// The configuration in force.
     pub live: Live,
+    /// Admits signed calls of workers.
+    pub gate: CallGate,
     /// Reads it again.
     pub reloader: Arc<Reloader>,
     /// The journal.
@@ -86,7 +110,12 @@ impl NodeState {
         let of_copies = self.unlisted_hosts().into_iter().chain(off).chain(self.no_destination());
         let of_inputs = self.actors.catalog_view.load().warnings.clone();
         let clock = self.actors.share_board.view().trouble.map(|trouble| trouble.to_string());
-        told.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(clock).collect()
+        let hosts = self.actors.hosts.present();
+        let tokens = hosts.iter().filter_map(|(host, actor)| {
+            Some(format!("{host} cannot be worked with: {}", actor.view.load().token_trouble?))
+        });
+        let own = tokens.chain(clock).chain(open_files::trouble());
+        told.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
     }
 
     /// Pools of which no box can be granted, and why, in words.
@@ -191,6 +220,7 @@ pub fn serve(
             .app_data(requests.clone())
             .wrap(middleware::from_fn(compat::paths::clean))
             .wrap(middleware::from_fn(requests::count))
+            .wrap(middleware::from_fn(lines::watch))
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))
             .service(web::resource("/readyz").route(api::read().to(health::readyz)))
             .service(web::resource("/metrics").route(api::read().to(metrics::node)))
@@ -202,19 +232,25 @@ pub fn serve(
             .configure(compat::routes(compat.clone()))
             .default_service(web::to(compat::not_found))
     };
-    let mut server = HttpServer::new(app)
-        .disable_signals()
-        .keep_alive(KEEP_ALIVE)
-        .shutdown_timeout(STOP_PATIENCE_SECONDS)
-        // A client that left is noticed.
-        .h1_allow_half_closed(false);
-    if let Some(workers) = settings.workers {
-        server = server.workers(workers.get());
+    let served = ServerSettings {
+        threads: settings.workers.map(NonZeroUsize::get),
+        head_time: HEAD_TIME,
+        keep_alive: KEEP_ALIVE,
+        stop_patience_seconds: STOP_PATIENCE_SECONDS,
+    };
+    lines::serve(listener, &served, &HttpPlaces::new(limits(settings)), app)
+}
+
+/// What connections may take.
+fn limits(settings: &HttpSettings) -> HttpLimits {
+    let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+    HttpLimits {
+        connections: open_files::at_most(count(settings.connections), DESCRIPTORS_PERCENT),
+        per_address: count(settings.connections_per_address),
+        request_time: settings.request_timeout,
+        stall: STALL,
+        least_pace: LEAST_PACE,
     }
-    let server = server.listen(listener)?.run();
-    let handle = server.handle();
-    actix_rt::spawn(server);
-    Ok(handle)
 }
 
 /// What cfm's wire shows, and whom it asks.
@@ -242,12 +278,76 @@ fn compat_state(state: &web::Data<NodeState>) -> CompatState {
     }
 }
 
+/// Calls of workers are below this path. They are signed; nothing else may be.
+const WORKERS: &str = "/workers/";
+
 async fn with_token(
-    request: ServiceRequest,
-    next: Next<impl MessageBody>,
-) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
-    if let Some(state) = request.app_data::<web::Data<NodeState>>() {
-        auth::check(request.request(), state.live.now().config.token.as_ref())?;
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let Some(state) = request.app_data::<web::Data<NodeState>>().cloned() else {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    };
+    let in_force = state.live.now();
+    let token = in_force.config.token.as_ref();
+    let path = request.path().strip_prefix(api::API).unwrap_or_default();
+    if !path.starts_with(WORKERS) {
+        auth::bearer(request.request(), token).map_err(Refusal::from)?;
+        return Ok(next.call(request).await?.map_into_boxed_body());
     }
-    next.call(request).await
+    let authority =
+        auth::bearer_or_signature(request.request(), token, &state.gate, Addressee::Node);
+    let refused = |none| Refusal::from(none).with_challenge(state.gate.challenge());
+    match (authority.map_err(refused)?, token) {
+        (Authority::Signed(admitted), Some(token)) => {
+            check_body(&mut request, &admitted, &in_force.config.http).await?;
+            let answer = next.call(request).await?.map_into_boxed_body();
+            proved(answer, token, &admitted).await
+        }
+        _ => Ok(next.call(request).await?.map_into_boxed_body()),
+    }
+}
+
+/// Reads the body of a signed call and refuses another than the one that was signed.
+async fn check_body(
+    request: &mut ServiceRequest,
+    admitted: &Admitted,
+    settings: &HttpSettings,
+) -> Result<(), actix_web::Error> {
+    let limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
+    let mut payload = request.take_payload();
+    let mut body = web::BytesMut::new();
+    while let Some(piece) = payload.next().await {
+        let piece = piece?;
+        if body.len() + piece.len() > limit {
+            let detail = format!("the body is longer than {limit} bytes");
+            let status = actix_web::http::StatusCode::PAYLOAD_TOO_LARGE;
+            return Err(Refusal::new(status, "too-large", detail).into());
+        }
+        body.extend_from_slice(&piece);
+    }
+    if !admitted.covers(&body) {
+        return Err(Refusal::from(NoAuthority::Signature(NotAdmitted::Wrong)).into());
+    }
+    let again = futures::stream::once(std::future::ready(Ok(body.freeze())));
+    request.set_payload(Payload::Stream { payload: Box::pin(again) });
+    Ok(())
+}
+
+/// Adds the proof that this node knows the token. What a worker is answered is short.
+async fn proved(
+    answer: ServiceResponse<BoxBody>,
+    token: &SharedToken,
+    admitted: &Admitted,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let (request, answer) = answer.into_parts();
+    let (mut answer, body) = answer.into_parts();
+    let body = body::to_bytes(body).await.map_err(actix_web::error::ErrorInternalServerError)?;
+    let proof = admitted.prove(token, answer.status().as_u16(), &body);
+    let proof =
+        HeaderValue::from_str(&proof).map_err(actix_web::error::ErrorInternalServerError)?;
+    let name = HeaderName::from_bytes(PROOF_HEADER.as_bytes());
+    let name = name.map_err(actix_web::error::ErrorInternalServerError)?;
+    answer.headers_mut().insert(name, proof);
+    Ok(ServiceResponse::new(request, answer.set_body(BoxBody::new(body))))
 }

@@ -5,6 +5,7 @@ use actix_web::{HttpResponse, ResponseError};
 use reelyard_actors::change_feed::TooManyListeners;
 use reelyard_actors::journal::CommitError;
 use reelyard_actors::share_expiry::{ShareError, ShareRefusal};
+use reelyard_actors::signed_call::{CHALLENGE_HEADER, Challenge};
 use reelyard_actors::supervision::AskError;
 use reelyard_actors::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
 use reelyard_actors::wire::api::Problem;
@@ -50,6 +51,7 @@ pub struct Refusal {
     status: StatusCode,
     problem: Problem,
     retry_after_seconds: Option<u64>,
+    challenge: Option<Challenge>,
 }
 
 impl Refusal {
@@ -61,7 +63,7 @@ impl Refusal {
              not tell of it"
         );
         let problem = problem(kind, status.as_u16(), detail.into());
-        Refusal { status, problem, retry_after_seconds: None }
+        Refusal { status, problem, retry_after_seconds: None, challenge: None }
     }
 
     /// The request says something that cannot be meant.
@@ -86,6 +88,11 @@ impl Refusal {
         // Rounded up: whoever comes earlier comes in vain.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         Refusal { retry_after_seconds: Some(seconds.max(1)), ..self }
+    }
+
+    /// A caller of the yard may try again with a signature made with this.
+    pub fn with_challenge(self, challenge: Option<Challenge>) -> Self {
+        Refusal { challenge, ..self }
     }
 
     /// The problem as it is told.
@@ -119,6 +126,9 @@ impl ResponseError for Refusal {
         let mut response = HttpResponse::build(self.status);
         if self.status == StatusCode::UNAUTHORIZED {
             response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+        }
+        if let Some(challenge) = self.challenge {
+            response.insert_header((CHALLENGE_HEADER, challenge.to_string()));
         }
         if let Some(seconds) = self.retry_after_seconds {
             response.insert_header((header::RETRY_AFTER, seconds.to_string()));

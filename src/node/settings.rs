@@ -16,6 +16,7 @@ use reelyard_actors::cfw_worker::{BreakerSettings, CfwWorkerSettings};
 use reelyard_actors::heartbeat::HeartbeatSettings;
 use reelyard_actors::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_actors::journal::JournalSettings;
+use reelyard_actors::open_files;
 use reelyard_actors::remover::RemoverSettings;
 use reelyard_actors::share_expiry::{ShareSettings, TermsPolicy, What};
 use reelyard_actors::share_files::ShareFilesSettings;
@@ -265,7 +266,8 @@ pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
         listen: share.listen,
         public_url: share.public_url.as_ref().map(|url| url.as_str().to_owned()),
         trusted_proxies: share.trusted_proxies.clone(),
-        connections: count(share.connections),
+        // As the API's server does, these leave some for the process itself.
+        connections: open_files::at_most(count(share.connections), 35),
         connections_per_address: count(share.connections_per_address),
         archives: count(share.archives),
         archives_per_address: count(share.archives_per_address),

@@ -30,6 +30,7 @@ use reelyard_actors::downloader::state_store::{StateStore, StateStoreError};
 use reelyard_actors::downloader::{DownloaderView, Downloads};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::signed_call::CallGate;
 use reelyard_actors::supervision::Supervision;
 use reelyard_actors::traffic::gauge::{ByteCount, CopyCounts, LinkGauge, LinkSettings};
 use reelyard_actors::wire::worker::{TaskId, WorkerInfo};
@@ -148,6 +149,7 @@ impl Worker {
             inventory,
             epochs: epochs.clone(),
             token: dials.token.clone(),
+            gate: CallGate::default(),
             external: dials.external.clone(),
             managers: managers.clone(),
             boxes: boxes.clone(),

@@ -17,7 +17,7 @@ use crate::box_lease::{
     RunHook,
 };
 use crate::downloader::dial::Dial;
-use crate::downloader::epoch_guard::EpochGuard;
+use crate::downloader::epoch_guard::{EpochGuard, NotObeyed};
 use crate::downloader::state_store::{StateStore, StateStoreError};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 
@@ -133,8 +133,10 @@ impl HostedBoxes {
         let (lasting, place) = (Arc::clone(&self.lasting), place.clone());
         // A new epoch and a new owner are made durable before anything else.
         let hearing = move || {
-            if let Err(deposed) = lasting.epochs.hear(place.epoch)? {
-                return Ok(Err(deposed.to_string()));
+            match lasting.epochs.hear(place.cluster, place.epoch)? {
+                // Its epochs are none of this worker's; whose the boxes are is looked up below.
+                Ok(()) | Err(NotObeyed::Foreign { .. }) => {}
+                Err(refusal) => return Ok(Err(refusal.to_string())),
             }
             // What is not run here is refused, and is nobody's.
             if lasting.settings.now().hooks.find(&place).is_err() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,6 +20,7 @@ use crate::downloader::dial::Dial;
 use crate::host::HostAddr;
 use crate::manager::{ClusterId, ManagerBadge};
 use crate::outbound;
+use crate::signed_call::{Addressee, SignedCaller};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 use crate::token::SharedToken;
 use crate::wire::boxes::{
@@ -56,7 +57,7 @@ const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
 /// What can be set of the way to workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLinkSettings {
-    /// What nodes and workers share. It is told only to a worker that asks for it.
+    /// What nodes and workers share: calls are signed with it. It is never sent.
     pub token: Option<SharedToken>,
     /// How long it may take until a worker takes a connection.
     pub connect_timeout: Duration,
@@ -127,6 +128,7 @@ impl BoxLink {
 struct Line {
     http: Client,
     settings: BoxLinkSettings,
+    signed: SignedCaller,
 }
 
 impl Line {
@@ -143,7 +145,7 @@ impl Line {
             .http1_only()
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(Line { http, settings })
+        Ok(Line { http, settings, signed: SignedCaller::default() })
     }
 
     /// Asks a worker.
@@ -155,17 +157,13 @@ impl Line {
     ) -> Result<A, NoAnswer> {
         let garbled = |error: serde_json::Error| NoAnswer::Garbled(host, error.to_string());
         let body = serde_json::to_vec(what).map_err(garbled)?;
-        let request = || {
-            let request = self.http.post(format!("http://{host}{path}"));
-            request.header(CONTENT_TYPE, "application/json").body(body.clone())
-        };
-        let mut answer = self.send(host, request()).await?;
-        // Told only to a program that refuses to answer without it, which no other one does.
-        if answer.status() == StatusCode::UNAUTHORIZED
-            && let Some(token) = &self.settings.token
-        {
-            answer = self.send(host, request().header(AUTHORIZATION, token.bearer())).await?;
-        }
+        let unreachable = |error: reqwest::Error| NoAnswer::unreachable(host, &error);
+        let request = self.http.post(format!("http://{host}{path}"));
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
+        let request = request.build().map_err(unreachable)?;
+        let (token, to) = (self.settings.token.as_ref(), Addressee::Worker(host));
+        let sent = self.signed.send(&self.http, token, to, request).await.map_err(unreachable)?;
+        let answer = sent.response;
         let status = answer.status();
         let body = read(host, answer).await?;
         match status {

@@ -110,7 +110,7 @@ impl Breaker {
         match outcome {
             Ok(_) => self.succeeded(call, now),
             // That it was not asked says nothing of the host.
-            Err(AskFailure::Busy | AskFailure::NotAsked(_)) => {}
+            Err(AskFailure::Busy | AskFailure::NotAsked(_) | AskFailure::NoDescriptor) => {}
             Err(failure) => self.failed(call, failure, now),
         }
     }
@@ -223,6 +223,7 @@ mod tests {
         let mut breaker = breaker();
         for _ in 0..9 {
             breaker.ended::<()>(Call::List, &Err(AskFailure::Busy), Millis(0));
+            breaker.ended::<()>(Call::List, &Err(AskFailure::NoDescriptor), Millis(0));
             breaker.ended::<()>(Call::List, &Err(AskFailure::NotAsked("x".into())), Millis(0));
         }
         assert_eq!(breaker.standing(Millis(0)), CallStanding::Closed);

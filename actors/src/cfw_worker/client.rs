@@ -6,25 +6,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{AUTHORIZATION, TRANSFER_ENCODING};
+use reqwest::header::TRANSFER_ENCODING;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 
 use super::holdings::{Answered, Extent};
 use super::listing::{BadList, ListForm, ListReader, Listed};
 use super::new_names::NewNames;
 use super::settings::CfwWorkerSettings;
-use super::{AskFailure, Deleted, DiskFigures};
+use super::{AskFailure, Deleted, DiskFigures, TokenTrouble};
 use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind};
 use crate::manager::{MANAGER_HEADER, ManagerBadge};
 use crate::names::{FileName, NameTable};
-use crate::outbound;
+use crate::signed_call::{Addressee, Sent, SignedCaller};
 use crate::traffic::Traffic;
 use crate::wire::cfw::parse_df;
 use crate::wire::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
-    WorkerInfo,
+    WorkerAdopted, WorkerInfo,
 };
+use crate::{open_files, outbound};
 
 /// The longest answer that is read of calls that answer no list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
@@ -72,6 +73,7 @@ pub(super) struct HostClient {
     badge: Option<ManagerBadge>,
     /// What its lists may still bring of names that nobody has met.
     pub(super) new_names: NewNames,
+    signed: SignedCaller,
     /// Whether no call at all is made, not even one that others of the same look went before.
     /// Clones share it.
     resting: Arc<AtomicBool>,
@@ -84,7 +86,15 @@ impl HostClient {
         settings: CfwWorkerSettings,
         new_names: NewNames,
     ) -> Self {
-        HostClient { http, host, settings, badge: None, new_names, resting: Arc::default() }
+        HostClient {
+            http,
+            host,
+            settings,
+            badge: None,
+            new_names,
+            signed: SignedCaller::default(),
+            resting: Arc::default(),
+        }
     }
 
     /// Calls as others are configured to from now on.
@@ -112,18 +122,28 @@ impl HostClient {
         }
     }
 
-    /// `GET /info`: an old cfw does not know it. The token is only told to a program that refuses
-    /// to answer without it, which no old cfw does.
+    /// `GET /info`: an old cfw does not know it. With a token, a worker has to prove with its
+    /// answer that it knows the same.
     pub async fn program(&self) -> Result<(Program, Option<WorkerWord>), AskFailure> {
         let timeout = self.settings.call_timeout;
-        let mut answer = self.send(self.request(Method::GET, "/info"), timeout).await?;
-        if answer.status() == StatusCode::UNAUTHORIZED && self.settings.token.is_some() {
-            answer =
-                self.send(self.with_token(self.request(Method::GET, "/info")), timeout).await?;
-        }
+        let sent = self.send_signed(self.request(Method::GET, "/info"), timeout).await?;
+        let (answer, proof) = sent.into_parts();
         match answer.status() {
             StatusCode::NOT_FOUND => Ok((Program { kind: HostKind::Cfw, version: None }, None)),
-            StatusCode::OK => self.read_info(&read(answer, timeout).await?),
+            StatusCode::OK => {
+                let body = read(answer, timeout).await?;
+                let told = self.read_info(&body)?;
+                match &self.settings.token {
+                    Some(token) if !proof.is_good(token, &body) => {
+                        Err(AskFailure::Token(TokenTrouble::NotProved))
+                    }
+                    _ => Ok(told),
+                }
+            }
+            StatusCode::UNAUTHORIZED => Err(AskFailure::Token(match self.settings.token {
+                Some(_) => TokenTrouble::Other,
+                None => TokenTrouble::Wanted,
+            })),
             other => Err(AskFailure::Status(other.as_u16())),
         }
     }
@@ -176,8 +196,8 @@ impl HostClient {
             Some(cursor) => format!("/inventory?since={cursor}"),
             None => "/inventory".to_owned(),
         };
-        let request = self.with_badge(self.with_token(self.request(Method::GET, &path)));
-        let answer = self.send(request, self.settings.list_timeout).await?;
+        let request = self.with_badge(self.request(Method::GET, &path));
+        let answer = self.send_signed(request, self.settings.list_timeout).await?.response;
         expect_ok(&answer)?;
         let cursor_in = |header: &str| -> Option<InventoryCursor> {
             answer.headers().get(header)?.to_str().ok()?.parse().ok()
@@ -243,17 +263,34 @@ impl HostClient {
         epoch: Epoch,
     ) -> Result<Deleted, AskFailure> {
         let path = format!("/files/{}", name.to_percent());
-        let mut request = self.request(Method::DELETE, &path).header(EPOCH_HEADER, epoch.0);
-        if matches!(kind, HostKind::Reelyard { .. }) {
-            request = self.with_badge(self.with_token(request));
-        }
-        match self.send(request, self.settings.call_timeout).await?.status() {
+        let request = self.request(Method::DELETE, &path).header(EPOCH_HEADER, epoch.0);
+        let timeout = self.settings.call_timeout;
+        let answer = match kind {
+            HostKind::Reelyard { .. } => {
+                self.send_signed(self.with_badge(request), timeout).await?.response
+            }
+            _ => self.send(request, timeout).await?,
+        };
+        match answer.status() {
             StatusCode::OK => Ok(Deleted::Removed),
             StatusCode::NOT_FOUND => Ok(Deleted::Absent),
             StatusCode::NOT_ACCEPTABLE => Ok(Deleted::Directory),
             StatusCode::PRECONDITION_FAILED => Ok(Deleted::Deposed),
             other => Err(AskFailure::Status(other.as_u16())),
         }
+    }
+
+    /// `POST /adopt`: this node is obeyed from now on. Answers the highest epoch before.
+    pub async fn adopt(&self, epoch: Epoch) -> Result<WorkerAdopted, AskFailure> {
+        if self.badge.as_ref().and_then(ManagerBadge::id).is_none() {
+            let why = "this node does not know the id of its cluster yet".to_owned();
+            return Err(AskFailure::NotAsked(why));
+        }
+        let timeout = self.settings.call_timeout;
+        let request = self.request(Method::POST, "/adopt").header(EPOCH_HEADER, epoch.0);
+        let answer = self.send_signed(self.with_badge(request), timeout).await?.response;
+        expect_ok(&answer)?;
+        serde_json::from_slice(&read(answer, timeout).await?).map_err(garbled)
     }
 
     /// Sends a request; `timeout` holds for the whole exchange, the body included.
@@ -268,6 +305,21 @@ impl HostClient {
         request.timeout(timeout).send().await.map_err(|error| failure(error, timeout))
     }
 
+    /// The same for our workers: signed, if the worker asks for that.
+    async fn send_signed(
+        &self,
+        request: RequestBuilder,
+        timeout: Duration,
+    ) -> Result<Sent, AskFailure> {
+        if self.resting.load(Ordering::Relaxed) {
+            return Err(AskFailure::in_maintenance());
+        }
+        let failed = |error| failure(error, timeout);
+        let request = request.timeout(timeout).build().map_err(failed)?;
+        let (token, to) = (self.settings.token.as_ref(), Addressee::Worker(self.host));
+        self.signed.send(&self.http, token, to, request).await.map_err(failed)
+    }
+
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("http://{}{path}", self.host))
     }
@@ -276,13 +328,6 @@ impl HostClient {
     fn with_badge(&self, request: RequestBuilder) -> RequestBuilder {
         match self.badge.as_ref().and_then(ManagerBadge::id) {
             Some(id) => request.header(MANAGER_HEADER, id.to_string()),
-            None => request,
-        }
-    }
-
-    fn with_token(&self, request: RequestBuilder) -> RequestBuilder {
-        match &self.settings.token {
-            Some(token) => request.header(AUTHORIZATION, token.bearer()),
             None => request,
         }
     }
@@ -333,6 +378,9 @@ pub(super) fn garbled(error: impl ToString) -> AskFailure {
 
 /// What went wrong, in the words of whoever noticed it first.
 fn failure(error: reqwest::Error, timeout: Duration) -> AskFailure {
+    if open_files::are_exhausted(&error) {
+        return AskFailure::NoDescriptor;
+    }
     if error.is_timeout() {
         return match error.is_connect() {
             true => AskFailure::Unreachable("no connection could be made in time".to_owned()),

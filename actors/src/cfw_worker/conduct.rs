@@ -6,10 +6,12 @@ use tracing::{info, warn};
 
 use super::client::WorkerWord;
 use super::{
-    AskFailure, Call, CallStanding, CfwWorker, HostConduct, ResetBreaker, SubscribeToConduct,
+    AdoptHost, AskFailure, Call, CallStanding, CfwWorker, HostConduct, ResetBreaker,
+    SubscribeToConduct,
 };
 use crate::clock::Millis;
 use crate::host::HostAddr;
+use crate::wire::worker::WorkerAdopted;
 
 /// What spreads the trials of hosts that got into trouble together.
 pub(super) fn seed(host: HostAddr) -> u64 {
@@ -127,5 +129,21 @@ impl Handler<ResetBreaker> for CfwWorker {
         self.look_schedule.at_once();
         self.turn(ctx);
         self.publish();
+    }
+}
+
+impl Handler<AdoptHost> for CfwWorker {
+    type Result = ResponseActFuture<Self, Result<WorkerAdopted, AskFailure>>;
+
+    fn handle(&mut self, AdoptHost { epoch }: AdoptHost, _: &mut Context<Self>) -> Self::Result {
+        let client = self.client.clone();
+        let asking = fut::wrap_future::<_, Self>(async move { client.adopt(epoch).await });
+        Box::pin(asking.map(move |adopted, worker, ctx| {
+            if let Ok(WorkerAdopted { epoch, before }) = &adopted {
+                warn!(host = %worker.host, %epoch, %before, "the host was adopted on request");
+                worker.look_soon(ctx, None);
+            }
+            adopted
+        }))
     }
 }

@@ -118,6 +118,11 @@ impl CfwWorker {
         let Looked { asked, program, word, copies } = looked;
         self.hear_word(word, asked);
         self.judge(Call::Info, &program);
+        self.token_trouble = match &program {
+            Err(AskFailure::Token(trouble)) => Some(*trouble),
+            Err(_) => self.token_trouble,
+            Ok(_) => None,
+        };
         let answer = match (program, copies) {
             (Err(failure), _) => {
                 self.note("GET /info", &failure);

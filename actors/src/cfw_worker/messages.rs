@@ -14,7 +14,7 @@ use crate::event::Epoch;
 use crate::host::{HostAddr, HostKind, HostRole};
 use crate::names::{FileId, FileName};
 use crate::traffic::Traffic;
-use crate::wire::worker::ManagerSeen;
+use crate::wire::worker::{ManagerSeen, WorkerAdopted};
 
 /// Why a host could not be asked, or what it answered instead of an answer. Never to be taken for
 /// "empty" or "gone".
@@ -41,6 +41,29 @@ pub enum AskFailure {
     /// An answer that is refused for its length.
     #[error("its answer is refused: {0}")]
     TooMuch(String),
+    /// This process had no file descriptor for the call, which says nothing of the host.
+    #[error("not asked: this node has no free file descriptor")]
+    NoDescriptor,
+    /// The worker and this node do not share a token.
+    #[error("{0}")]
+    Token(TokenTrouble),
+}
+
+/// Why a worker and a node do not take each other's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum TokenTrouble {
+    /// The worker asks for a token, and the node has none.
+    #[error("the worker wants a token, and this node has none: set the same token at both")]
+    Wanted,
+    /// The worker refuses calls that are signed with the node's token.
+    #[error("the worker has another token than this node: set the same token at both")]
+    Other,
+    /// The worker answers without proof that it knows the node's token.
+    #[error(
+        "the worker does not prove that it knows this node's token: it has none, or another \
+         program listens there; set the same token at both"
+    )]
+    NotProved,
 }
 
 impl AskFailure {
@@ -203,6 +226,14 @@ pub struct SubscribeToConduct {
     pub to: Recipient<HostConduct>,
 }
 
+/// Has a worker of ours obey this node from now on, in this epoch, whatever it heard before.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<WorkerAdopted, AskFailure>")]
+pub struct AdoptHost {
+    /// The epoch in which this node leads.
+    pub epoch: Epoch,
+}
+
 /// Closes the breaker of this host's calls and looks at it at once. For an operator who has mended
 /// it.
 #[derive(Clone, Copy, Debug, Message)]
@@ -255,6 +286,8 @@ pub struct HostView {
     pub calls: CallStanding,
     /// What is wrong with them, while they are not trusted.
     pub trouble: Option<CallTrouble>,
+    /// Why the worker and this node do not take each other's calls, if so.
+    pub token_trouble: Option<TokenTrouble>,
     /// The last thing that went wrong, in words.
     pub last_failure: Option<FailureView>,
     /// Times it was asked for what it is and holds.
@@ -289,6 +322,7 @@ impl HostView {
             open_requests: 0,
             calls: CallStanding::Closed,
             trouble: None,
+            token_trouble: None,
             last_failure: None,
             looks: 0,
             failed_looks: 0,

@@ -96,6 +96,8 @@ pub struct CfwWorker {
     /// Deletions sent or waiting.
     open_requests: usize,
     subscribers: Vec<Recipient<HostObserved>>,
+    /// Why the worker and this node do not take each other's calls, as of the last look.
+    token_trouble: Option<TokenTrouble>,
     /// What `note` logged last: the same again is not logged.
     last_failure: Option<FailureView>,
     looks: u64,
@@ -148,6 +150,7 @@ impl CfwWorker {
             turns: Arc::new(Semaphore::new(settings.open_calls.max(1))),
             open_requests: 0,
             subscribers: Vec::new(),
+            token_trouble: None,
             last_failure: None,
             looks: 0,
             failed_looks: 0,
@@ -302,6 +305,7 @@ impl CfwWorker {
             open_requests: self.open_requests,
             calls: self.breaker.standing(self.clock.now()),
             trouble: self.breaker.trouble().cloned(),
+            token_trouble: self.token_trouble,
             last_failure: self.last_failure.clone(),
             looks: self.looks,
             failed_looks: self.failed_looks,
@@ -349,6 +353,8 @@ impl Handler<Probe> for CfwWorker {
                         }
                     }
                 }
+                // Of the host nothing was learnt.
+                Err(AskFailure::NoDescriptor) => {}
                 Err(failure) => {
                     worker.note("HEAD /hb", failure);
                     worker.answers = Some(Err(failure.clone()));

@@ -30,7 +30,7 @@ pub struct CfwWorkerSettings {
     pub traffic_interval: Duration,
     /// The agents, by the host that they tell of.
     pub agents: Agents,
-    /// Sent to Reelyard workers, and to nobody else.
+    /// Shared with our workers: calls to them are signed with it. It is never sent.
     pub token: Option<SharedToken>,
     /// How many files a host may list; a longer list is refused as a whole. Also how many names
     /// that nobody has met its lists may bring within an hour.

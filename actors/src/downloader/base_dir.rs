@@ -132,6 +132,15 @@ impl BaseDir {
         statat(&self.dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)
     }
 
+    /// Whether nothing stands at `name`.
+    pub fn is_absent(&self, name: &FileName) -> io::Result<bool> {
+        match self.lstat(name) {
+            Ok(_) => Ok(false),
+            Err(Errno::NOENT) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Removes `name` and answers as cfw does: a symlink is removed itself, unless it points to a
     /// directory (spec 2.2).
     pub fn unlink(&self, name: &FileName) -> io::Result<Deleted> {

@@ -1,21 +1,41 @@
-//! The highest epoch a worker has seen: what an older leader says is refused from then on, also
-//! after a restart.
+//! The highest epoch a worker has seen of the cluster that it obeys: what an older leader says is
+//! refused from then on, also after a restart.
+//!
+//! An epoch counts only from the cluster that is obeyed: the one whose node answers at the address
+//! of the setting `node`, or, without that setting, the first that called, until an operator has
+//! another one [adopted](EpochGuard::adopt). A jump of more than [`MOST_AHEAD`] is refused: no cluster
+//! elects so often, and one such call would have the worker refuse its own node from then on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
 
 use crate::downloader::state_store::{StateStore, StateStoreError};
 use crate::event::Epoch;
+use crate::manager::ClusterId;
+
+/// How far an epoch may be beyond the highest one. An election raises it by one, and
+/// `reelyard store restore` by about a thousand: neither comes near.
+pub const MOST_AHEAD: u64 = 100_000;
+
+/// The epochs of so many clusters are remembered: that of the one that is obeyed, and of those that
+/// were before it.
+const MOST_CLUSTERS: usize = 8;
 
 /// Guards one worker against deposed leaders. Clones guard the same one.
 #[derive(Clone)]
 pub struct EpochGuard {
     store: Arc<StateStore>,
-    /// Held while a leader's word is taken and acted on. Only its holder raises `highest`.
-    hearing: Arc<Mutex<()>>,
-    /// Readable at any time: the holder of `hearing` may be waiting for the disk.
+    /// Held while a leader's word is taken and acted on.
+    heard: Arc<Mutex<Heard>>,
+    /// Readable at any time: the holder of `heard` may be waiting for the disk.
     highest: Arc<AtomicU64>,
 }
+
+/// What was heard: the cluster that is obeyed comes first. Stored in this form. Pure.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard(Vec<(Option<ClusterId>, Epoch)>);
 
 /// A leader of an older epoch than this worker has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +45,40 @@ pub struct Deposed {
     pub given: Epoch,
     /// The highest seen.
     pub highest: Epoch,
+}
+
+/// Why a leader is not obeyed. For an operator to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotObeyed {
+    /// Another leader came after it.
+    #[error(
+        "{0}; if that epoch is wrong, run \"reelyard hosts adopt\" for this worker at its node"
+    )]
+    Deposed(#[from] Deposed),
+    /// It is of another cluster.
+    #[error(
+        "cluster {given} does not lead this worker, which obeys cluster {obeyed}; to change that, run \
+         \"reelyard hosts adopt\" for this worker at a node of {given}"
+    )]
+    Foreign {
+        /// The cluster of the leader.
+        given: ClusterId,
+        /// The cluster that is obeyed.
+        obeyed: ClusterId,
+    },
+    /// Its epoch cannot be right.
+    #[error(
+        "epoch {given} is more than {most} beyond {highest}, the highest that this worker has \
+         heard, and is not believed; if it is right, run \"reelyard hosts adopt\" for this worker at \
+         its node",
+        most = MOST_AHEAD
+    )]
+    TooFarAhead {
+        /// The epoch it claims.
+        given: Epoch,
+        /// The highest seen.
+        highest: Epoch,
+    },
 }
 
 impl Deposed {
@@ -38,42 +92,161 @@ impl Deposed {
     }
 }
 
+impl Heard {
+    /// What a worker knows that has only ever seen this epoch, of a cluster it does not know.
+    pub fn only(epoch: Epoch) -> Self {
+        Heard(if epoch == Epoch::default() { Vec::new() } else { vec![(None, epoch)] })
+    }
+
+    /// The cluster that is obeyed.
+    pub fn cluster(&self) -> Option<ClusterId> {
+        self.0.first()?.0
+    }
+
+    /// The highest epoch of the cluster that is obeyed.
+    pub fn highest(&self) -> Epoch {
+        self.0.first().map(|(_, epoch)| *epoch).unwrap_or_default()
+    }
+
+    /// What is known after a leader of `cluster` has called in `epoch`; none when that is nothing new.
+    /// A caller that names no cluster can be deposed, and raises nothing.
+    fn called(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<Option<Heard>, NotObeyed> {
+        if let (Some(given), Some(obeyed)) = (cluster, self.cluster())
+            && given != obeyed
+        {
+            return Err(NotObeyed::Foreign { given, obeyed });
+        }
+        let raises = is_raised(epoch, self.highest())?;
+        let is_new = cluster.is_some() && (raises || self.cluster().is_none());
+        Ok(is_new.then(|| self.leading(cluster, epoch)))
+    }
+
+    /// The same for the node that the worker itself asks for orders: a node of another cluster there
+    /// was put there by the operator, and its cluster is obeyed from now on.
+    fn answered(
+        &self,
+        cluster: Option<ClusterId>,
+        epoch: Epoch,
+    ) -> Result<Option<Heard>, NotObeyed> {
+        let cluster = cluster.or(self.cluster());
+        let is_other = self.cluster().is_some() && cluster != self.cluster();
+        let of_cluster = self.0.iter().find(|(known, _)| *known == cluster);
+        let before = match of_cluster {
+            Some((_, epoch)) => *epoch,
+            None if is_other => Epoch::default(),
+            None => self.highest(),
+        };
+        let raises = is_raised(epoch, before)?;
+        let is_new = raises || cluster != self.cluster();
+        Ok(is_new.then(|| self.leading(cluster, epoch)))
+    }
+
+    /// `cluster` leads in `epoch`, whatever was before.
+    fn leading(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Heard {
+        let others = self.0.iter().filter(|(known, _)| known.is_some() && *known != cluster);
+        let all = std::iter::once((cluster, epoch)).chain(others.copied());
+        Heard(all.take(MOST_CLUSTERS).collect())
+    }
+}
+
+/// Whether `epoch` is higher than any before, and may be.
+fn is_raised(given: Epoch, highest: Epoch) -> Result<bool, NotObeyed> {
+    let raises = Deposed::unless_heard(given, highest)?;
+    if given.0.saturating_sub(highest.0) > MOST_AHEAD {
+        return Err(NotObeyed::TooFarAhead { given, highest });
+    }
+    Ok(raises)
+}
+
 impl EpochGuard {
     /// A guard that begins with what `store` remembers.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
-        let highest = Arc::new(AtomicU64::new(store.epoch()?.0));
-        Ok(EpochGuard { store, hearing: Arc::default(), highest })
+        let heard = store.heard()?;
+        let highest = Arc::new(AtomicU64::new(heard.highest().0));
+        Ok(EpochGuard { store, heard: Arc::new(Mutex::new(heard)), highest })
     }
 
-    /// The highest epoch seen. Never waits.
+    /// The highest epoch seen of the cluster that is obeyed. Never waits.
     pub fn highest(&self) -> Epoch {
         Epoch(self.highest.load(Ordering::Acquire))
     }
 
-    /// A leader of `epoch` has spoken. A higher one than ever before is durable when this returns;
+    /// A leader of `cluster` calls in `epoch`. A higher one than before is durable when this returns;
     /// blocks on the disk then.
-    pub fn hear(&self, epoch: Epoch) -> Result<Result<(), Deposed>, StateStoreError> {
-        self.obey(epoch, || ())
+    pub fn hear(
+        &self,
+        cluster: Option<ClusterId>,
+        epoch: Epoch,
+    ) -> Result<Result<(), NotObeyed>, StateStoreError> {
+        self.obey(cluster, epoch, || ())
     }
 
-    /// Does what a leader of `epoch` decided, unless a later one was heard. None is heard until it
-    /// is done: whoever leads next finds it done or refused, never still to come.
+    /// Whether a call of a leader of `cluster` in `epoch` would be obeyed; raises nothing.
+    pub fn would_obey(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<(), NotObeyed> {
+        self.held().called(cluster, epoch).map(drop)
+    }
+
+    /// Does what a leader of `cluster` decided in `epoch`, unless a later one was heard. None is heard
+    /// until it is done: whoever leads next finds it done or refused, never still to come.
     pub fn obey<T>(
         &self,
+        cluster: Option<ClusterId>,
         epoch: Epoch,
         act: impl FnOnce() -> T,
-    ) -> Result<Result<T, Deposed>, StateStoreError> {
-        let _hearing = self.hearing.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = match Deposed::unless_heard(epoch, self.highest()) {
-            Ok(is_new) => is_new,
-            Err(deposed) => return Ok(Err(deposed)),
-        };
-        if is_new {
-            // Durable first: a restart must not forget whom this worker has obeyed.
-            self.store.raise_epoch(epoch)?;
-            self.highest.store(epoch.0, Ordering::Release);
+    ) -> Result<Result<T, NotObeyed>, StateStoreError> {
+        let mut heard = self.held();
+        match heard.called(cluster, epoch) {
+            Ok(Some(more)) => self.keep(&mut heard, more)?,
+            Ok(None) => {}
+            Err(refusal) => return Ok(Err(refusal)),
         }
         Ok(Ok(act()))
+    }
+
+    /// The node that this worker asks for orders answers as one of `cluster` in `epoch`. Blocks on the
+    /// disk when that is new.
+    pub fn answered(
+        &self,
+        cluster: Option<ClusterId>,
+        epoch: Epoch,
+    ) -> Result<Result<(), NotObeyed>, StateStoreError> {
+        let mut heard = self.held();
+        match heard.answered(cluster, epoch) {
+            Ok(Some(more)) => {
+                if let (Some(from), Some(to)) = (heard.cluster(), more.cluster())
+                    && from != to
+                {
+                    tracing::warn!(%from, %to, %epoch, "the node is of another cluster, which is obeyed now");
+                }
+                self.keep(&mut heard, more).map(Ok)
+            }
+            Ok(None) => Ok(Ok(())),
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
+    /// `cluster` is obeyed from now on, from `epoch` on, whatever was heard before. Answers the highest
+    /// epoch before. Durable when this returns.
+    pub fn adopt(&self, cluster: ClusterId, epoch: Epoch) -> Result<Epoch, StateStoreError> {
+        let mut heard = self.held();
+        let (before, from) = (heard.highest(), heard.cluster());
+        let more = heard.leading(Some(cluster), epoch);
+        self.keep(&mut heard, more)?;
+        let from = from.map(|from| from.to_string()).unwrap_or_default();
+        tracing::warn!(%cluster, %epoch, from, %before, "the worker was adopted on request");
+        Ok(before)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Durable first: a restart must not forget whom this worker has obeyed.
+    fn keep(&self, heard: &mut Heard, more: Heard) -> Result<(), StateStoreError> {
+        self.store.keep_heard(&more)?;
+        self.highest.store(more.highest().0, Ordering::Release);
+        *heard = more;
+        Ok(())
     }
 }
 
@@ -81,32 +254,101 @@ impl EpochGuard {
 mod tests {
     use super::*;
 
+    const OURS: Option<ClusterId> = Some(ClusterId(1));
+    const OTHER: Option<ClusterId> = Some(ClusterId(2));
+
+    fn guard(dir: &tempfile::TempDir) -> EpochGuard {
+        EpochGuard::open(Arc::new(StateStore::open(dir.path()).unwrap())).unwrap()
+    }
+
+    fn deposed(given: u64, highest: u64) -> NotObeyed {
+        NotObeyed::Deposed(Deposed { given: Epoch(given), highest: Epoch(highest) })
+    }
+
     #[test]
     fn an_older_leader_is_refused_also_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         {
-            let store = Arc::new(StateStore::open(dir.path()).unwrap());
-            let guard = EpochGuard::open(store).unwrap();
-            assert_eq!(guard.hear(Epoch(3)).unwrap(), Ok(()));
-            assert_eq!(guard.hear(Epoch(3)).unwrap(), Ok(()));
+            let guard = guard(&dir);
+            assert_eq!(guard.hear(OURS, Epoch(3)).unwrap(), Ok(()));
+            assert_eq!(guard.hear(OURS, Epoch(3)).unwrap(), Ok(()));
         }
-        let guard = EpochGuard::open(Arc::new(StateStore::open(dir.path()).unwrap())).unwrap();
-        let deposed = Deposed { given: Epoch(2), highest: Epoch(3) };
-        assert_eq!(guard.hear(Epoch(2)).unwrap(), Err(deposed));
+        let guard = guard(&dir);
+        assert_eq!(guard.hear(OURS, Epoch(2)).unwrap(), Err(deposed(2, 3)));
+        assert_eq!(guard.hear(None, Epoch(2)).unwrap(), Err(deposed(2, 3)));
         assert_eq!(guard.highest(), Epoch(3));
+    }
+
+    #[test]
+    fn an_epoch_counts_only_from_the_cluster_that_is_obeyed_and_within_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let guard = guard(&dir);
+        let absurd = guard.hear(OURS, Epoch(u64::MAX)).unwrap().unwrap_err();
+        assert!(matches!(absurd, NotObeyed::TooFarAhead { .. }), "{absurd}");
+        assert_eq!(guard.hear(None, Epoch(50)).unwrap(), Ok(()));
+        assert_eq!(guard.highest(), Epoch(0), "nobody says who leads");
+        guard.hear(OURS, Epoch(7)).unwrap().unwrap();
+        let foreign = guard.hear(OTHER, Epoch(8)).unwrap().unwrap_err();
+        assert!(matches!(foreign, NotObeyed::Foreign { .. }), "{foreign}");
+        assert!(foreign.to_string().contains("hosts adopt"), "{foreign}");
+        for absurd in [7 + MOST_AHEAD + 1, u64::MAX] {
+            let refusal = guard.hear(OURS, Epoch(absurd)).unwrap().unwrap_err();
+            assert!(matches!(refusal, NotObeyed::TooFarAhead { .. }), "{refusal}");
+            let refusal = guard.answered(OURS, Epoch(absurd)).unwrap().unwrap_err();
+            assert!(matches!(refusal, NotObeyed::TooFarAhead { .. }), "{refusal}");
+        }
+        assert_eq!(guard.highest(), Epoch(7));
+        // After a restore, and after another one that this worker did not see.
+        assert_eq!(guard.hear(OURS, Epoch(7 + 1_000)).unwrap(), Ok(()));
+        assert_eq!(guard.hear(OURS, Epoch(7 + 3_100)).unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn the_cluster_of_the_node_that_gives_orders_is_obeyed_and_none_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let guard = guard(&dir);
+        // Of a node that does not know its cluster yet.
+        guard.answered(None, Epoch(4)).unwrap().unwrap();
+        assert_eq!(guard.answered(OURS, Epoch(3)).unwrap(), Err(deposed(3, 4)));
+        guard.answered(OURS, Epoch(5)).unwrap().unwrap();
+        // The node was set up again.
+        guard.answered(OTHER, Epoch(1)).unwrap().unwrap();
+        assert_eq!(guard.highest(), Epoch(1));
+        assert!(guard.hear(OURS, Epoch(9)).unwrap().is_err(), "it leads no longer");
+        assert_eq!(guard.answered(OURS, Epoch(4)).unwrap(), Err(deposed(4, 5)));
+        guard.answered(OURS, Epoch(5)).unwrap().unwrap();
+        assert_eq!(guard.hear(OURS, Epoch(5)).unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn an_operator_has_a_cluster_obeyed_whatever_was_heard() {
+        let dir = tempfile::tempdir().unwrap();
+        {
+            // A worker of before epochs were of a cluster, with one that nobody can reach.
+            let store = StateStore::open(dir.path()).unwrap();
+            store.raise_epoch_as_before(Epoch(u64::MAX)).unwrap();
+        }
+        {
+            let guard = guard(&dir);
+            assert_eq!(guard.hear(OURS, Epoch(9)).unwrap(), Err(deposed(9, u64::MAX)));
+            assert_eq!(guard.adopt(ClusterId(1), Epoch(9)).unwrap(), Epoch(u64::MAX));
+        }
+        let guard = guard(&dir);
+        assert_eq!(guard.hear(OURS, Epoch(9)).unwrap(), Ok(()));
+        assert_eq!(guard.highest(), Epoch(9));
     }
 
     #[test]
     fn a_later_leader_is_heard_only_after_what_an_earlier_one_decided_is_done() {
         let dir = tempfile::tempdir().unwrap();
-        let guard = EpochGuard::open(Arc::new(StateStore::open(dir.path()).unwrap())).unwrap();
+        let guard = guard(&dir);
         let done = Arc::new(AtomicU64::new(0));
         let (later, seen) = (guard.clone(), Arc::clone(&done));
         let (about_to_speak, speaks) = std::sync::mpsc::channel();
-        let hearing = guard.obey(Epoch(3), || {
+        let hearing = guard.obey(OURS, Epoch(3), || {
             let hearing = std::thread::spawn(move || {
                 about_to_speak.send(()).unwrap();
-                assert_eq!(later.hear(Epoch(4)).unwrap(), Ok(()));
+                assert_eq!(later.hear(OURS, Epoch(4)).unwrap(), Ok(()));
                 seen.load(Ordering::SeqCst)
             });
             speaks.recv().unwrap();
@@ -115,7 +357,6 @@ mod tests {
             hearing
         });
         assert_eq!(hearing.unwrap().unwrap().join().unwrap(), 1);
-        let deposed = Deposed { given: Epoch(3), highest: Epoch(4) };
-        assert_eq!(guard.obey(Epoch(3), || ()).unwrap(), Err(deposed));
+        assert_eq!(guard.obey(OURS, Epoch(3), || ()).unwrap(), Err(deposed(3, 4)));
     }
 }

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use rustix::io::Errno;
 
 use crate::downloader::source_link::{AnswerHead, SourceLink};
+use crate::open_files;
 use crate::wire::worker::Blame;
 
 /// Why a copy was given up.
@@ -37,6 +38,11 @@ pub(super) fn refused(link: &mut SourceLink, head: &AnswerHead, what: &str) -> F
 }
 
 pub(super) fn remote(what: impl std::fmt::Display, error: &std::io::Error) -> Fault {
+    if open_files::are_exhausted(error) {
+        // The source has nothing to do with it.
+        let reason = "this worker has no free file descriptor: raise LimitNOFILE".to_owned();
+        return Fault::Blamed(Blame::Destination, reason);
+    }
     Fault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::downloader::cancel::Cancel;
+use crate::signed_call::{CHALLENGE_HEADER, Challenge};
 use crate::wire::worker::{CONTENT_HASH_HEADER, ContentHash};
 
 /// The longest answer head that is read.
@@ -53,6 +54,8 @@ pub struct AnswerHead {
     pub hash: Option<ContentHash>,
     /// Of a part: where it begins, and the size of the whole.
     pub part: Option<(u64, u64)>,
+    /// What a signature is to be made with, where one is asked for.
+    pub challenge: Option<Challenge>,
     /// Whether another request may follow on this connection.
     pub keep_alive: bool,
 }
@@ -200,6 +203,7 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(AnswerHead, usize)>> {
             .and_then(|hex| blake3::Hash::from_hex(hex.trim()).ok())
             .map(|hash| ContentHash(*hash.as_bytes())),
         part: header("content-range").and_then(part),
+        challenge: header(CHALLENGE_HEADER).and_then(|value| value.trim().parse().ok()),
         keep_alive: head.version == Some(1) && !closes,
     };
     Ok(Some((answer, length)))
@@ -225,8 +229,15 @@ mod tests {
         assert_eq!(&text[length..], b"hello");
         let etag = Some("\"x\"".to_owned());
         let part = Some((7, 12));
-        let expected =
-            AnswerHead { status: 206, length: 5, etag, hash: None, part, keep_alive: true };
+        let expected = AnswerHead {
+            status: 206,
+            length: 5,
+            etag,
+            hash: None,
+            part,
+            challenge: None,
+            keep_alive: true,
+        };
         assert_eq!(head, expected);
     }
 

@@ -17,9 +17,11 @@ use std::time::{Duration, Instant};
 use rows::{Opened, decode, unencodable, unreadable};
 
 use crate::box_host::BoxClaim;
+use crate::downloader::epoch_guard::Heard;
 use crate::downloader::file_identity::FileIdentity;
 use crate::downloader::partials::Partial;
 use crate::downloader::tree_hash::Trunk;
+#[cfg(test)]
 use crate::event::Epoch;
 use crate::names::FileName;
 use crate::private_dir;
@@ -35,6 +37,7 @@ enum Kind {
     Partial = 4,
     HashBegun = 5,
     BoxClaim = 6,
+    Heard = 7,
 }
 
 /// How long a store that cannot be opened is left alone.
@@ -141,13 +144,26 @@ impl StateStore {
         })
     }
 
-    /// The highest epoch seen.
-    pub fn epoch(&self) -> Result<Epoch, StateStoreError> {
-        self.with(|opened| Ok(opened.get(&[Kind::Epoch as u8])?.unwrap_or_default()))
+    /// Whom this worker obeys, and the highest epochs seen. A store of before epochs were of a cluster
+    /// holds an epoch alone.
+    pub fn heard(&self) -> Result<Heard, StateStoreError> {
+        self.with(|opened| match opened.get(&[Kind::Heard as u8])? {
+            Some(heard) => Ok(heard),
+            None => Ok(Heard::only(opened.get(&[Kind::Epoch as u8])?.unwrap_or_default())),
+        })
     }
 
-    /// Remembers that `epoch` was seen, durably.
-    pub fn raise_epoch(&self, epoch: Epoch) -> Result<(), StateStoreError> {
+    /// Remembers that, durably.
+    pub fn keep_heard(&self, heard: &Heard) -> Result<(), StateStoreError> {
+        self.with(|opened| {
+            opened.put(&[Kind::Heard as u8], heard)?;
+            opened.sync()
+        })
+    }
+
+    /// Remembers an epoch as it was done before epochs were of a cluster.
+    #[cfg(test)]
+    pub fn raise_epoch_as_before(&self, epoch: Epoch) -> Result<(), StateStoreError> {
         self.with(|opened| {
             opened.put(&[Kind::Epoch as u8], &epoch)?;
             opened.sync()
@@ -378,13 +394,13 @@ mod tests {
             store.keep_reports(&[&failed(1), &done]).unwrap();
             store.keep_reports(&[&failed(3)]).unwrap();
             store.forget_report(TaskId(3)).unwrap();
-            store.raise_epoch(Epoch(9)).unwrap();
+            store.keep_heard(&Heard::only(Epoch(9))).unwrap();
             store.remember_hash(&identity, ContentHash([5; 32])).unwrap();
             store.sync().unwrap();
         }
         let store = StateStore::open(&dir.path().join("state")).unwrap();
         assert_eq!(store.reports().unwrap(), vec![failed(1), done]);
-        assert_eq!(store.epoch().unwrap(), Epoch(9));
+        assert_eq!(store.heard().unwrap().highest(), Epoch(9));
         assert_eq!(store.hash(&identity).unwrap(), Some(ContentHash([5; 32])));
         let touched = FileIdentity { changed: (identity.changed.0 + 1, 0), ..identity };
         assert_eq!(store.hash(&touched).unwrap(), None);

@@ -153,20 +153,30 @@ impl HeartbeatSupervisor {
             let answer = timeout(wait + GRACE, watched.probe.send(Probe { timeout: wait }));
             let outcome = async move {
                 match answer.await {
-                    Ok(Ok(answer)) => answer.map_err(|failure| failure.to_string()),
-                    Ok(Err(mailbox)) => Err(format!("its worker cannot be asked: {mailbox}")),
-                    Err(_) => Err(AskFailure::TimedOut(wait + GRACE).to_string()),
+                    // A lack of our own: no beat, and no miss.
+                    Ok(Ok(Err(AskFailure::NoDescriptor))) => None,
+                    Ok(Ok(answer)) => Some(answer.map_err(|failure| failure.to_string())),
+                    Ok(Err(mailbox)) => Some(Err(format!("its worker cannot be asked: {mailbox}"))),
+                    Err(_) => Some(Err(AskFailure::TimedOut(wait + GRACE).to_string())),
                 }
             };
             let outcome = fut::wrap_future::<_, Self>(outcome);
-            ctx.spawn(outcome.map(move |outcome, supervisor, ctx| {
-                supervisor.ended(host, watch, outcome, ctx);
+            ctx.spawn(outcome.map(move |outcome, supervisor, ctx| match outcome {
+                Some(outcome) => supervisor.ended(host, watch, outcome, ctx),
+                None => supervisor.was_not_probed(host, watch),
             }));
             begun += 1;
         }
         self.probes += begun as u64;
         self.sleep(ctx);
         begun
+    }
+
+    /// A probe was not sent.
+    fn was_not_probed(&mut self, host: HostAddr, watch: u64) {
+        if let Some(watched) = self.hosts.get_mut(&host).filter(|watched| watched.watch == watch) {
+            watched.is_being_probed = false;
+        }
     }
 
     /// Takes in how a probe ended.

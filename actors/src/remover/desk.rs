@@ -210,9 +210,9 @@ impl Desk {
             Ok(Deleted::Absent) => Ending::Absent,
             Ok(Deleted::Directory) => Ending::Refused { why: "it is a directory".to_owned() },
             // Neither was sent on.
-            Err(failure @ (AskFailure::NotAsked(_) | AskFailure::Busy)) => {
-                Ending::NotAsked { why: failure.to_string() }
-            }
+            Err(
+                failure @ (AskFailure::NotAsked(_) | AskFailure::Busy | AskFailure::NoDescriptor),
+            ) => Ending::NotAsked { why: failure.to_string() },
             // A newer leader is at work, and takes up what this one leaves.
             Ok(Deleted::Deposed) => return None,
             Err(_) => {

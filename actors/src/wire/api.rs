@@ -13,6 +13,7 @@
 //! | `DELETE /api/v1/hosts/{host}` | [`HostChange`]; a host that was added is removed |
 //! | `PUT /api/v1/hosts/{host}/mode` with [`WantedMode`] | [`HostChange`] |
 //! | `POST /api/v1/hosts/{host}/reset` | [`HostReset`]; its breakers are closed |
+//! | `POST /api/v1/hosts/{host}/adopt` | [`HostAdopted`]; a worker obeys this cluster |
 //! | `GET /api/v1/files?prefix=&state=&host=&hot=&limit=&cursor=` | [`Page`] of [`FileView`], best first |
 //! | `GET /api/v1/files/{name}/explain` | [`ExplainView`]; the name percent-encoded, of any bytes |
 //! | `GET /api/v1/plan` | [`PlanView`] |
@@ -98,8 +99,8 @@ pub use explain::ExplainView;
 pub use file::{FileState, FileView};
 pub use file_move::{MoveShown, WantedMove};
 pub use host::{
-    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostChange, HostReset, HostView,
-    Stays, StaysView, WantedMode, WantedRole,
+    BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
+    HostReset, HostView, Stays, StaysView, WantedMode, WantedRole,
 };
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
 pub use lease::{

@@ -17,7 +17,9 @@
 //!   name once, in no order; then `end <count>`. An answer without that header is a whole list:
 //!   the worker was started anew, has forgotten changes so old, or is too old to know of cursors.
 //! - `DELETE /files/{name}` (worker): cfw's call; with the header `Reelyard-Epoch` it is refused
-//!   with 412 when the worker has seen a higher epoch.
+//!   with 412 when the worker has seen a higher epoch, obeys another cluster, or does not believe it.
+//! - `POST /adopt` (worker): the node that calls, with both headers, is obeyed from now on in that
+//!   epoch, whatever was heard before: [`WorkerAdopted`]. For an operator, by `reelyard hosts adopt`.
 //! - A node shows who it is with its calls of `/inventory` and `DELETE`: the header
 //!   `Reelyard-Manager` holds its [`ManagerId`]. The worker tells in `/info` who had to do with it.
 //! - `GET /masters/{percent-encoded absolute path}` and `GET /copies/{name}` (worker's data port):
@@ -27,9 +29,10 @@
 //!   (`Reelyard-Blake3`) where it is known. All four carry a ticket (see the downloader) when the worker
 //!   has a token.
 //!
-//! Where node and workers share a token, every call of these carries
-//! `Authorization: Bearer <token>`, the data port's excepted. It is told only to a program known
-//! to be Reelyard: a first question goes without it, and a Reelyard program answers that with 401.
+//! Where node and workers share a token, every call of these is signed with it (see
+//! [`crate::signed_call`]), the data port's excepted, and the node's answers and that of `/info` carry
+//! a proof. Only a program that answers 401 with a challenge ever sees a signature; nothing in the
+//! yard sees the token.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -324,6 +327,15 @@ pub struct WorkerInfo {
     /// was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
+}
+
+/// Answer of `POST /adopt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerAdopted {
+    /// The epoch that counts from now on.
+    pub epoch: Epoch,
+    /// The highest epoch that it had heard before.
+    pub before: Epoch,
 }
 
 /// What a manager does with a worker.

@@ -1,4 +1,4 @@
-//! A CfwWorker before a Reelyard worker: who gets the token, what an epoch does, torn inventories.
+//! A CfwWorker before a Reelyard worker: what is signed, what an epoch does, torn inventories.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,11 +12,14 @@ use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::host::{HostAddr, HostKind, HostRole};
 use reelyard_actors::names::{FileId, FileName, NameTable};
+use reelyard_actors::signed_call::{
+    Addressee, Admitted, CHALLENGE_HEADER, CallGate, CallText, PROOF_HEADER, SIGNATURE_HEADER,
+};
 use reelyard_actors::token::SharedToken;
 use reelyard_integration_tests::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::waiting::PATIENCE;
 
-const TOKEN: &str = "Bearer of-the-yard-and-long";
+const TOKEN: &str = "of-the-yard-and-long";
 
 /// What a Reelyard worker answers, as `wire/worker.rs` has it, and what it was asked.
 #[derive(Clone)]
@@ -27,7 +30,8 @@ struct Script {
     /// The cursor it tells, and what it answers to whom asks since that one.
     cursor: Arc<Mutex<Option<(&'static str, &'static str)>>>,
     epoch: u64,
-    /// `METHOD path authorization epoch` of each call.
+    gate: CallGate,
+    /// `METHOD path signed? epoch` of each call.
     calls: Arc<Mutex<Vec<String>>>,
 }
 
@@ -38,6 +42,7 @@ impl Script {
             inventory: Arc::new(Mutex::new("9 1 a%20b\n9 1 %FF\nend 2\n")),
             cursor: Arc::default(),
             epoch: 7,
+            gate: CallGate::default(),
             calls: Arc::default(),
         }
     }
@@ -46,21 +51,29 @@ impl Script {
         let header = |name: &str| {
             request.headers().get(name).map_or("-", |value| value.to_str().unwrap()).to_owned()
         };
-        let (method, path, token) = (request.method(), request.path(), header("Authorization"));
+        let (method, path) = (request.method(), request.path());
         let epoch = header("Reelyard-Epoch");
-        self.calls.lock().unwrap().push(format!("{method} {path} {token} {epoch}"));
+        assert_eq!(header("Authorization"), "-", "the token was sent");
+        let admitted = self.admit(own, request);
+        let how = if admitted.is_some() { "signed" } else { "-" };
+        self.calls.lock().unwrap().push(format!("{method} {path} {how} {epoch}"));
         match (method.as_str(), path) {
             ("HEAD", "/hb") => HttpResponse::Ok().finish(),
             ("GET", "/df") => HttpResponse::Ok().body(
                 r#"{"total_size":"9","used_size":"1","avail_size":"8","used_percent":11,"free_size":"8"}"#,
             ),
-            _ if token != TOKEN => HttpResponse::Unauthorized().finish(),
+            _ if admitted.is_none() => {
+                let challenge = self.gate.challenge().unwrap().to_string();
+                HttpResponse::Unauthorized().insert_header((CHALLENGE_HEADER, challenge)).finish()
+            }
             ("GET", "/info") => {
                 let host = self.says_it_is.unwrap_or(own);
-                HttpResponse::Ok().body(format!(
+                let info = format!(
                     r#"{{"program":"reelyard","version":"0.1.0","host":"{host}",
                         "data_listen":"0.0.0.0:99","epoch":0,"source":false,"destination":true}}"#
-                ))
+                );
+                let proof = admitted.unwrap().prove(&token(), 200, info.as_bytes());
+                HttpResponse::Ok().insert_header((PROOF_HEADER, proof)).body(info)
             }
             ("GET", "/inventory") => self.stock(request.query_string()),
             _ if epoch.parse::<u64>().unwrap() < self.epoch => {
@@ -71,7 +84,23 @@ impl Script {
     }
 }
 
+fn token() -> SharedToken {
+    SharedToken::new(TOKEN).unwrap()
+}
+
 impl Script {
+    fn admit(&self, own: &str, request: &HttpRequest) -> Option<Admitted> {
+        let header = |name: &str| request.headers().get(name).map(|value| value.as_bytes());
+        let text = CallText {
+            to: Addressee::Worker(own.parse().unwrap()),
+            method: request.method().as_str(),
+            target: request.uri().path_and_query().unwrap().as_str(),
+            epoch: header("Reelyard-Epoch").unwrap_or_default(),
+            manager: b"",
+        };
+        self.gate.admit(&token(), &text, header(SIGNATURE_HEADER)?).ok()
+    }
+
     fn stock(&self, query: &str) -> HttpResponse {
         let Some((cursor, changes)) = *self.cursor.lock().unwrap() else {
             return HttpResponse::Ok().body(*self.inventory.lock().unwrap());
@@ -110,10 +139,7 @@ fn at_noon() -> Clock {
 }
 
 fn worker_with(host: HostAddr, names: NameTable, clock: Clock) -> CfwWorker {
-    let settings = CfwWorkerSettings {
-        token: Some(SharedToken::new("of-the-yard-and-long").unwrap()),
-        ..CfwWorkerSettings::default()
-    };
+    let settings = CfwWorkerSettings { token: Some(token()), ..CfwWorkerSettings::default() };
     let http = http_client(&settings).unwrap();
     CfwWorker::new(host, HostRole::Destination, settings, http, names, clock)
 }
@@ -145,7 +171,7 @@ async fn a_reelyard_worker_is_recognised_listed_and_fenced() {
     assert_eq!(worker.send(delete(7)).await.unwrap(), Ok(Deleted::Removed));
     assert_eq!(view.load().inventory.unwrap().files, 1);
     let calls = script.calls.lock().unwrap().clone();
-    assert!(calls.contains(&format!("DELETE /files/a%20b {TOKEN} 7")), "{calls:?}");
+    assert!(calls.contains(&"DELETE /files/a%20b signed 7".to_owned()), "{calls:?}");
 }
 
 #[actix::test]
@@ -254,7 +280,5 @@ async fn an_old_cfw_never_sees_the_token() {
     assert_eq!(worker.send(delete(1)).await.unwrap(), Ok(Deleted::Removed));
     assert!(!dir.path().join("a b").exists());
     assert_eq!(host.calls_with_authorization(), 0);
-    assert!(
-        !format!("{:?}", SharedToken::new("of-the-yard-and-long").unwrap()).contains("of-the-yard")
-    );
+    assert!(!format!("{:?}", token()).contains("of-the-yard"));
 }

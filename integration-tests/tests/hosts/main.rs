@@ -11,4 +11,5 @@ mod cfw_worker_traffic;
 mod compat_wire;
 mod heartbeat_real_hosts;
 mod heartbeat_schedule;
+mod hostile_host;
 mod supervision_mailbox;

@@ -111,7 +111,8 @@ async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
     assert!(matches!(end, Said::Done { .. }), "{end:?}");
 
     let path = masters(&source, "E.mpg");
-    let url = format!("http://{}{path}", serving.view().data_listen);
+    let port = serving.view().data_listen;
+    let url = format!("http://{port}{path}");
     let client = in_the_clear().build().unwrap();
     let now = Clock::system().now();
     let key = TicketKey::of(&token);
@@ -120,10 +121,12 @@ async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
     };
     assert_eq!(client.get(&url).send().await.unwrap().status(), StatusCode::FORBIDDEN);
     let later = now.after(Duration::from_secs(60));
-    assert_eq!(status(key.sign(path.as_bytes(), later)).await, StatusCode::OK);
-    assert_eq!(status(key.sign(path.as_bytes(), now)).await, StatusCode::FORBIDDEN);
-    assert_eq!(status(key.sign(b"/copies/x", later)).await, StatusCode::FORBIDDEN);
-    assert_eq!(serving.view().data_port.refused_ticket, 3);
+    assert_eq!(status(key.sign(port, path.as_bytes(), later)).await, StatusCode::OK);
+    assert_eq!(status(key.sign(port, path.as_bytes(), now)).await, StatusCode::FORBIDDEN);
+    assert_eq!(status(key.sign(port, b"/copies/x", later)).await, StatusCode::FORBIDDEN);
+    let elsewhere = destination.host.socket();
+    assert_eq!(status(key.sign(elsewhere, path.as_bytes(), later)).await, StatusCode::FORBIDDEN);
+    assert_eq!(serving.view().data_port.refused_ticket, 4);
     fetching.stop().await;
     serving.stop().await;
     node.stop().await;

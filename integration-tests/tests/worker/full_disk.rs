@@ -1,5 +1,6 @@
 //! A destination whose disk is really full: a small tmpfs, mounted as root or by sudo.
 
+use reelyard_actors::downloader::epoch_guard::Heard;
 use reelyard_actors::downloader::state_store::StateStore;
 use reelyard_actors::event::Epoch;
 use reelyard_actors::wire::worker::{Blame, Said};
@@ -37,19 +38,20 @@ fn a_state_store_whose_disk_was_full_works_again_without_a_restart() {
     let place = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(place.path(), 24);
     let store = StateStore::open(&place.path().join("state")).unwrap();
-    store.raise_epoch(Epoch(1)).unwrap();
+    let raise = |epoch| store.keep_heard(&Heard::only(Epoch(epoch)));
+    raise(1).unwrap();
     disk.fill();
-    let refused = (2..20_000).find(|epoch| store.raise_epoch(Epoch(*epoch)).is_err());
+    let refused = (2..20_000).find(|epoch| raise(*epoch).is_err());
     let refused = refused.unwrap();
 
     disk.clear();
     let until = std::time::Instant::now() + PATIENCE;
-    while let Err(error) = store.raise_epoch(Epoch(refused)) {
+    while let Err(error) = raise(refused) {
         assert!(std::time::Instant::now() < until, "it stays closed: {error}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert_eq!(store.epoch().unwrap(), Epoch(refused));
+    assert_eq!(store.heard().unwrap().highest(), Epoch(refused));
     drop(store);
     let again = StateStore::open(&place.path().join("state")).unwrap();
-    assert_eq!(again.epoch().unwrap(), Epoch(refused));
+    assert_eq!(again.heard().unwrap().highest(), Epoch(refused));
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 
 use reelyard::worker::Worker;
 use reelyard_actors::host::HostAddr;
+use reelyard_actors::manager::{ClusterId, ManagerId};
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
 use reelyard_integration_tests::worker_rig::{Rig, os_name, started};
@@ -165,12 +166,28 @@ async fn a_deposed_leader_deletes_nothing() {
     for name in [b"a", b"b", b"c"] {
         put(&rig, name);
     }
-    let delete = async |name: &str, epoch: &str| {
-        let header = format!("Reelyard-Epoch: {epoch}\r\n");
+    let of = |cluster: u128| ManagerId { cluster: ClusterId(cluster), node: 1 };
+    let delete_as = async |manager: ManagerId, name: &str, epoch: &str| {
+        let header = format!("Reelyard-Epoch: {epoch}\r\nReelyard-Manager: {manager}\r\n");
         let answer = raw(rig.host, &format!("DELETE /files/{name}"), &header).await;
         answer.split(' ').nth(1).unwrap().to_owned()
     };
+    let delete = async |name: &str, epoch: &str| delete_as(of(1), name, epoch).await;
     assert_eq!(delete("a", "5").await, "200");
+    // What no leader of this cluster says leaves its epoch as it is.
+    assert_eq!(delete("nothing", "6").await, "404");
+    assert_eq!(delete("b", "18446744073709551615").await, "412");
+    assert_eq!(delete_as(of(2), "b", "7").await, "412");
+    let anybody = "Reelyard-Epoch: 18446744073709551615\r\n";
+    assert_eq!(
+        raw(rig.host, "DELETE /files/nothing", anybody).await.split(' ').nth(1),
+        Some("412")
+    );
+    let absurd = "Reelyard-Epoch: 18446744073709551615\r\n\
+        Reelyard-Manager: 00000000000000000000000000000001/1\r\n";
+    let answer = raw(rig.host, "DELETE /files/b", absurd).await;
+    assert!(answer.contains("is not believed") && answer.contains("hosts adopt"), "{answer}");
+    assert_eq!(first.view().epoch.0, 5);
     assert_eq!(delete("b", "4").await, "412");
     assert_eq!(delete("b", "soon").await, "400");
     first.stop().await;

@@ -2,6 +2,7 @@
 //! command line, and the node knows it after a restart.
 
 use std::net::SocketAddr;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::binary::{self, Ended};
@@ -195,5 +196,89 @@ fn a_host_that_is_drained_gets_nothing_new_and_shows_what_is_left() -> Result<()
     ensure!(!["a.mpg", "b.mpg", "c.mpg"].iter().any(|name| is_on(&ground, 1, name.as_bytes())));
     let says = ground.get("/api/v1/files/d.mpg/explain").context("it explains")?;
     ensure!(says["destinations"].to_string().contains("\"draining\""), "{says}");
+    Ok(())
+}
+
+/// What a path of the node is answered with, as text.
+fn page(ground: &Ground, path: &str) -> Option<String> {
+    let url = format!("http://{}{path}", ground.node);
+    let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
+    String::from_utf8(output.stdout).ok().filter(|text| !text.is_empty())
+}
+
+#[test]
+fn a_token_that_is_missing_or_another_one_is_shown_at_once() -> Result<()> {
+    let ours = "token-of-this-yard-0";
+    let cases: [(&[(&str, &str)], &[(&str, &str)], &str, &str); 3] = [
+        (
+            &[("token", ours)],
+            &[],
+            "does not prove that it knows this node's token",
+            "wants a token",
+        ),
+        (&[], &[("token", ours)], "wants a token, and this node has none", "does not prove"),
+        (
+            &[("token", ours)],
+            &[("token", "token-of-another-yard")],
+            "has another token than this node",
+            "has another token than this worker",
+        ),
+    ];
+    for (of_node, of_worker, why, why_there) in cases {
+        let ground = Ground::new(0, 1)?;
+        let worker = ground.start_destination(0, of_worker)?;
+        let node = ground.start_node(of_node)?;
+        let roles = [&node, &worker];
+        wait_for(&format!("/readyz says {why}"), &roles, || {
+            page(&ground, "/readyz")?.contains(why).then_some(())
+        })?;
+        let hosts = reelyard(&ground, &["hosts", "--token", ours]);
+        ensure!(hosts.out.contains(why), "{}", hosts.out);
+        wait_for(&format!("the worker logs {why_there}"), &roles, || {
+            worker.log_text().contains(why_there).then_some(())
+        })?;
+        ensure!(!node.log_text().contains(ours) && !worker.log_text().contains(ours));
+    }
+    Ok(())
+}
+
+/// Calls the worker of a destination as no node of the yard would.
+fn call_worker(ground: &Ground, headers: &[&str], method: &str, path: &str) -> Option<String> {
+    let url = format!("http://{}{path}", ground.destination(0));
+    let headers = headers.iter().flat_map(|header| ["-H", header]);
+    let output = Command::new("curl")
+        .args(["-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, &url])
+        .args(headers)
+        .output()
+        .ok()?;
+    String::from_utf8(output.stdout).ok()
+}
+
+#[test]
+fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
+    let ground = Ground::new(1, 1)?;
+    let source = ground.start_source(0, &[])?;
+    let worker = ground.start_destination(0, &[])?;
+    let answers = |role: &Role| {
+        wait_for("the worker answers", &[role], || {
+            (call_worker(&ground, &[], "GET", "/df")? == "200").then_some(())
+        })
+    };
+    answers(&worker)?;
+    // Without a token anybody can do what only an operator should.
+    let absurd = "Reelyard-Epoch: 18446744073709551615";
+    let stranger = "Reelyard-Manager: 0000000000000000000000000000beef/1";
+    ensure!(call_worker(&ground, &[absurd], "DELETE", "/files/x").as_deref() == Some("412"));
+    ensure!(call_worker(&ground, &[absurd, stranger], "POST", "/adopt").as_deref() == Some("200"));
+    let node = ground.start_node(&[])?;
+    let roles = [&node, &source, &worker];
+    let host = ground.destination(0).to_string();
+    // The worker asks this node for orders itself: that is whom its operator wants it to obey.
+    comes_to(&ground, &roles, &["a.mpg"], 0)?;
+    ensure!(worker.log_text().contains("is of another cluster"), "{}", worker.log_text());
+    told(&ground, &["hosts", "adopt", &host], "obeys this cluster in epoch")?;
+    refused(&ground, &["hosts", "adopt", "127.9.9.9:9"], "no host of this yard")?;
+    ensure!(node.log_text().contains("adopted on request"), "{}", node.log_text());
+    comes_to(&ground, &roles, &["a.mpg", "b.mpg"], 0)?;
     Ok(())
 }

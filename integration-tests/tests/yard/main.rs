@@ -14,5 +14,6 @@ mod old_to_new;
 mod places;
 mod recovers;
 mod removes;
+mod slow_clients;
 mod two_managers;
 mod wire;

@@ -138,6 +138,9 @@ fn of_the_yard() -> Vec<Call> {
         Call::of::<hosts::__path_reset, _, _>(hosts::reset)
             .refused(&["not-found"])
             .refused(COMMITTED),
+        Call::of::<hosts::__path_adopt, _, _>(hosts::adopt)
+            .refused(&["not-found", "not-leader", "host-refused"])
+            .refused(ASKED),
         Call::of::<files::__path_list, _, _>(files::list),
         Call::of::<file_moves::__path_make, _, _>(file_moves::make)
             .refused(&["not-found", "not-allowed", "target-exists", "other-file-system"])

@@ -1,13 +1,16 @@
 //! `/api/v1/hosts`: the hosts and what is known of them.
 
+use actix_web::http::StatusCode;
 use actix_web::web;
 use reelyard_actors::back_off::BackOff;
-use reelyard_actors::cfw_worker::{HostView as Called, ResetBreaker};
+use reelyard_actors::cfw_worker::{AdoptHost, HostView as Called, ResetBreaker};
 use reelyard_actors::event::RequestId;
 use reelyard_actors::heartbeat::{Health, HostBeats};
 use reelyard_actors::host::{HostAddr, HostMode, HostRole};
 use reelyard_actors::task_manager::{Blamed, HostRecord, PlannedHost, ResetHost, TaskManagerView};
-use reelyard_actors::wire::api::{BreakerOf, BreakerState, BreakerView, HostReset, HostView, Page};
+use reelyard_actors::wire::api::{
+    BreakerOf, BreakerState, BreakerView, HostAdopted, HostReset, HostView, Page,
+};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -135,6 +138,7 @@ fn shown(
         health_since: beats.and_then(|beats| beats.changed),
         latency_ms: called.latency_ms,
         failure: missed.and_then(|beats| beats.last_miss.clone()),
+        token_trouble: called.token_trouble.map(|trouble| trouble.to_string()),
         files: called.inventory.as_ref().map(|inventory| inventory.files),
         disk: called.disk,
         room: planned.and_then(|planned: &PlannedHost| planned.room),
@@ -199,4 +203,31 @@ pub async fn reset(
     let back_offs = state.actors.task_manager.ask(reset).await??;
     actor.worker.ask(ResetBreaker).await?;
     Ok(web::Json(HostReset { back_offs }))
+}
+
+/// `POST /hosts/{host}/adopt`: an operator says that the worker is ours.
+#[utoipa::path(
+    post,
+    path = "/hosts/{host}/adopt",
+    tag = "hosts",
+    operation_id = "adoptHost",
+    summary = "Has a worker obey this cluster from now on, whatever it heard before",
+    description = "For a worker that obeys another cluster, or that heard of an epoch which is not right.",
+    params(("host" = HostAddr, Path, description = "Its address")),
+    responses((status = 200, description = "It obeys this cluster", body = HostAdopted))
+)]
+pub async fn adopt(
+    state: web::Data<NodeState>,
+    host: web::Path<HostAddr>,
+    _: web::Query<NoQuery>,
+) -> Result<web::Json<HostAdopted>, Refusal> {
+    let host = *host;
+    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
+    let leadership = *state.journal.leadership().borrow();
+    let epoch = leadership.epoch().ok_or_else(|| super::workers::not_leader(&state))?;
+    let adopted = actor.worker.ask(AdoptHost { epoch }).await?.map_err(|failure| {
+        let detail = format!("{host} was not adopted: {failure}");
+        Refusal::new(StatusCode::BAD_GATEWAY, "host-refused", detail)
+    })?;
+    Ok(web::Json(HostAdopted { host, epoch: adopted.epoch, before: adopted.before }))
 }

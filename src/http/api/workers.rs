@@ -115,7 +115,7 @@ fn known_tasks(text: &str) -> Result<HashSet<TaskId>, Refusal> {
     ids.map(|id| id.parse().map(TaskId).map_err(|_| wrong())).collect()
 }
 
-fn not_leader(state: &NodeState) -> Refusal {
+pub(super) fn not_leader(state: &NodeState) -> Refusal {
     let leader = state.journal.leader().filter(|leader| *leader != state.node_id);
     let who = leader.map_or("nobody does yet".to_owned(), |leader| format!("node {leader} does"));
     let detail = format!("this node does not lead the yard; {who}");

@@ -257,6 +257,12 @@ pub const KINDS: &[Kind] = &[
         "1000 wait for boxes of pool judges already, retry in 12s",
     ),
     Kind::new(
+        502,
+        "host-refused",
+        "The host could not be asked, or refused; nothing was done",
+        "10.0.0.21:8888 was not adopted: cannot be reached: Connection refused",
+    ),
+    Kind::new(
         503,
         "starting",
         "The node has not read its journal yet; ask again in a moment",

@@ -7,19 +7,23 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use reelyard_actors::cfw_worker::Deleted;
 use reelyard_actors::downloader::base_dir::{BaseDir, Entry};
+use reelyard_actors::downloader::epoch_guard::NotObeyed;
 use reelyard_actors::downloader::inventory::{Change, Stock};
 use reelyard_actors::event::Epoch;
-use reelyard_actors::manager::MANAGER_HEADER;
+use reelyard_actors::manager::{ClusterId, MANAGER_HEADER, ManagerId};
 use reelyard_actors::names::{BadFileName, FileName};
+use reelyard_actors::signed_call::{Addressee, CHALLENGE_HEADER, PROOF_HEADER};
 use reelyard_actors::wire::cfw::write_df;
 use reelyard_actors::wire::inventory::{InventoryLine, ListedFile, write_inventory};
 use reelyard_actors::wire::worker::{
-    Deed, EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, WorkerInfo,
+    Deed, EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, WorkerAdopted,
+    WorkerInfo,
 };
 use serde::Serialize;
 
 use super::router::{Call, route};
 use super::{WorkerHttp, boxes};
+use crate::http::auth::{self, Authority, NoAuthority};
 
 /// cfw's content type of text.
 pub(super) const TEXT: &str = "text/plain;charset=UTF-8";
@@ -34,21 +38,23 @@ pub async fn answer(
     http: web::Data<WorkerHttp>,
 ) -> HttpResponse {
     let call = route(request.method().as_str(), request.uri().path());
-    if needs_token(&call) && !has_token(&request, &http) {
-        return HttpResponse::Unauthorized().insert_header(("WWW-Authenticate", "Bearer")).finish();
-    }
+    let authority = match authority(&request, &http, &call) {
+        Ok(authority) => authority,
+        Err(none) => return unauthorized(&http, none),
+    };
     note_manager(&request, &http, &call);
     match call {
         Call::Heartbeat => HttpResponse::Ok().content_type(TEXT).finish(),
         Call::Files => files(http.into_inner()).await,
         Call::Disk => disk(&http).await,
         Call::Delete(name) => delete(&request, &http, name).await,
-        Call::Info => info(&http),
+        Call::Info => info(&http, authority),
         Call::Inventory => inventory(&request, &http).await,
         Call::Metrics => metrics(&request, &http),
-        Call::RunHook => boxes::run(&http, body).await,
-        Call::LookAtBoxes => boxes::look(&http, body).await,
-        Call::AdoptBoxes => boxes::adopt(&http, body).await,
+        Call::RunHook => boxes::run(&http, authority, body).await,
+        Call::LookAtBoxes => boxes::look(&http, authority, body).await,
+        Call::AdoptBoxes => boxes::adopt(&http, authority, body).await,
+        Call::Adopt => adopt(&request, &http).await,
         Call::Clean(path) => moved(&request, &path).finish(),
         Call::WithoutSlash(path) => without_slash(&request, &path),
         Call::Method => HttpResponse::MethodNotAllowed().finish(),
@@ -68,13 +74,33 @@ fn needs_token(call: &Call) -> bool {
             | Call::RunHook
             | Call::LookAtBoxes
             | Call::AdoptBoxes
+            | Call::Adopt
     )
 }
 
-fn has_token(request: &HttpRequest, http: &WorkerHttp) -> bool {
-    let header = request.headers().get(header::AUTHORIZATION);
-    Option::as_ref(&http.token.now())
-        .is_none_or(|token| token.admits(header.map(|value| value.as_bytes())))
+/// By what right the call is made. What cfw tells everybody needs none.
+fn authority(
+    request: &HttpRequest,
+    http: &WorkerHttp,
+    call: &Call,
+) -> Result<Authority, NoAuthority> {
+    if !needs_token(call) {
+        return Ok(Authority::Open);
+    }
+    // The host by its own name: what was signed for another address is refused.
+    let to = Addressee::Worker(http.info.host);
+    let token = http.token.now();
+    auth::bearer_or_signature(request, Option::as_ref(&token), &http.gate, to)
+}
+
+/// `401`, with what a program of the yard signs its next call with.
+pub(super) fn unauthorized(http: &WorkerHttp, none: NoAuthority) -> HttpResponse {
+    let mut answer = HttpResponse::Unauthorized();
+    answer.insert_header(("WWW-Authenticate", "Bearer")).content_type(TEXT);
+    if let Some(challenge) = http.gate.challenge() {
+        answer.insert_header((CHALLENGE_HEADER, challenge.to_string()));
+    }
+    answer.body(format!("{none}\n"))
 }
 
 /// Notes who lists or deletes here. Probes and disk figures are anybody's: monitoring asks for
@@ -85,10 +111,14 @@ fn note_manager(request: &HttpRequest, http: &WorkerHttp, call: &Call) {
         Call::Delete(_) => Deed::Deletes,
         _ => return,
     };
-    let header = request.headers().get(MANAGER_HEADER);
-    let manager = header.and_then(|value| value.to_str().ok()?.parse().ok());
+    let manager = manager_of(request);
     let from = request.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
     http.managers.note(manager, from, does, http.clock.now());
+}
+
+/// The node that calls; none where it does not say, or in a way that does not read.
+fn manager_of(request: &HttpRequest) -> Option<ManagerId> {
+    request.headers().get(MANAGER_HEADER)?.to_str().ok()?.parse().ok()
 }
 
 /// Asks the base directory off the server's threads. None when there is none, or it fails.
@@ -148,13 +178,36 @@ async fn delete(
     http: &WorkerHttp,
     name: Result<FileName, BadFileName>,
 ) -> HttpResponse {
-    let status = match (epoch_of(request), name) {
-        (Err(status), _) => status,
-        (Ok(epoch), Ok(name)) => delete_file(http, epoch, name).await,
+    let leader = (manager_of(request).map(|manager| manager.cluster), epoch_of(request));
+    let status = match (leader, name) {
+        ((_, Err(status)), _) => status,
+        ((cluster, Ok(epoch)), Ok(name)) => match delete_file(http, cluster, epoch, name).await {
+            Ok(status) => status,
+            Err(refusal) => {
+                let mut answer = HttpResponse::PreconditionFailed();
+                return answer.content_type(TEXT).body(format!("{refusal}\n"));
+            }
+        },
         // As cfw, whose file system refuses such a name.
-        (Ok(_), Err(_)) => StatusCode::INTERNAL_SERVER_ERROR,
+        ((_, Ok(_)), Err(_)) => StatusCode::INTERNAL_SERVER_ERROR,
     };
     HttpResponse::build(status).content_type(JSON).finish()
+}
+
+/// The node that calls is obeyed from now on, in its epoch, whatever was heard before.
+async fn adopt(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
+    let (Some(manager), Ok(Some(epoch))) = (manager_of(request), epoch_of(request)) else {
+        let why = format!("the headers {MANAGER_HEADER} and {EPOCH_HEADER} are missing or wrong\n");
+        return HttpResponse::BadRequest().content_type(TEXT).body(why);
+    };
+    let epochs = http.epochs.clone();
+    let adopting = move || epochs.adopt(manager.cluster, epoch).map_err(std::io::Error::other);
+    match blocking("POST /adopt", adopting).await {
+        Some(before) => {
+            json_line(HttpResponse::Ok().content_type(JSON), &WorkerAdopted { epoch, before })
+        }
+        None => HttpResponse::InternalServerError().content_type(TEXT).finish(),
+    }
 }
 
 /// The epoch of the leader that decided this call; none on a call of an old cfm.
@@ -164,39 +217,61 @@ fn epoch_of(request: &HttpRequest) -> Result<Option<Epoch>, StatusCode> {
     epoch.map(|epoch| Some(Epoch(epoch))).ok_or(StatusCode::BAD_REQUEST)
 }
 
-async fn delete_file(http: &WorkerHttp, epoch: Option<Epoch>, name: FileName) -> StatusCode {
+/// Deletes a file, unless the leader that decided it is not obeyed.
+async fn delete_file(
+    http: &WorkerHttp,
+    cluster: Option<ClusterId>,
+    epoch: Option<Epoch>,
+    name: FileName,
+) -> Result<StatusCode, NotObeyed> {
     let (epochs, shown) = (http.epochs.clone(), name.clone());
-    let deleted = from_disk(http, "DELETE", move |base| match epoch {
-        None => base.unlink(&name),
-        // Whether that leader still leads, as far as this worker has heard.
-        Some(epoch) => match epochs.obey(epoch, || base.unlink(&name)) {
-            Ok(Ok(deleted)) => deleted,
-            Ok(Err(deposed)) => {
-                tracing::warn!(file = name.to_string(), %deposed, "a deletion was refused");
-                Ok(Deleted::Deposed)
-            }
+    let deleted = from_disk(http, "DELETE", move |base| {
+        let Some(epoch) = epoch else { return base.unlink(&name).map(Ok) };
+        if let Err(refusal) = epochs.would_obey(cluster, epoch) {
+            return Ok(Err(refusal));
+        }
+        // For nothing no epoch is raised.
+        if base.is_absent(&name)? {
+            return Ok(Ok(Deleted::Absent));
+        }
+        match epochs.obey(cluster, epoch, || base.unlink(&name)) {
+            Ok(Ok(deleted)) => deleted.map(Ok),
+            Ok(Err(refusal)) => Ok(Err(refusal)),
             Err(error) => Err(std::io::Error::other(error)),
-        },
+        }
     });
-    match deleted.await {
-        Some(Deleted::Removed) => {
+    Ok(match deleted.await {
+        Some(Ok(Deleted::Removed)) => {
             tracing::info!(file = shown.to_string(), "copy deleted");
             StatusCode::OK
         }
-        Some(Deleted::Absent) => StatusCode::NOT_FOUND,
-        Some(Deleted::Directory) => StatusCode::NOT_ACCEPTABLE,
-        Some(Deleted::Deposed) => StatusCode::PRECONDITION_FAILED,
+        Some(Ok(Deleted::Absent)) => StatusCode::NOT_FOUND,
+        Some(Ok(Deleted::Directory)) => StatusCode::NOT_ACCEPTABLE,
+        Some(Ok(Deleted::Deposed)) => StatusCode::PRECONDITION_FAILED,
+        Some(Err(refusal)) => {
+            tracing::warn!(file = shown.to_string(), %refusal, "a deletion was refused");
+            return Err(refusal);
+        }
         None => StatusCode::INTERNAL_SERVER_ERROR,
-    }
+    })
 }
 
-fn info(http: &WorkerHttp) -> HttpResponse {
+/// With a proof that this worker knows the token, where the call was signed.
+fn info(http: &WorkerHttp, authority: Authority) -> HttpResponse {
     let managers = http.managers.lately(http.clock.now());
     let (epoch, traffic) = (http.epochs.highest(), http.link.traffic());
     let fetches_from_old = http.base.is_some() && http.external.now().is_some();
     let (told, box_hooks) = (http.info.clone(), http.boxes.names());
     let info = WorkerInfo { epoch, managers, traffic, fetches_from_old, box_hooks, ..told };
-    json_line(HttpResponse::Ok().content_type(JSON), &info)
+    let mut answer = HttpResponse::Ok();
+    answer.content_type(JSON);
+    if let (Authority::Signed(admitted), Some(token)) = (authority, &*http.token.now())
+        && let Ok(body) = json(&info)
+    {
+        let proof = admitted.prove(token, 200, body.as_bytes());
+        return answer.insert_header((PROOF_HEADER, proof)).body(body);
+    }
+    json_line(&mut answer, &info)
 }
 
 fn metrics(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
@@ -250,10 +325,14 @@ fn line_of(change: &Change) -> InventoryLine<'_> {
 }
 
 pub(super) fn json_line(answer: &mut HttpResponseBuilder, value: &impl Serialize) -> HttpResponse {
-    match serde_json::to_string(value) {
-        Ok(json) => answer.body(json + "\n"),
+    match json(value) {
+        Ok(body) => answer.body(body),
         Err(_) => HttpResponse::InternalServerError().content_type(JSON).finish(),
     }
+}
+
+fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_string(value)? + "\n")
 }
 
 fn moved(request: &HttpRequest, path: &str) -> HttpResponseBuilder {

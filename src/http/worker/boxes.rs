@@ -1,18 +1,20 @@
 //! What a node asks for the boxes that this worker hosts.
 
 use actix_web::{HttpResponse, web};
+use reelyard_actors::signed_call::NotAdmitted;
 use reelyard_actors::wire::boxes::{AdoptAnswered, AdoptAsked, LookAsked, RunAnswered, RunAsked};
 use serde::de::DeserializeOwned;
 
 use super::WorkerHttp;
-use super::answers::{JSON, TEXT, json_line};
+use super::answers::{JSON, TEXT, json_line, unauthorized};
+use crate::http::auth::{Authority, NoAuthority};
 
 /// The longest question that is read, in bytes: far more than all boxes of a pool.
 const LONGEST_QUESTION: usize = 4 << 20;
 
 /// `POST /boxes/run`: answered when the hook has ended.
-pub async fn run(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
-    match read::<RunAsked>(body).await {
+pub async fn run(http: &WorkerHttp, authority: Authority, body: web::Payload) -> HttpResponse {
+    match read::<RunAsked>(http, authority, body).await {
         Ok(asked) => {
             let answer = http.boxes.run(asked.on(http.info.host)).await;
             json_line(HttpResponse::Ok().content_type(JSON), &RunAnswered::from(answer))
@@ -22,8 +24,8 @@ pub async fn run(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
 }
 
 /// `POST /boxes/look`
-pub async fn look(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
-    match read::<LookAsked>(body).await {
+pub async fn look(http: &WorkerHttp, authority: Authority, body: web::Payload) -> HttpResponse {
+    match read::<LookAsked>(http, authority, body).await {
         Ok(asked) => {
             let answer = http.boxes.look(asked.clone().on(http.info.host)).await;
             json_line(HttpResponse::Ok().content_type(JSON), &asked.answered(answer))
@@ -33,8 +35,8 @@ pub async fn look(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
 }
 
 /// `POST /boxes/adopt`
-pub async fn adopt(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
-    match read::<AdoptAsked>(body).await {
+pub async fn adopt(http: &WorkerHttp, authority: Authority, body: web::Payload) -> HttpResponse {
+    match read::<AdoptAsked>(http, authority, body).await {
         Ok(asked) => {
             let answer = http.boxes.adopt(asked.on(http.info.host)).await;
             json_line(HttpResponse::Ok().content_type(JSON), &AdoptAnswered::from(answer))
@@ -43,7 +45,11 @@ pub async fn adopt(http: &WorkerHttp, body: web::Payload) -> HttpResponse {
     }
 }
 
-async fn read<T: DeserializeOwned>(body: web::Payload) -> Result<T, HttpResponse> {
+async fn read<T: DeserializeOwned>(
+    http: &WorkerHttp,
+    authority: Authority,
+    body: web::Payload,
+) -> Result<T, HttpResponse> {
     let unreadable = |why: String| {
         HttpResponse::BadRequest().content_type(TEXT).body(format!("cannot be read: {why}\n"))
     };
@@ -52,5 +58,10 @@ async fn read<T: DeserializeOwned>(body: web::Payload) -> Result<T, HttpResponse
         Ok(Err(error)) => return Err(unreadable(error.to_string())),
         Err(_) => return Err(unreadable(format!("it is longer than {LONGEST_QUESTION} bytes"))),
     };
+    if let Authority::Signed(admitted) = authority
+        && !admitted.covers(&body)
+    {
+        return Err(unauthorized(http, NoAuthority::Signature(NotAdmitted::Wrong)));
+    }
     serde_json::from_slice(&body).map_err(|error| unreadable(error.to_string()))
 }

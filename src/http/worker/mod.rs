@@ -5,13 +5,13 @@ mod answers;
 mod boxes;
 mod router;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
-use actix_web::{App, HttpServer, web};
+use actix_web::{App, middleware, web};
 use reelyard_actors::box_host::HostedBoxes;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
@@ -20,10 +20,13 @@ use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::external::ExternalProgram;
 use reelyard_actors::downloader::inventory::InventoryDesk;
 use reelyard_actors::downloader::managers::Managers;
+use reelyard_actors::open_files;
+use reelyard_actors::signed_call::CallGate;
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::traffic::gauge::LinkGauge;
 use reelyard_actors::wire::worker::WorkerInfo;
 
+use super::lines::{self, HttpLimits, HttpPlaces, ServerSettings};
 pub use super::metrics::WorkerFigures;
 
 /// How long a client may take to send the head of a request, as in cfw (spec 2).
@@ -36,6 +39,25 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// How long stopping waits for answers under way.
 const STOP_PATIENCE_SECONDS: u64 = 5;
 
+/// How long a client may take for the body of a request.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// How long a client may take nothing of an answer, or less than [`LEAST_PACE`].
+const STALL: Duration = Duration::from_secs(20);
+
+/// What a client must take of an answer at least, in bytes per second.
+const LEAST_PACE: u64 = 4 << 10;
+
+/// Connections at once. Nodes, monitoring and people are few.
+const CONNECTIONS: usize = 1024;
+
+/// Connections at once from one address: a node holds one for each hook of a box that runs.
+const CONNECTIONS_PER_ADDRESS: usize = 512;
+
+/// The part of all file descriptors that these connections may take; the rest is in reserve for
+/// copies.
+const DESCRIPTORS_PERCENT: u64 = 40;
+
 /// What the HTTP of one worker works with.
 pub struct WorkerHttp {
     /// Where the copies are; none for a worker that is only a source.
@@ -44,9 +66,12 @@ pub struct WorkerHttp {
     pub inventory: Option<Arc<InventoryDesk>>,
     /// Refuses deletions that a deposed leader decided.
     pub epochs: EpochGuard,
-    /// With a token, `DELETE`, `/info`, `/inventory` and `/boxes` need it. What cfw tells everybody (`/hb`,
-    /// `/files`, `/df`) stays open, because an old cfm must be able to read it.
+    /// With a token, `DELETE`, `/info`, `/inventory` and `/boxes` need it, or a signature made with it.
+    /// What cfw tells everybody (`/hb`, `/files`, `/df`) stays open, because an old cfm must be able
+    /// to read it.
     pub token: Dial<Option<SharedToken>>,
+    /// Admits signed calls.
+    pub gate: CallGate,
     /// Who had to do with this worker lately.
     pub managers: Managers,
     /// The boxes that this worker hosts.
@@ -77,18 +102,24 @@ pub fn start(addr: SocketAddr, http: Arc<WorkerHttp>) -> std::io::Result<ServerH
     let data = web::Data::from(http);
     // One service for everything: actix' own routing decodes paths, and a name must be decoded
     // exactly once.
-    let app = move || App::new().app_data(data.clone()).default_service(web::to(answers::answer));
-    let server = HttpServer::new(app)
-        .workers(2)
-        .disable_signals()
-        .client_request_timeout(REQUEST_TIMEOUT)
-        .keep_alive(KEEP_ALIVE)
-        .shutdown_timeout(STOP_PATIENCE_SECONDS)
-        // A client that left is noticed.
-        .h1_allow_half_closed(false)
-        .bind(addr)?
-        .run();
-    let handle = server.handle();
-    actix_rt::spawn(server);
-    Ok(handle)
+    let app = move || {
+        App::new()
+            .app_data(data.clone())
+            .wrap(middleware::from_fn(lines::watch))
+            .default_service(web::to(answers::answer))
+    };
+    let settings = ServerSettings {
+        threads: Some(2),
+        head_time: REQUEST_TIMEOUT,
+        keep_alive: KEEP_ALIVE,
+        stop_patience_seconds: STOP_PATIENCE_SECONDS,
+    };
+    let limits = HttpLimits {
+        connections: open_files::at_most(CONNECTIONS, DESCRIPTORS_PERCENT),
+        per_address: CONNECTIONS_PER_ADDRESS,
+        request_time: BODY_TIME,
+        stall: STALL,
+        least_pace: LEAST_PACE,
+    };
+    lines::serve(TcpListener::bind(addr)?, &settings, &HttpPlaces::new(limits), app)
 }

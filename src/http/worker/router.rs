@@ -29,6 +29,8 @@ pub enum Call {
     LookAtBoxes,
     /// `POST /boxes/adopt`
     AdoptBoxes,
+    /// `POST /adopt`
+    Adopt,
     /// The path was not clean (`..`, `//`): 301 to this one, without a body.
     Clean(String),
     /// The path ended in a slash: 301 to this one.
@@ -71,6 +73,7 @@ fn call_of(path: &[u8]) -> Option<(&'static str, Call)> {
         b"/boxes/run" => Some(("POST", Call::RunHook)),
         b"/boxes/look" => Some(("POST", Call::LookAtBoxes)),
         b"/boxes/adopt" => Some(("POST", Call::AdoptBoxes)),
+        b"/adopt" => Some(("POST", Call::Adopt)),
         _ => {
             let name = path.strip_prefix(b"/files/")?;
             let is_one_segment = !name.is_empty() && !name.contains(&b'/');

@@ -58,7 +58,7 @@ pub(super) fn serve(stream: TcpStream, place: &Place, shared: &Shared) {
         let kept = match next {
             Ok(request) => {
                 shared.requests.fetch_add(1, Ordering::Relaxed);
-                let answered = answer(&stream, shared, &request);
+                let answered = answer(&stream, place, shared, &request);
                 if let Err(error) = &answered
                     && !is_of_the_client(error)
                 {
@@ -101,7 +101,7 @@ fn refuse_unread(stream: &TcpStream, why: NoRequest) -> io::Result<()> {
         .with_text(stream, text)
 }
 
-fn answer(stream: &TcpStream, shared: &Shared, request: &Request) -> io::Result<()> {
+fn answer(stream: &TcpStream, place: &Place, shared: &Shared, request: &Request) -> io::Result<()> {
     let head = |status| Head {
         status,
         keep_alive: request.keep_alive,
@@ -110,7 +110,9 @@ fn answer(stream: &TcpStream, shared: &Shared, request: &Request) -> io::Result<
     };
     if let Some(token) = &*shared.token.now() {
         let (key, ticket) = (TicketKey::of(token), request.ticket.as_deref());
-        if !key.admits(request.path.as_bytes(), ticket, shared.clock.now()) {
+        // As the client connected to it, also where the port listens at every address.
+        let port = stream.local_addr()?;
+        if !key.admits(port, request.path.as_bytes(), ticket, shared.clock.now()) {
             shared.refused_ticket.fetch_add(1, Ordering::Relaxed);
             return head("403 Forbidden").with_text(stream, "a valid ticket is needed");
         }
@@ -133,7 +135,7 @@ fn answer(stream: &TcpStream, shared: &Shared, request: &Request) -> io::Result<
     if asked.hash {
         answer_hash(stream, shared, &file, identity, &head)
     } else {
-        answer_bytes(stream, shared, request, &file, identity, &head)
+        answer_bytes((stream, place), shared, request, &file, identity, &head)
     }
 }
 
@@ -162,7 +164,7 @@ fn answer_hash<'a>(
 }
 
 fn answer_bytes<'a>(
-    stream: &TcpStream,
+    (stream, place): (&TcpStream, &Place),
     shared: &Shared,
     request: &Request,
     file: &File,
@@ -215,7 +217,7 @@ fn answer_bytes<'a>(
     };
     // `MORE`: the head leaves in one packet with the first bytes of the file.
     send_all(stream, head.text(length).as_bytes(), SendFlags::MORE)?;
-    send_range(stream, shared, file, range, |sent, position| {
+    send_range((stream, place), shared, file, range, |sent, position| {
         shared.bytes.add(sent);
         if let Some(following) = &following {
             following.sent(position);
@@ -236,7 +238,7 @@ fn read_small(file: &File, identity: &FileIdentity) -> io::Result<Option<ThreadM
 
 /// Sends `range` of `file` from the page cache to the socket, without passing through here.
 fn send_range(
-    stream: &TcpStream,
+    (stream, place): (&TcpStream, &Place),
     shared: &Shared,
     file: &File,
     range: Range<u64>,
@@ -250,6 +252,7 @@ fn send_range(
     while position < range.end {
         let count = usize::try_from((range.end - position).min(chunk)).unwrap_or(usize::MAX);
         let (before, began) = (position, Instant::now());
+        place.takes_a_piece();
         match sendfile(stream, file, Some(&mut position), count) {
             // The file was cut short: the connection is closed before the promised length, which
             // the client notices.

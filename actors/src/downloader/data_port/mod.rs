@@ -202,6 +202,7 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
             Ok((stream, peer)) => admit(stream, peer, number, shared),
             Err(error) => {
                 // Out of file descriptors, or a client that was gone again: not for ever.
+                crate::open_files::are_exhausted(&error);
                 tracing::warn!(%error, "the data port cannot accept a connection");
                 std::thread::sleep(Duration::from_millis(50));
             }

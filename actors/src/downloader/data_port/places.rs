@@ -1,10 +1,15 @@
 //! Who may be connected: a bounded number, of which no one peer can take all. A connection that
-//! waits between two requests gives its place up for a new one.
+//! waits between two requests gives its place up for a new one, and then one that takes hardly
+//! anything of what it asked for.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// A connection that needs longer for a piece of a file, of 64 KiB once it was slow, gives its place up
+/// where all are taken.
+const SLOW: Duration = Duration::from_secs(5);
 
 /// The places of one data port. Cheap to clone.
 #[derive(Clone, Default)]
@@ -30,6 +35,8 @@ struct Taken {
     stream: TcpStream,
     /// Since when it waits for a request.
     idle: Option<Instant>,
+    /// Since when it takes the piece of a file that it is being sent.
+    taking: Option<Instant>,
 }
 
 /// One connection's place. Dropped when the connection ends.
@@ -57,15 +64,18 @@ impl Places {
             () => None,
         };
         if let Some(peer) = from {
-            let idle = taken.iter().filter(|(_, other)| peer.is_none_or(|peer| other.peer == peer));
-            let idle = idle.filter_map(|(number, other)| Some((other.idle?, *number)));
-            let (_, longest) = idle.min()?;
+            let among =
+                || taken.iter().filter(|(_, other)| peer.is_none_or(|peer| other.peer == peer));
+            let idle = among().filter_map(|(number, other)| Some((other.idle?, *number)));
+            let slow = among().filter_map(|(number, other)| Some((other.taking?, *number)));
+            let slow = slow.filter(|(since, _)| since.elapsed() >= SLOW);
+            let (_, longest) = idle.min().or_else(|| slow.min())?;
             // Its thread finds it closed; its place is another's from here on.
             let gone = taken.remove(&longest)?;
             // It fails only for a connection that is gone already.
             let _ = gone.stream.shutdown(Shutdown::Both);
         }
-        taken.insert(number, Taken { peer, stream, idle: None });
+        taken.insert(number, Taken { peer, stream, idle: None, taking: None });
         table.open += 1;
         Some(Place { places: self.clone(), number })
     }
@@ -96,7 +106,14 @@ impl Place {
     /// Whether it waits for a request.
     pub(super) fn is_idle(&self, is_idle: bool) {
         if let Some(taken) = self.places.table().taken.get_mut(&self.number) {
-            taken.idle = is_idle.then(Instant::now);
+            (taken.idle, taken.taking) = (is_idle.then(Instant::now), None);
+        }
+    }
+
+    /// It is sent the next piece of a file.
+    pub(super) fn takes_a_piece(&self) {
+        if let Some(taken) = self.places.table().taken.get_mut(&self.number) {
+            taken.taking = Some(Instant::now());
         }
     }
 }
@@ -120,6 +137,27 @@ mod tests {
     fn connection(listener: &TcpListener) -> (TcpStream, TcpStream) {
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         (near, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn who_takes_hardly_anything_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let places = Places::default();
+        let peers = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut near = Vec::new();
+        let mut take = |number, peer| {
+            let (client, far) = connection(&listener);
+            near.push(client);
+            places.take(number, 2, peer, far)
+        };
+        let (slow, quick) = (take(1, peers[0]).unwrap(), take(2, peers[1]).unwrap());
+        slow.takes_a_piece();
+        quick.takes_a_piece();
+        assert!(take(3, peers[2]).is_none());
+        let before = Instant::now().checked_sub(SLOW).unwrap();
+        places.table().taken.get_mut(&1).unwrap().taking = Some(before);
+        assert!(take(4, peers[2]).is_some());
+        assert_eq!(near[0].read(&mut [0]).unwrap(), 0, "it was closed");
     }
 
     #[test]

@@ -10,9 +10,11 @@ use super::{Copying, Ended, Fetcher};
 use crate::downloader::cancel::Cancel;
 use crate::downloader::fault::{Fault, remote};
 use crate::downloader::order::CopyOrder;
-use crate::downloader::source_link::{self, AnswerHead, SourceLink};
+use crate::downloader::source_link::{self, AnswerHead, SourceLink, SourceTimeouts};
 use crate::downloader::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
-use crate::token::SharedToken;
+use crate::host::HostAddr;
+use crate::open_files;
+use crate::signed_call::{Addressee, CallText, SIGNATURE_HEADER, SignedCaller};
 use crate::wire::worker::{Blame, WorkerInfo};
 
 /// How long an unused connection is kept: less than a source waits for the next request.
@@ -81,11 +83,36 @@ impl Links {
     }
 }
 
+/// How long a connection waits for a file descriptor of this process, and how often it looks.
+const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(60);
+const DESCRIPTOR_LOOK: Duration = Duration::from_millis(500);
+
+/// Connects; without a free file descriptor, as soon as there is one.
+fn connect_patiently(
+    addr: SocketAddr,
+    timeouts: SourceTimeouts,
+    cancel: &Cancel,
+) -> io::Result<SourceLink> {
+    let begun = Instant::now();
+    loop {
+        match SourceLink::connect(addr, timeouts, cancel) {
+            Err(error)
+                if open_files::are_exhausted(&error)
+                    && begun.elapsed() < DESCRIPTOR_PATIENCE
+                    && !cancel.is_cancelled() =>
+            {
+                std::thread::sleep(DESCRIPTOR_LOOK);
+            }
+            other => return other,
+        }
+    }
+}
+
 impl Fetcher {
     /// A new connection to the data port.
     pub(super) fn connect(&self, copying: &Copying<'_>) -> Result<SourceLink, Ended> {
         let addr = copying.addr;
-        SourceLink::connect(addr, self.timeouts, copying.cancel).map_err(|error| {
+        connect_patiently(addr, self.timeouts, copying.cancel).map_err(|error| {
             self.data_ports.forget(addr);
             let doing = format!("the data port {addr} cannot be reached");
             Ended::Off { doing, error, arrived: 0 }
@@ -134,7 +161,7 @@ impl Fetcher {
     /// The text of a request to a data port, with its ticket.
     pub(super) fn request(&self, addr: SocketAddr, path: &str, headers: &[(&str, &str)]) -> String {
         let ticket = Option::as_ref(&self.token.now()).map(|token| {
-            TicketKey::of(token).sign(path.as_bytes(), self.clock.now().after(TICKET_LIFE))
+            TicketKey::of(token).sign(addr, path.as_bytes(), self.clock.now().after(TICKET_LIFE))
         });
         let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
         let headers: Vec<_> = ticket.into_iter().chain(headers.iter().copied()).collect();
@@ -158,14 +185,7 @@ impl Fetcher {
         if let Some(port) = self.data_ports.of(host) {
             return Ok(Some(port));
         }
-        let asked = self.ask_for_info(host, None, cancel).and_then(|(status, text)| {
-            match &*self.token.now() {
-                // Told only to a program that asks for it, which no old cfw does.
-                Some(token) if status == 401 => self.ask_for_info(host, Some(token), cancel),
-                _ => Ok((status, text)),
-            }
-        });
-        let (status, text) = match asked {
+        let (status, text) = match self.ask_for_info(host, cancel) {
             Ok((404, _)) => return Ok(None),
             Err(_) if self.external.now().is_some() => return Ok(None),
             asked => asked.map_err(|error| {
@@ -186,18 +206,25 @@ impl Fetcher {
         }
     }
 
-    /// Status and text of a source's `/info`.
-    fn ask_for_info(
-        &self,
-        host: SocketAddr,
-        token: Option<&SharedToken>,
-        cancel: &Cancel,
-    ) -> io::Result<(u16, Vec<u8>)> {
-        let mut link = SourceLink::connect(host, self.timeouts, cancel)?;
-        let bearer = token.map(SharedToken::bearer);
-        let header = bearer.as_deref().map(|bearer| ("Authorization", bearer));
-        link.send(&[source_link::request(host, "/info", header.as_slice())])?;
-        let head = link.answer()?;
-        Ok((head.status, link.read_text(&head)?))
+    /// Status and text of a source's `/info`: signed for a program that asks for that, which no old
+    /// cfw does.
+    fn ask_for_info(&self, host: SocketAddr, cancel: &Cancel) -> io::Result<(u16, Vec<u8>)> {
+        let ask = |header: Option<(&str, &str)>| {
+            let mut link = connect_patiently(host, self.timeouts, cancel)?;
+            link.send(&[source_link::request(host, "/info", header.as_slice())])?;
+            let head = link.answer()?;
+            let text = link.read_text(&head)?;
+            io::Result::Ok((head, text))
+        };
+        let (head, text) = ask(None)?;
+        let (401, Some(challenge), Some(token)) = (head.status, head.challenge, &*self.token.now())
+        else {
+            return Ok((head.status, text));
+        };
+        let to = Addressee::Worker(HostAddr::from(host));
+        let call = CallText { to, method: "GET", target: "/info", epoch: b"", manager: b"" };
+        let signature = SignedCaller::signature(token, &call, challenge);
+        let (head, text) = ask(Some((SIGNATURE_HEADER, &signature)))?;
+        Ok((head.status, text))
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::clock::{Clock, Millis};
 use crate::downloader::dial::Dial;
-use crate::downloader::epoch_guard::{Deposed, EpochGuard};
+use crate::downloader::epoch_guard::{EpochGuard, NotObeyed};
 use crate::downloader::managers::Managers;
 use crate::downloader::node_link::backoff::Backoff;
 use crate::downloader::order::CopyOrder;
@@ -30,6 +30,7 @@ use crate::event::Epoch;
 use crate::host::HostAddr;
 use crate::manager::ManagerId;
 use crate::outbound;
+use crate::signed_call::SignedCaller;
 use crate::token::SharedToken;
 use crate::wire::worker::{Deed, Report, TaskId};
 
@@ -58,7 +59,8 @@ pub struct NodeLinkSettings {
     pub host: HostAddr,
     /// Where it is noted whose orders are taken.
     pub managers: Managers,
-    /// Sent to a node; what an old cfm makes of it is nothing.
+    /// Shared with the node: calls are signed with it, and orders count only from a node that proves
+    /// to know it. It is never sent.
     pub token: Dial<Option<SharedToken>>,
     /// How long a long poll is held.
     pub wait: Duration,
@@ -103,8 +105,17 @@ enum LinkError {
     Garbled(String),
     #[error("answered more than {0} bytes, which no node does: look at what answers there")]
     TooLong(u64),
+    #[error("wants a token, and this worker has none: set the same token at both")]
+    TokenWanted,
+    #[error("has another token than this worker: set the same token at both")]
+    OtherToken,
+    #[error(
+        "does not prove that it knows this worker's token: it has none, or another program \
+         listens there; set the same token at both"
+    )]
+    NotProved,
     #[error(transparent)]
-    Deposed(#[from] Deposed),
+    NotObeyed(#[from] NotObeyed),
     #[error("the state store failed: {0}")]
     Store(String),
     /// There is no long poll: an old cfm, most likely.
@@ -125,6 +136,7 @@ pub struct NodeLink {
 struct Line {
     settings: NodeLinkSettings,
     http: reqwest::Client,
+    signed: SignedCaller,
     epochs: EpochGuard,
     clock: Clock,
     /// Index of the node that is asked.
@@ -151,6 +163,7 @@ impl NodeLink {
         let line = Arc::new(Line {
             settings,
             http,
+            signed: SignedCaller::default(),
             epochs,
             clock,
             current: AtomicUsize::new(0),
@@ -354,12 +367,9 @@ impl Line {
     }
 
     /// Refuses an answer of a leader that is none any more; a new epoch is durable afterwards.
-    async fn hear(&self, epoch: Epoch) -> Result<(), LinkError> {
-        if !Deposed::unless_heard(epoch, self.epochs.highest())? {
-            return Ok(());
-        }
-        let epochs = self.epochs.clone();
-        match tokio::task::spawn_blocking(move || epochs.hear(epoch)).await {
+    async fn hear(&self, manager: Option<ManagerId>, epoch: Epoch) -> Result<(), LinkError> {
+        let (epochs, cluster) = (self.epochs.clone(), manager.map(|manager| manager.cluster));
+        match tokio::task::spawn_blocking(move || epochs.answered(cluster, epoch)).await {
             Ok(Ok(heard)) => Ok(heard?),
             Ok(Err(error)) => Err(LinkError::Store(error.to_string())),
             Err(error) => Err(LinkError::Store(error.to_string())),

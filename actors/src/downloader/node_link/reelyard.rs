@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
 
-use super::{Line, LinkError, Speaks, listed};
+use super::{Line, LinkError, listed};
 use crate::downloader::order::CopyOrder;
+use crate::signed_call::{Addressee, Sent};
 use crate::wire::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 
 /// How long a node may take beyond the time it was asked to wait.
@@ -25,22 +26,13 @@ pub async fn orders(
     let rates = rates.map(|rates| format!("&rates={rates}")).unwrap_or_default();
     let (known, wait_secs) = (listed(known), wait.as_secs());
     let path = format!("/api/v1/workers/{host}/tasks?known={known}&wait={wait_secs}s{rates}");
-    let call = || line.http.get(line.url(&path)).timeout(wait + PATIENCE);
-    let mut response = if *line.speaks.borrow() == Speaks::Unknown {
-        call().send().await?
-    } else {
-        with_token(line, call()).send().await?
-    };
-    // The token is told only to a program that asks for it, which no old cfm does.
-    if response.status() == StatusCode::UNAUTHORIZED && line.settings.token.now().is_some() {
-        response = with_token(line, call()).send().await?;
-    }
-    if is_no_reelyard(&response) {
+    let sent = send(line, line.http.get(line.url(&path)).timeout(wait + PATIENCE)).await?;
+    if is_no_reelyard(&sent.response) {
         return Err(LinkError::NotReelyard);
     }
-    let body = body_of(response).await?;
+    let body = body_of(line, sent).await?;
     let orders: TaskOrders = read(&body)?;
-    line.hear(orders.epoch).await?;
+    line.hear(orders.manager, orders.epoch).await?;
     // A node that does not know its cluster yet tells it with its next answer.
     if orders.manager.is_some() {
         line.took_orders_of(orders.manager);
@@ -59,17 +51,16 @@ pub async fn deliver(line: &Line, reports: &[Report]) -> Result<Vec<TaskId>, Lin
         .timeout(PATIENCE)
         .header(CONTENT_TYPE, "application/json")
         .body(body);
-    let body = body_of(with_token(line, call).send().await?).await?;
+    let body = body_of(line, send(line, call).await?).await?;
     let taken: ReportsTaken = read(&body)?;
-    line.hear(taken.epoch).await?;
+    line.hear(None, taken.epoch).await?;
     Ok(taken.cancelled)
 }
 
-fn with_token(line: &Line, call: RequestBuilder) -> RequestBuilder {
-    match &*line.settings.token.now() {
-        Some(token) => call.header(AUTHORIZATION, token.bearer()),
-        None => call,
-    }
+/// Sends a call, signed if the node asks for that.
+async fn send(line: &Line, call: RequestBuilder) -> Result<Sent, LinkError> {
+    let token = line.settings.token.now();
+    Ok(line.signed.send(&line.http, Option::as_ref(&token), Addressee::Node, call.build()?).await?)
 }
 
 /// An old cfm answers 404 in plain text. A node that does not know this host says so in a problem
@@ -83,14 +74,23 @@ fn is_no_reelyard(response: &Response) -> bool {
         && !is_problem
 }
 
-async fn body_of(response: Response) -> Result<Vec<u8>, LinkError> {
+/// The body of an answer: with a token only of a node that proves to know the same.
+async fn body_of(line: &Line, sent: Sent) -> Result<Vec<u8>, LinkError> {
+    let (response, proof) = sent.into_parts();
     let status = response.status();
     let body = super::answer::body_of(response).await?;
     if status != StatusCode::OK {
         let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
-        return Err(LinkError::Status(status.as_u16(), text));
+        return Err(match (status, &*line.settings.token.now()) {
+            (StatusCode::UNAUTHORIZED, None) => LinkError::TokenWanted,
+            (StatusCode::UNAUTHORIZED, Some(_)) => LinkError::OtherToken,
+            _ => LinkError::Status(status.as_u16(), text),
+        });
     }
-    Ok(body)
+    match &*line.settings.token.now() {
+        Some(token) if !proof.is_good(token, &body) => Err(LinkError::NotProved),
+        _ => Ok(body),
+    }
 }
 
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, LinkError> {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cfw_worker::DiskFigures;
 use crate::clock::Millis;
+use crate::event::Epoch;
 use crate::heartbeat::Health;
 use crate::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
 use crate::task_manager::Stranger;
@@ -45,6 +46,9 @@ pub struct HostView {
     /// Why it could not be asked, the last time it could not, while that still holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Why it and the node do not take each other's calls, because they do not share a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_trouble: Option<String>,
     /// How many files it holds. Missing while that is not known, and for a pure source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
@@ -212,6 +216,19 @@ pub enum BreakerState {
 pub struct HostReset {
     /// How many back-offs of copies there were, those of pairs included.
     pub back_offs: usize,
+}
+
+/// A worker obeys this node from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct HostAdopted {
+    /// The host.
+    pub host: HostAddr,
+    /// The epoch that counts there from now on.
+    #[schema(value_type = u64)]
+    pub epoch: Epoch,
+    /// The highest epoch that it had heard before.
+    #[schema(value_type = u64)]
+    pub before: Epoch,
 }
 
 /// How long something is left alone after failures.

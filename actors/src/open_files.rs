@@ -1,0 +1,106 @@
+//! File descriptors of this process: how many there may be, and when there were none.
+//!
+//! That this process has no descriptor left says nothing of the host that it wanted to call: such a
+//! failure is told here, and never booked against anybody else.
+
+use std::error::Error;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+/// How long it is shown that there were none, and how often it is logged.
+const SHOWN_FOR: Duration = Duration::from_secs(60);
+
+/// The last time that there were none.
+struct Lack {
+    last: Instant,
+    logged: Instant,
+    times: u64,
+}
+
+/// One for the process, as the limit is.
+static LACK: Mutex<Option<Lack>> = Mutex::new(None);
+
+/// How many files this process may have open; none where there is no limit.
+pub fn limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// `wanted` connections, or as many as `percent` of all descriptors: the others are in reserve for
+/// what this process opens itself. At least 8.
+pub fn at_most(wanted: usize, percent: u64) -> usize {
+    let part = limit().unwrap_or(u64::MAX).saturating_mul(percent) / 100;
+    wanted.min(usize::try_from(part).unwrap_or(usize::MAX)).max(8)
+}
+
+/// Whether an error, or what caused it, is that this process or this machine has no descriptor left.
+/// If so that is logged and shown.
+pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<io::Error>();
+        let errno = io.and_then(Errno::from_io_error);
+        if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) {
+            note(Instant::now());
+            return true;
+        }
+        // An I/O error passes over what it was made of when it is asked for its source.
+        cause = match io.and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    false
+}
+
+/// That there were no descriptors lately, for an operator to read.
+pub fn trouble() -> Option<String> {
+    let lack = LACK.lock().unwrap_or_else(PoisonError::into_inner);
+    let Lack { last, times, .. } = lack.as_ref()?;
+    let ago = last.elapsed();
+    (ago < SHOWN_FOR).then(|| {
+        let limit = limit().map_or("no limit".to_owned(), |limit| limit.to_string());
+        format!(
+            "this process had no free file descriptor {times} times, last {} s ago (its limit is \
+             {limit}): raise LimitNOFILE or \"ulimit -n\", and look who holds connections open",
+            ago.as_secs()
+        )
+    })
+}
+
+fn note(now: Instant) {
+    let mut lack = LACK.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = lack.take().filter(|lack| now.saturating_duration_since(lack.last) < SHOWN_FOR);
+    let times = before.as_ref().map_or(0, |lack| lack.times) + 1;
+    let logged = before.map(|lack| lack.logged);
+    let is_due = logged.is_none_or(|logged| now.saturating_duration_since(logged) >= SHOWN_FOR);
+    if is_due {
+        tracing::warn!(limit = limit(), times, "this process has no free file descriptor");
+    }
+    let logged = logged.filter(|_| !is_due).unwrap_or(now);
+    *lack = Some(Lack { last: now, logged, times });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_of_our_own_is_told_from_the_failures_of_others() {
+        let of_others = io::Error::from_raw_os_error(Errno::CONNREFUSED.raw_os_error());
+        assert!(!are_exhausted(&of_others));
+        assert!(trouble().is_none());
+        for errno in [Errno::MFILE, Errno::NFILE] {
+            let ours = io::Error::from_raw_os_error(errno.raw_os_error());
+            assert!(are_exhausted(&ours));
+            assert!(are_exhausted(&io::Error::other(ours)), "also as a cause");
+        }
+        let told = trouble().unwrap();
+        assert!(told.contains("4 times") && told.contains("LimitNOFILE"), "{told}");
+        assert_eq!(at_most(10, 100), 10);
+        assert_eq!(at_most(usize::MAX, 0), 8);
+    }
+}

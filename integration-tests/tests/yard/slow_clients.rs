@@ -1,0 +1,63 @@
+//! Clients that send slowly, read nothing, or only hold connections, before a real node.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::yard::{Ground, wait_for};
+
+/// The most connections from one address in this test.
+const PER_ADDRESS: usize = 8;
+
+fn sent(to: SocketAddr, text: &str) -> Result<TcpStream> {
+    let mut stream = TcpStream::connect(to)?;
+    stream.write_all(text.as_bytes())?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+/// Whether the other end has closed, whatever it sent before.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    let mut buffer = [0; 4096];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != ErrorKind::WouldBlock,
+        }
+    }
+}
+
+#[test]
+fn slow_bodies_are_cut_and_lock_nobody_out_while_a_stream_of_events_lasts() -> Result<()> {
+    let ground = Ground::new(0, 0)?;
+    let per_address = PER_ADDRESS.to_string();
+    let settings =
+        [("http.connections_per_address", &*per_address), ("http.request_timeout", "2s")];
+    let node = ground.start_node(&settings)?;
+    let status = || ground.get("/api/v1/status").map(drop);
+    wait_for("the node answers", &[&node], status)?;
+    let events = "GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n";
+    let mut events = sent(ground.node, events)?;
+    std::thread::sleep(Duration::from_millis(100));
+    // cfm's wire needs no token, and reads up to 64 KiB.
+    let slow = "PATCH /tasks/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{";
+    let begun = Instant::now();
+    let mut all = Vec::new();
+    for _ in 0..5 * PER_ADDRESS {
+        all.push(sent(ground.node, slow)?);
+    }
+    // From the same address: one of the slow ones makes room.
+    ground.get("/api/v1/status").context("the API is locked out")?;
+    let closed = all.iter_mut().filter_map(|stream| is_closed(stream).then_some(())).count();
+    ensure!(closed >= 4 * PER_ADDRESS, "only {closed} made room");
+    while !all.iter_mut().all(is_closed) {
+        ensure!(begun.elapsed() < PATIENCE, "slow bodies are not cut");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    ensure!(begun.elapsed() >= Duration::from_secs(2), "they were cut before their time");
+    ensure!(!is_closed(&mut events), "a stream of events was cut");
+    Ok(())
+}
