@@ -256,7 +256,8 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// The token that is demanded, and the call that was admitted with it.
 type Proving = Option<(SharedToken, Admitted)>;
 
-fn admit(request: &HttpRequest, body: &[u8], state: &NodeState) -> Result<Proving, HttpResponse> {
+/// What a signed call has proven; a challenge for one that proves nothing.
+fn admit(request: &HttpRequest, body: &[u8], state: &NodeState) -> Result<Proving, String> {
     let Some(token) = locked(&state.demanded).clone() else { return Ok(None) };
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
     let (to, method) = (Addressee::Node, request.method().as_str());
@@ -265,12 +266,12 @@ fn admit(request: &HttpRequest, body: &[u8], state: &NodeState) -> Result<Provin
     let signature = header.map(|value| value.as_bytes()).unwrap_or_default();
     match state.gate.admit(&token, &text, signature) {
         Ok(admitted) if admitted.covers(body) => Ok(Some((token, admitted))),
-        _ => {
-            let challenge = state.gate.challenge().expect("a challenge").to_string();
-            let mut answer = HttpResponse::Unauthorized();
-            Err(answer.insert_header((CHALLENGE_HEADER, challenge)).finish())
-        }
+        _ => Err(state.gate.challenge().expect("a challenge").to_string()),
     }
+}
+
+fn unauthorized(challenge: String) -> HttpResponse {
+    HttpResponse::Unauthorized().insert_header((CHALLENGE_HEADER, challenge)).finish()
 }
 
 fn answer(proving: Proving, body: String) -> HttpResponse {
@@ -286,7 +287,7 @@ fn answer(proving: Proving, body: String) -> HttpResponse {
 async fn long_poll(request: HttpRequest, state: web::Data<NodeState>) -> HttpResponse {
     let proving = match admit(&request, b"", &state) {
         Ok(proving) => proving,
-        Err(refused) => return refused,
+        Err(challenge) => return unauthorized(challenge),
     };
     let query: BTreeMap<&str, &str> =
         request.query_string().split('&').filter_map(|pair| pair.split_once('=')).collect();
@@ -320,7 +321,7 @@ async fn take_reports(
 ) -> HttpResponse {
     let proving = match admit(&request, &body, &state) {
         Ok(proving) => proving,
-        Err(refused) => return refused,
+        Err(challenge) => return unauthorized(challenge),
     };
     let reports: Reports = serde_json::from_slice(&body).expect("reports as the wire has them");
     if state.deaf.load(Ordering::SeqCst) {

@@ -51,7 +51,8 @@ pub struct Refusal {
     status: StatusCode,
     problem: Problem,
     retry_after_seconds: Option<u64>,
-    challenge: Option<Challenge>,
+    /// Boxed, since every handler returns a refusal by value.
+    challenge: Option<Box<Challenge>>,
 }
 
 impl Refusal {
@@ -92,7 +93,7 @@ impl Refusal {
 
     /// A caller of the yard may try again with a signature made with this.
     pub fn with_challenge(self, challenge: Option<Challenge>) -> Self {
-        Refusal { challenge, ..self }
+        Refusal { challenge: challenge.map(Box::new), ..self }
     }
 
     /// The problem as it is told.
@@ -127,7 +128,7 @@ impl ResponseError for Refusal {
         if self.status == StatusCode::UNAUTHORIZED {
             response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
-        if let Some(challenge) = self.challenge {
+        if let Some(challenge) = &self.challenge {
             response.insert_header((CHALLENGE_HEADER, challenge.to_string()));
         }
         if let Some(seconds) = self.retry_after_seconds {

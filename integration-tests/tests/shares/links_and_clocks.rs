@@ -33,7 +33,7 @@ impl Place {
 
     /// The same, with the time kept in a file as by a node.
     async fn keeping_time(dir: &Path, clock: &Clock) -> Self {
-        let journal = JournalSettings::alone(&dir.join("journal"), 1);
+        let journal = JournalSettings::alone(dir.join("journal"), 1);
         let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
         let kept = dir.join("share-clock");
         let yard = opened_keeping(journal, settings(), clock, None, Some(&kept)).await;

@@ -206,10 +206,14 @@ fn page(ground: &Ground, path: &str) -> Option<String> {
     String::from_utf8(output.stdout).ok().filter(|text| !text.is_empty())
 }
 
+/// Settings of a role that differ from the rest of its configuration.
+type Settings<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn a_token_that_is_missing_or_another_one_is_shown_at_once() -> Result<()> {
     let ours = "token-of-this-yard-0";
-    let cases: [(&[(&str, &str)], &[(&str, &str)], &str, &str); 3] = [
+    // Settings of the node and of the worker, and what each side says.
+    let cases: [(Settings<'_>, Settings<'_>, &str, &str); 3] = [
         (
             &[("token", ours)],
             &[],
