@@ -456,19 +456,20 @@ mod tests {
             last: Millis(61_000),
             ..seen(Some(1), Deed::Lists)
         };
+        let our_orders = |last| ManagerSeen { first: Millis(60_500), ..orders(Some(1), at, last) };
         let mut strangers = Strangers::default();
         let table = |more: &[ManagerSeen]| {
             let all = [cfm_lists.clone(), ours.clone(), orders(None, at, 60_600)];
             [&all, more].concat()
         };
-        strangers.hear(&conduct(table(&[orders(Some(1), at, 61_000)]), 5, 1_000), US);
+        strangers.hear(&conduct(table(&[our_orders(61_000)]), 5, 1_000), US);
         assert_eq!(signs(&strangers, 1_000), [], "nobody manages beside us");
         // Somebody whose orders are taken after ours is a sign at once.
         let other = orders(Some(2), "http://127.0.0.1:9090", 61_500);
-        strangers.hear(&conduct(table(&[orders(Some(1), at, 61_000), other]), 5, 2_000), US);
+        strangers.hear(&conduct(table(&[our_orders(61_000), other]), 5, 2_000), US);
         assert_eq!(signs(&strangers, 2_000), [(StrangerSign::OrdersElsewhere, true)]);
         // Once ours are taken again, it is over.
-        strangers.hear(&conduct(table(&[orders(Some(1), at, 62_000)]), 5, 3_000), US);
+        strangers.hear(&conduct(table(&[our_orders(62_000)]), 5, 3_000), US);
         assert_eq!(signs(&strangers, 3_000), []);
     }
 

@@ -91,7 +91,7 @@ async fn a_box_that_is_given_back_goes_to_who_is_next_in_the_same_entry() {
     assert_eq!(one(next).token, FenceToken(2));
     eventually("it is one commit of two events", || {
         let after = yard.journal.status();
-        (after.commits, after.events) == (3, before + 2)
+        (after.commits, after.events) == (4, before + 2)
     })
     .await;
     yard.close().await;
