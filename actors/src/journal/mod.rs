@@ -49,6 +49,7 @@ pub use transport::{NoPeers, Transport, Unreachable};
 
 use crate::event::{Commit, PieceId};
 use owners::Owners;
+pub(crate) use proposer::OnFullDisk;
 use proposer::Proposer;
 use raft::Node;
 use status::Counters;
@@ -156,7 +157,16 @@ impl Journal {
         &self,
         commit: Commit,
     ) -> impl Future<Output = Result<CommitAnswer, CommitError>> + use<> {
-        self.0.proposer.commit(commit)
+        self.commit_as(commit, OnFullDisk::Refuse)
+    }
+
+    /// The same, for a commit that may be taken from the reserve while the disk is full.
+    pub(crate) fn commit_as(
+        &self,
+        commit: Commit,
+        on_full_disk: OnFullDisk,
+    ) -> impl Future<Output = Result<CommitAnswer, CommitError>> + use<> {
+        self.0.proposer.commit(commit, on_full_disk)
     }
 
     /// Answers the call of another node's journal: what its [`Transport`] carries here.

@@ -37,6 +37,12 @@ pub trait Piece: Sized + 'static {
     /// event's preconditions again, and after a refusal the piece is as before.
     fn apply(&mut self, at: Millis, event: &Self::Event) -> Result<Self::Outcome, Self::Refusal>;
 
+    /// Whether an event takes back a right, such as a leaked link: it is committed from the reserve
+    /// while the disk is full. Such events are few and small.
+    fn may_use_reserve(_event: &Self::Event) -> bool {
+        false
+    }
+
     /// A view of the piece as it is now, to be written elsewhere while the piece goes on: shared
     /// shards, copied on write, so that freezing is quick however large the piece.
     fn freeze(&self) -> Box<dyn FrozenPiece>;

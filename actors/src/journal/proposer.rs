@@ -29,7 +29,20 @@ const QUEUE_BYTES: u64 = 8 << 20;
 /// Bounds of what a refused caller is told to wait.
 const RETRY_AFTER: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
+/// Room that must be left, with the reserve, for a commit on a full disk: the store is opened anew
+/// when a write fails, and that writes too.
+const LEAST_WITH_RESERVE: u64 = 8 << 20;
+
 type Answer = Result<CommitAnswer, CommitError>;
+
+/// What becomes of a commit while the disk is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnFullDisk {
+    /// It is refused.
+    Refuse,
+    /// It is taken while the reserve, or what is left of it, has room.
+    UseReserve,
+}
 
 /// One commit on its way into an entry.
 struct Proposal {
@@ -95,9 +108,13 @@ impl Proposer {
 
     /// Commits. It is handed in at once, so that commits come into the log in the order of these calls;
     /// the future waits for the answer.
-    pub(crate) fn commit(&self, commit: Commit) -> impl Future<Output = Answer> + use<> {
+    pub(crate) fn commit(
+        &self,
+        commit: Commit,
+        on_full_disk: OnFullDisk,
+    ) -> impl Future<Output = Answer> + use<> {
         let (request, started) = (commit.request, Instant::now());
-        let (handed_in, patience) = (self.hand_in(commit), self.commit_timeout);
+        let (handed_in, patience) = (self.hand_in(commit, on_full_disk), self.commit_timeout);
         let counters = self.counters.clone();
         async move {
             match timeout(patience, handed_in?).await {
@@ -115,10 +132,24 @@ impl Proposer {
         }
     }
 
-    fn hand_in(&self, commit: Commit) -> Result<oneshot::Receiver<Answer>, CommitError> {
+    /// Why a commit finds no room.
+    fn no_room(&self, on_full_disk: OnFullDisk) -> Option<String> {
+        let room = self.room.borrow();
+        let has_reserve = room.free.saturating_add(room.reserve) >= LEAST_WITH_RESERVE;
+        match on_full_disk {
+            OnFullDisk::UseReserve if has_reserve => None,
+            OnFullDisk::UseReserve | OnFullDisk::Refuse => room.full.clone(),
+        }
+    }
+
+    fn hand_in(
+        &self,
+        commit: Commit,
+        on_full_disk: OnFullDisk,
+    ) -> Result<oneshot::Receiver<Answer>, CommitError> {
         let counters = &self.counters;
         // Before anything else: without room nobody leads for long.
-        if let Some(why) = self.room.borrow().full.clone() {
+        if let Some(why) = self.no_room(on_full_disk) {
             counters.refused_disk_full.fetch_add(1, Ordering::Relaxed);
             return Err(CommitError::DiskFull { why });
         }

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::journal::Journal;
+use crate::journal::OnFullDisk;
 use crate::journal::batch;
 use crate::journal::in_flight::InFlight;
 use crate::journal::messages::{Apply, CommitAnswer, CommitError, Install, Order, Stage};
@@ -122,9 +123,13 @@ impl<P: Piece> Seat<P> {
         events: Vec<P::Event>,
     ) -> impl Future<Output = Settlement<P>> + use<P> {
         let (request, is_own) = (asked.request, !asked.remember);
+        let on_full_disk = match !events.is_empty() && events.iter().all(P::may_use_reserve) {
+            true => OnFullDisk::UseReserve,
+            false => OnFullDisk::Refuse,
+        };
         let commit = self.own.set_out(at, asked, events);
         let committing = match commit {
-            Some(commit) => Ok(self.journal.commit(commit)),
+            Some(commit) => Ok(self.journal.commit_as(commit, on_full_disk)),
             None => Err(self.journal.leadership().borrow().refusal()),
         };
         async move {

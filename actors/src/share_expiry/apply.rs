@@ -32,6 +32,10 @@ impl Piece for ShareTable {
     type Outcome = ShareOutcome;
     type Refusal = ShareRefusal;
 
+    fn may_use_reserve(event: &ShareEvent) -> bool {
+        matches!(event, ShareEvent::Ended { why: Ending::Revoked, .. })
+    }
+
     fn apply(&mut self, at: Millis, event: &ShareEvent) -> Applying {
         let outcome = self.apply_event(at, event)?;
         self.time = match event {

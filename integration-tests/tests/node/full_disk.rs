@@ -1,10 +1,11 @@
 //! A node whose disk is really full says so, can be read as before, and goes on by itself.
 
+use std::net::Ipv4Addr;
 use std::process::Command;
 
 use anyhow::Result;
 use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::yard::{Ground, wait_for};
+use reelyard_integration_tests::yard::{Ground, free_addr, wait_for};
 
 #[test]
 fn a_node_on_a_full_disk_is_read_as_before_and_says_what_to_do() -> Result<()> {
@@ -19,7 +20,9 @@ fn a_node_on_a_full_disk_is_read_as_before_and_says_what_to_do() -> Result<()> {
         let output = Command::new("curl").args(["-s", "-m", "20", &url]).output().unwrap();
         String::from_utf8(output.stdout).ok().filter(|_| output.status.success())
     };
-    wait_for("the node is ready", &[&node], || get("/readyz").filter(|said| said == "ready\n"))?;
+    wait_for("the node is ready", &[&node], || {
+        get("/readyz").filter(|said| said.starts_with("ready\n"))
+    })?;
     let hosts = get("/api/v1/hosts");
 
     disk.fill();
@@ -43,7 +46,57 @@ fn a_node_on_a_full_disk_is_read_as_before_and_says_what_to_do() -> Result<()> {
     })?;
     assert_eq!(get("/tasks").as_deref(), Some("[]\n"));
     disk.clear();
-    wait_for("it goes on", &[&node], || get("/readyz").filter(|said| said == "ready\n"))?;
+    wait_for("it goes on", &[&node], || get("/readyz").filter(|said| said.starts_with("ready\n")))?;
     assert!(node.terminate()?.success());
+    Ok(())
+}
+
+#[test]
+fn a_link_is_revoked_on_a_full_disk_for_good() -> Result<()> {
+    let place = tempfile::tempdir()?;
+    let disk = SmallDisk::mount(place.path(), 48);
+    let shared = tempfile::tempdir()?;
+    std::fs::write(shared.path().join("a.mpg"), b"leaked")?;
+    let ground = Ground::new(0, 1)?;
+    let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
+    let settings = [
+        ("data_dir", place.path().to_str().unwrap()),
+        ("journal.reserve", "12MiB"),
+        ("share.listen", &links),
+        ("share.roots.media", shared.path().to_str().unwrap()),
+    ];
+    let mut node = ground.start_node(&settings)?;
+    let call = |method: &str, path: &str, body: &str| -> Option<(u16, serde_json::Value)> {
+        let url = format!("http://{}{path}", ground.node);
+        let output = Command::new("curl")
+            .args(["-s", "-m", "20", "-X", method, "-H", "content-type: application/json"])
+            .args(["-d", body, "-w", "\n%{http_code}", &url])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).ok()?;
+        let (answer, code) = text.rsplit_once('\n')?;
+        Some((code.parse().ok()?, serde_json::from_str(answer).unwrap_or_default()))
+    };
+    let create = || call("POST", "/api/v1/shares", r#"{"path": "media/a.mpg", "ttl": "1h"}"#);
+    let share = wait_for("a link is created", &[&node], || {
+        create().filter(|(code, _)| *code == 201).map(|(_, share)| share)
+    })?;
+    let share = format!("/api/v1/shares/{}", share["id"].as_str().unwrap());
+
+    disk.fill();
+    wait_for("no more links are created", &[&node], || {
+        create().filter(|(code, _)| *code == 507).map(drop)
+    })?;
+    let (code, problem) = call("DELETE", &share, "").unwrap();
+    assert!((200..300).contains(&code), "{code} {problem}");
+    assert_eq!(call("GET", &share, "").unwrap().1["state"], "revoked");
+    assert_eq!(create().unwrap().0, 507, "nothing else is taken");
+
+    node.kill();
+    disk.clear();
+    node.start_again()?;
+    wait_for("it is still revoked", &[&node], || {
+        call("GET", &share, "").filter(|(_, share)| share["state"] == "revoked").map(drop)
+    })?;
     Ok(())
 }
