@@ -110,7 +110,8 @@ impl Node {
             share_links: share_links.view(),
             stopping: stopping.subscribe(),
         };
-        let server = http::serve(listener, &config.http, state)
+        let hosts = config.hosts.sources.len() + config.hosts.destinations.len();
+        let server = http::serve(listener, &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         tracing::info!(%listen, node_id = config.node_id, "node started");
         Ok(Node { journal, actors, reloader, server, share_links, stopping, sweeping })

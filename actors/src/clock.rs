@@ -234,6 +234,8 @@ impl Held {
             let largest = i128::try_from(LARGEST_HELD_STEP.as_micros()).unwrap_or(0);
             if gone_on - wall > largest { wall } else { gone_on.max(wall) }
         });
+        // Another thread may have read its clock later and come first.
+        let monotonic = latest.map_or(monotonic, |before| monotonic.max(before.monotonic));
         *latest = Some(Latest { micros, monotonic });
         Millis(i64::try_from(micros.div_euclid(1000)).unwrap_or(system.0))
     }

@@ -49,6 +49,8 @@ const STALL: Duration = Duration::from_secs(20);
 /// What a client must take of an answer at least, in bytes per second.
 const LEAST_PACE: u64 = 4 << 10;
 
+/// Connections for everybody else in a yard of many workers.
+const BESIDE_WORKERS: usize = 1024;
 /// The part of all file descriptors that these connections may take; the public links may take another,
 /// and the rest is in reserve.
 const DESCRIPTORS_PERCENT: u64 = 40;
@@ -204,10 +206,12 @@ impl NodeState {
     }
 }
 
-/// Serves `state` on `listener` until the handle is told to stop. Needs an actix system.
+/// Serves `state` on `listener` until the handle is stopped. There is room for the connections of
+/// `hosts` workers. Needs an actix system.
 pub fn serve(
     listener: TcpListener,
     settings: &HttpSettings,
+    hosts: usize,
     state: NodeState,
 ) -> std::io::Result<ServerHandle> {
     let state = web::Data::new(state);
@@ -238,14 +242,15 @@ pub fn serve(
         keep_alive: KEEP_ALIVE,
         stop_patience_seconds: STOP_PATIENCE_SECONDS,
     };
-    lines::serve(listener, &served, &HttpPlaces::new(limits(settings)), app)
+    lines::serve(listener, &served, &HttpPlaces::new(limits(settings, hosts)), app)
 }
 
-/// What connections may take.
-fn limits(settings: &HttpSettings) -> HttpLimits {
+/// What connections may take. A worker has two: its long poll, and one for reports.
+fn limits(settings: &HttpSettings, hosts: usize) -> HttpLimits {
     let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+    let wanted = count(settings.connections).max(2 * hosts + BESIDE_WORKERS);
     HttpLimits {
-        connections: open_files::at_most(count(settings.connections), DESCRIPTORS_PERCENT),
+        connections: open_files::at_most(wanted, DESCRIPTORS_PERCENT),
         per_address: count(settings.connections_per_address),
         request_time: settings.request_timeout,
         stall: STALL,

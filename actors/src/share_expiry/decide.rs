@@ -276,7 +276,9 @@ impl Desk {
         if taking.len() as u64 >= u64::from(downloads.left()) {
             return Err(ShareRefusal::Exhausted);
         }
-        let resume_until = at.now.after(within);
+        // Links are refused by the latest time: while a step of the clock is not confirmed, a download
+        // that begins can be resumed all the same.
+        let resume_until = at.latest.after(within);
         let forget_before = at.now.before(within);
         let taken = match ranged {
             true => ShareEvent::TakenInPart { id, client, resume_until, forget_before, request },

@@ -28,14 +28,15 @@ impl ShareExpiry {
     /// paused, and every now and then.
     pub(super) fn note_time(&mut self, now: Millis, ctx: &mut Context<Self>) {
         let table = self.seat.piece();
-        let Some(record) = table.time() else { return };
         let noting = |event: &ShareEvent| matches!(event, ShareEvent::TimeNoted);
         if self.reclaiming > 0 || self.seat.in_flight().events().any(noting) {
             return;
         }
         let is_soon = self.time_noted.is_some_and(|noted| noted.elapsed() < DUE_NOTED_EVERY);
         let is_due = !is_soon && table.has_come_due(now);
-        let is_old = now.since(record) >= NOTED_EVERY && !table.is_empty();
+        // A table that an earlier version wrote has no time on record.
+        let is_old_or_missing = table.time().is_none_or(|record| now.since(record) >= NOTED_EVERY);
+        let is_old = is_old_or_missing && !table.is_empty();
         if is_due || is_old {
             self.time_noted = Some(Instant::now());
             self.commit(vec![ShareEvent::TimeNoted], ctx, |_, _, _| {});
@@ -179,6 +180,10 @@ impl Handler<ConfirmClock> for ShareExpiry {
         let answering =
             committing.into_actor(self).map(|settlement, expiry, ctx: &mut Context<Self>| {
                 let settled = expiry.answered(settlement).map(drop);
+                if settled.is_err() {
+                    // The record has the time from before: what was refused by it stays refused.
+                    expiry.board.start_time(expiry.seat.piece().time(), &expiry.clock);
+                }
                 expiry.turn(ctx);
                 settled
             });

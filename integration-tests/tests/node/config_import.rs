@@ -117,7 +117,9 @@ fn a_complete_cfm_yml_loads_as_a_node() {
 #[test]
 fn runs_that_cfm_was_not_to_make_are_switched_off() {
     let lists = |runs: &str| {
-        format!("runner:\n  setup_runs:\n    eventRuns: [{runs}]\n    betweenEventsRuns: []\n")
+        let names = ["eventRuns", "eventTimeoutRuns", "betweenEventsRuns"];
+        let lists = names.map(|name| format!("    {name}: [{runs}]\n")).concat();
+        format!("runner:\n  setup_runs:\n{lists}    periodicRuns: [printFmm]\n")
     };
     for (runs, planning, removing) in [
         ("makeFmm, makeRisingHit, runTasker", "on", "off"),
@@ -139,6 +141,12 @@ fn runs_that_cfm_was_not_to_make_are_switched_off() {
             assert_eq!(ended.err.contains(&told), mode == "off", "{runs}: {}", ended.err);
         }
     }
+    // The default of a list that is not written has both.
+    let one = "runner:\n  setup_runs:\n    eventRuns: [makeFmm]\n    betweenEventsRuns: []\n";
+    let Imported { ended, ours, _dir } = import("cfm.yml", one);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let shown = run(&["config", "show", "node", "--config", ours.to_str().unwrap()]);
+    assert_shown(&shown, &["task.mode = \"on\"", "remover.mode = \"on\""]);
 }
 
 #[test]

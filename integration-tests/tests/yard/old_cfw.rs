@@ -382,7 +382,7 @@ fn a_cfw_in_the_place_of_our_worker_copies_what_that_had_begun() -> Result<()> {
     ground.grade(&[b"E.mpg"])?;
     let source = ground.start_source(0, &[])?;
     let mut worker = ground.start_destination(0, &[])?;
-    let node = start_node(&ground, &[("task.copy_speed", "800000")])?;
+    let node = start_node(&ground, &[("task.copy_speed", "800kbit/s")])?;
     let roles = [&node, &source, &worker];
     wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
     worker.kill();

@@ -42,7 +42,7 @@ fn nobody_can_end_a_copy_of_ours_by_calling_it_done() -> Result<()> {
     ground.grade(&[b"E.mpg"])?;
     let source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &[])?;
-    let node = start_node(&ground, &[("task.copy_speed", "8000000")])?;
+    let node = start_node(&ground, &[("task.copy_speed", "8Mbit/s")])?;
     let roles = [&node, &source, &destination];
     let working = wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
     let id = working["id"].as_str().context("an id")?;

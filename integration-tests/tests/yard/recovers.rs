@@ -22,7 +22,7 @@ fn slow_yard() -> Result<Yard> {
     ground.grade(&NAMES)?;
     let source = ground.start_source(0, &[])?;
     let destinations = vec![ground.start_destination(0, &[])?, ground.start_destination(1, &[])?];
-    let node = ground.start_node(&[("task.copy_speed", "200000")])?;
+    let node = ground.start_node(&[("task.copy_speed", "200kbit/s")])?;
     Ok(Yard { ground, masters, source, destinations, node })
 }
 
@@ -49,7 +49,7 @@ impl Yard {
 
     /// Lets the copies go as fast as they can from now on.
     fn hurry(&mut self) -> Result<()> {
-        self.node.start_again_with(&[("task.copy_speed", "100000000")])
+        self.node.start_again_with(&[("task.copy_speed", "100Mbit/s")])
     }
 
     fn all_placed_once(&self) -> Result<()> {

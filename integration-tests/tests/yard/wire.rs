@@ -70,7 +70,7 @@ fn waiting_yard() -> Result<WaitingYard> {
         StandInCfw::start_at(&ground.copies(0), &ground.destination(0).to_string())?,
     ];
     let node = ground.start_node(&[
-        ("task.copy_speed", "80000000"),
+        ("task.copy_speed", "80Mbit/s"),
         ("task.back_off_base", "10m"),
         ("task.back_off_cap", "10m"),
         ("calls.inventory_interval", "10m"),

@@ -105,11 +105,12 @@ async fn change(runner: Pid) -> io::Result<Option<WaitStatus>> {
 }
 
 async fn exit_code(status: WaitStatus) -> ExitCode {
+    // A runner that ends as it should leaves nothing; one that panics may.
+    let have_ended = below::end(Duration::ZERO, |_, _| ()).await;
     let Some(number) = status.terminating_signal() else {
         let code = status.exit_status().and_then(|code| u8::try_from(code).ok());
         return ExitCode::from(code.unwrap_or(FAILED));
     };
-    let have_ended = below::end(Duration::ZERO, |_, _| ()).await;
     if THAT_END.iter().any(|one| one.as_raw() == number) {
         // The runner catches them: it had not begun to, and has neither box nor command.
         return ExitCode::from(u8::try_from(BY_SIGNAL + number).unwrap_or(FAILED));

@@ -14,7 +14,11 @@ pub const LISTS: &str = "runner.setup_runs.";
 /// Why the lists themselves are not kept.
 pub const WHY: &str = "planning and removing go on by themselves, unless the lists leave one out";
 
-/// Switches off what no list has that is written and not empty. An empty one stood for cfm's default.
+/// The lists that stand for a default with both runs where they are missing or empty.
+const WITH_DEFAULT: [&str; 3] = ["eventruns", "eventtimeoutruns", "betweeneventsruns"];
+
+/// Switches off what cfm never ran: what is in none of its lists, nor in the default of one that is
+/// missing or empty.
 pub fn translate(entries: &[Entry], draft: &mut Draft) {
     let lists: Vec<&Entry> = entries
         .iter()
@@ -22,6 +26,12 @@ pub fn translate(entries: &[Entry], draft: &mut Draft) {
         .filter(|entry| entry.values.iter().any(|(run, _)| !run.is_empty()))
         .collect();
     let Some(first) = lists.iter().map(|entry| entry.line).min() else { return };
+    let is_written = |name: &&str| {
+        lists.iter().any(|entry| entry.key.trim_start_matches(LISTS).eq_ignore_ascii_case(name))
+    };
+    if !WITH_DEFAULT.iter().all(is_written) {
+        return;
+    }
     let has = |wanted: &str| {
         let mut runs = lists.iter().flat_map(|entry| &entry.values);
         runs.any(|(run, _)| run.eq_ignore_ascii_case(wanted))

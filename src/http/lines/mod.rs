@@ -20,6 +20,7 @@ use actix_service::{
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Server, ServerHandle};
 use actix_web::rt::net::TcpStream;
+use rustix::net::SendFlags;
 use rustix::net::sockopt::set_tcp_user_timeout;
 
 use guarded_stream::GuardedStream;
@@ -114,8 +115,10 @@ fn admit(
         too many connections, retry shortly\n";
     let peer = stream.peer_addr()?;
     let Some(place) = places.take(peer.ip()) else {
-        // A client that does not take even this learns it from the closed connection.
-        let _ = stream.try_write(BUSY);
+        // The stream is not registered yet, so this goes past it. A client that does not take even
+        // this learns it from the closed connection.
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let _ = rustix::net::send(&stream, BUSY, flags);
         return Err(DispatchError::Io(std::io::ErrorKind::ResourceBusy.into()));
     };
     // Also ends what the kernel still holds of an answer that nobody takes.

@@ -7,7 +7,7 @@ use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use reelyard_actors::cfw_worker::Deleted;
 use reelyard_actors::downloader::base_dir::{BaseDir, Entry};
-use reelyard_actors::downloader::epoch_guard::NotObeyed;
+use reelyard_actors::downloader::epoch_guard::{MOST_AHEAD, NotObeyed};
 use reelyard_actors::downloader::inventory::{Change, Stock};
 use reelyard_actors::event::Epoch;
 use reelyard_actors::manager::{ClusterId, MANAGER_HEADER, ManagerId};
@@ -54,7 +54,7 @@ pub async fn answer(
         Call::RunHook => boxes::run(&http, authority, body).await,
         Call::LookAtBoxes => boxes::look(&http, authority, body).await,
         Call::AdoptBoxes => boxes::adopt(&http, authority, body).await,
-        Call::Adopt => adopt(&request, &http).await,
+        Call::Adopt => adopt(&request, &http, authority).await,
         Call::Clean(path) => moved(&request, &path).finish(),
         Call::WithoutSlash(path) => without_slash(&request, &path),
         Call::Method => HttpResponse::MethodNotAllowed().finish(),
@@ -195,12 +195,21 @@ async fn delete(
 }
 
 /// The node that calls is obeyed from now on, in its epoch, whatever was heard before.
-async fn adopt(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
+async fn adopt(request: &HttpRequest, http: &WorkerHttp, authority: Authority) -> HttpResponse {
     let (Some(manager), Ok(Some(epoch))) = (manager_of(request), epoch_of(request)) else {
         let why = format!("the headers {MANAGER_HEADER} and {EPOCH_HEADER} are missing or wrong\n");
         return HttpResponse::BadRequest().content_type(TEXT).body(why);
     };
     let epochs = http.epochs.clone();
+    // Without a token anybody may call: nobody is to push the epoch beyond what a node can reach.
+    let highest = epochs.highest();
+    if matches!(authority, Authority::Open) && epoch.0.saturating_sub(highest.0) > MOST_AHEAD {
+        let why = format!(
+            "epoch {epoch} is more than {MOST_AHEAD} beyond {highest}, the highest that this worker \
+             has heard: give the node and the worker a token, and adopt it again\n"
+        );
+        return HttpResponse::PreconditionFailed().content_type(TEXT).body(why);
+    }
     let adopting = move || epochs.adopt(manager.cluster, epoch).map_err(std::io::Error::other);
     match blocking("POST /adopt", adopting).await {
         Some(before) => {
