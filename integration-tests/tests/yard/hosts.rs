@@ -273,7 +273,9 @@ fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
     let absurd = "Reelyard-Epoch: 18446744073709551615";
     let stranger = "Reelyard-Manager: 0000000000000000000000000000beef/1";
     ensure!(call_worker(&ground, &[absurd], "DELETE", "/files/x").as_deref() == Some("412"));
-    ensure!(call_worker(&ground, &[absurd, stranger], "POST", "/adopt").as_deref() == Some("200"));
+    ensure!(call_worker(&ground, &[absurd, stranger], "POST", "/adopt").as_deref() == Some("412"));
+    let later = "Reelyard-Epoch: 99999";
+    ensure!(call_worker(&ground, &[later, stranger], "POST", "/adopt").as_deref() == Some("200"));
     let node = ground.start_node(&[])?;
     let roles = [&node, &source, &worker];
     let host = ground.destination(0).to_string();
