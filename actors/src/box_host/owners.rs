@@ -84,7 +84,7 @@ impl Owners {
         Ok(Ok(()))
     }
 
-    /// An operator gives a pool all its boxes, whoever had them. Durable when this returns. Answers
+    /// An operator gives a pool all its boxes, also those of other pools. Durable when this returns. Answers
     /// which pools lost some.
     pub fn adopt(&self, place: &HookPlace) -> Result<Vec<PoolName>, StateStoreError> {
         let mut claims = self.claims();

@@ -134,7 +134,7 @@ impl BoxLease {
             return;
         }
         let waiting = queue.len();
-        // Whoever comes while that this node decides goes on record waits for that.
+        // A request that comes before the start of this lead is on record waits for that record.
         let wait = if self.has_led() { wait } else { wait.max(UNTIL_LED) };
         if wait.is_zero() {
             self.time_out(id, ctx);

@@ -1,7 +1,7 @@
 //! The terms of leases: when each is over. Pure.
 //!
 //! A term is over when it has passed by the clock that nobody sets, counted from when it was put on
-//! record: its holder was promised no more. The clock on the wall ends no lease and keeps none. Only a
+//! record: its holder was promised no more. The wall clock ends no lease and keeps none. Only a
 //! process that begins to decide goes by it once: see [`Terms::note_again`].
 
 use std::collections::HashMap;
