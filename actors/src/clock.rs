@@ -4,11 +4,13 @@
 //! rooms with I/O ask a [`Clock`]; pure files are handed `now`.
 
 use std::fmt;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+
+use crate::boot::BootId;
 
 /// An instant: milliseconds since the Unix epoch, UTC.
 #[derive(
@@ -101,7 +103,11 @@ enum Face {
 struct Hands {
     wall: AtomicI64,
     monotonic: AtomicI64,
+    boot: AtomicU64,
 }
+
+/// The boots of manual clocks are counted.
+static NEXT_MANUAL_BOOT: AtomicU64 = AtomicU64::new(1);
 
 /// Both clocks of a machine at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +151,8 @@ impl Clock {
     /// A clock that stands still at `start` until it is moved by [`Clock::advance`].
     pub fn manual(start: Millis) -> Self {
         let (wall, monotonic) = (AtomicI64::new(start.0), AtomicI64::new(0));
-        Clock(Face::Manual(Arc::new(Hands { wall, monotonic })))
+        let boot = AtomicU64::new(NEXT_MANUAL_BOOT.fetch_add(1, Ordering::SeqCst));
+        Clock(Face::Manual(Arc::new(Hands { wall, monotonic, boot })))
     }
 
     /// The present instant.
@@ -182,6 +189,31 @@ impl Clock {
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
             Face::Manual(_) => self.reading().monotonic,
+        }
+    }
+
+    /// The boot of the machine from which [`Clock::uptime`] counts. Where the kernel does not say which
+    /// one it is, each process has one of its own.
+    pub fn boot(&self) -> BootId {
+        static OF_MACHINE: OnceLock<BootId> = OnceLock::new();
+        match &self.0 {
+            Face::System(_) => *OF_MACHINE.get_or_init(|| {
+                BootId::of_this_machine().unwrap_or_else(|error| {
+                    tracing::warn!(%error, "which boot this is cannot be read: after a restart of the node no lease knows how long it has lasted");
+                    BootId::from(fastrand::u128(..))
+                })
+            }),
+            Face::Manual(hands) => BootId::from(u128::from(hands.boot.load(Ordering::SeqCst))),
+        }
+    }
+
+    /// Lets the machine of a manual clock boot again: its uptime begins at zero. Nothing happens to the
+    /// system's.
+    pub fn reboot(&self) {
+        if let Face::Manual(hands) = &self.0 {
+            hands.monotonic.store(0, Ordering::SeqCst);
+            let next = NEXT_MANUAL_BOOT.fetch_add(1, Ordering::SeqCst);
+            hands.boot.store(next, Ordering::SeqCst);
         }
     }
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::boot::BootId;
 use crate::box_lease::{
     BoxEvent, BoxNumber, FenceToken, Holder, LeaseId, MOST_AT_ONCE, NewGrant, PoolName, PoolSpec,
-    Reason, Said,
+    Reason, Said, TERMS_AT_ONCE,
 };
 use crate::clock::Millis;
 use crate::event::RequestId;
@@ -325,6 +326,11 @@ fn events_of_boxes_fit() {
         BoxEvent::Reconciled { pool: pool.clone(), clean, dirty: Vec::new() },
         BoxEvent::Reconciled { pool, clean: Vec::new(), dirty },
         BoxEvent::Forgot { ended_before: u64::MAX, care_before: u64::MAX },
+        BoxEvent::TermsGiven {
+            boot: BootId([0xff; 16]),
+            uptime: term,
+            leases: vec![(lease, u32::MAX, term); TERMS_AT_ONCE],
+        },
     ];
     fits::<crate::box_lease::SharedTable>(&events);
 }

@@ -12,6 +12,7 @@
 
 pub mod back_off;
 pub mod bandwidth;
+pub mod boot;
 pub mod box_host;
 pub mod box_lease;
 pub mod catalog;

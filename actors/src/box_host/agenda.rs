@@ -8,17 +8,28 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::line::Line;
-use crate::box_lease::{BoxNumber, FenceToken, HookKind, PoolName, RunHook};
+use crate::box_lease::{FenceToken, HookKind, HookPlace, RunHook};
 use crate::event::Epoch;
 use crate::manager::ClusterId;
 
-/// A box of all pools, by the id by which its holder calls it: in a pool that draws ids its number may
-/// be another one by and by, and what is run is run for the id.
-pub(super) type BoxKey = (PoolName, BoxNumber);
+/// A box of this worker: an id of a set of hooks, whichever pool of whichever cluster has it. In a pool
+/// that draws ids the number of a box changes, and what is run is run for the id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct BoxKey {
+    pub hooks: String,
+    pub box_id: u32,
+}
 
-/// The box for which something is run.
-pub(super) fn key_of(hook: &RunHook) -> BoxKey {
-    (hook.place.pool.clone(), BoxNumber(hook.box_id))
+impl BoxKey {
+    /// The box with this id at a place.
+    pub fn new(place: &HookPlace, box_id: u32) -> Self {
+        BoxKey { hooks: place.hooks_name().to_owned(), box_id }
+    }
+
+    /// The box for which something is run.
+    pub fn of(hook: &RunHook) -> Self {
+        BoxKey::new(&hook.place, hook.box_id)
+    }
 }
 
 /// What was asked last for a box: by which cluster, under which token, and what.
@@ -31,15 +42,18 @@ pub(super) type RunId = u64;
 pub(super) struct Agenda<W> {
     boxes: HashMap<BoxKey, OfBox<W>>,
     line: Line,
-    /// What was asked last for each box, within the epoch in which boxes were asked for last.
+    /// What was asked last for each box, within the last epoch of its cluster.
     last: HashMap<BoxKey, Last>,
-    epoch: Epoch,
+    /// The epoch in which each cluster asked last.
+    epochs: HashMap<Option<ClusterId>, Epoch>,
     runs: RunId,
 }
 
 struct OfBox<W> {
     running: Option<(RunId, Wanted<W>)>,
     next: Option<Wanted<W>>,
+    /// Why nobody waits for what runs: it takes longer than it may.
+    overdue: Option<String>,
 }
 
 /// Something that is wanted, and who waits for it.
@@ -51,8 +65,8 @@ struct Wanted<W> {
 impl<W> Wanted<W> {
     fn is(&self, other: &RunHook) -> bool {
         let one = &self.hook;
-        (one.kind, one.token, one.box_id) == (other.kind, other.token, other.box_id)
-            && one.place.hooks == other.place.hooks
+        (one.kind, one.token) == (other.kind, other.token)
+            && one.place.cluster == other.place.cluster
     }
 }
 
@@ -65,10 +79,16 @@ pub(super) struct Asked<W> {
     pub end: Option<RunId>,
 }
 
-/// Something was asked after what comes later was: it was long under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this comes too late: another thing was asked for the box since")]
-pub(super) struct Late;
+/// Why something is not put on the agenda.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotTaken {
+    /// It was asked after what comes later was: it was long under way.
+    #[error("this comes too late: another thing was asked for the box since")]
+    Late,
+    /// What runs for the box takes longer than it may, and nothing else is run before it has ended.
+    #[error("{0}; nothing else is run for the box before that has ended")]
+    Overdue(String),
+}
 
 /// Something that has its turn.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,25 +99,27 @@ pub(super) struct Turn {
 
 impl<W> Default for Agenda<W> {
     fn default() -> Self {
-        let (boxes, last) = (HashMap::new(), HashMap::new());
-        Agenda { boxes, line: Line::default(), last, epoch: Epoch::default(), runs: 0 }
+        let (boxes, last, epochs) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Agenda { boxes, line: Line::default(), last, epochs, runs: 0 }
     }
 }
 
 impl<W> Agenda<W> {
     /// Something is wanted for a box. Whoever asks was found to lead.
-    pub fn ask(&mut self, hook: RunHook, waiter: W) -> Result<Asked<W>, (Late, W)> {
+    pub fn ask(&mut self, hook: RunHook, waiter: W) -> Result<Asked<W>, (NotTaken, W)> {
         if self.is_late(&hook) {
-            return Err((Late, waiter));
+            return Err((NotTaken::Late, waiter));
         }
-        let key = key_of(&hook);
-        let of_box = match self.boxes.entry(key) {
+        let of_box = match self.boxes.entry(BoxKey::of(&hook)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                self.line.join(&unknown.key().0, unknown.key().1);
-                unknown.insert(OfBox { running: None, next: None })
+                self.line.join(&hook.place.pool, unknown.key().clone());
+                unknown.insert(OfBox { running: None, next: None, overdue: None })
             }
         };
+        if let Some(why) = &of_box.overdue {
+            return Err((NotTaken::Overdue(why.clone()), waiter));
+        }
         let mut asked = Asked { given_up: Vec::new(), end: None };
         let running = of_box.running.as_mut();
         if let Some((_, running)) = running.filter(|(_, running)| running.is(&hook))
@@ -124,15 +146,17 @@ impl<W> Agenda<W> {
     /// Whether something was asked since that comes after it: tokens of a pool only grow, and a box
     /// is made ready for a lease before it is cleaned after it.
     fn is_late(&mut self, hook: &RunHook) -> bool {
-        if hook.place.epoch > self.epoch {
-            self.epoch = hook.place.epoch;
-            self.last.clear();
+        let (cluster, epoch) = (hook.place.cluster, hook.place.epoch);
+        let before = self.epochs.entry(cluster).or_default();
+        if epoch > *before {
+            *before = epoch;
+            self.last.retain(|_, last| last.0 != cluster);
         }
         let Some(token) = hook.token else { return false };
-        let asked = (hook.place.cluster, token, hook.kind);
+        let asked = (cluster, token, hook.kind);
         // Another cluster counts its tokens by itself: its boxes were handed over.
         let is_after = |last: &Last| last.0 == asked.0 && (asked.1, asked.2) < (last.1, last.2);
-        match self.last.entry(key_of(hook)) {
+        match self.last.entry(BoxKey::of(hook)) {
             Entry::Occupied(last) if is_after(last.get()) => true,
             Entry::Occupied(mut last) => {
                 last.insert(asked);
@@ -157,24 +181,26 @@ impl<W> Agenda<W> {
     }
 
     /// What runs for a box takes too long: nobody waits for it any more, and nothing else is run for the
-    /// box before it has ended. Answers who waited.
-    pub fn takes_too_long(&mut self, key: &BoxKey, run: RunId) -> Vec<W> {
-        let running = self.boxes.get_mut(key).and_then(|of_box| of_box.running.as_mut());
-        match running {
-            Some((id, wanted)) if *id == run => std::mem::take(&mut wanted.waiters),
-            _ => Vec::new(),
-        }
+    /// box before it has ended. Answers who waited for it, or for its end.
+    pub fn takes_too_long(&mut self, key: &BoxKey, run: RunId, why: &str) -> Vec<W> {
+        let Some(of_box) = self.boxes.get_mut(key) else { return Vec::new() };
+        let running = of_box.running.as_mut().filter(|(id, _)| *id == run);
+        let Some((_, wanted)) = running else { return Vec::new() };
+        let mut waited = std::mem::take(&mut wanted.waiters);
+        waited.extend(of_box.next.take().map(|next| next.waiters).unwrap_or_default());
+        of_box.overdue = Some(why.to_owned());
+        waited
     }
 
     /// What ran for a box has ended. Answers who waits for what came of it.
     pub fn ended(&mut self, key: &BoxKey) -> Vec<W> {
         let Some(of_box) = self.boxes.get_mut(key) else { return Vec::new() };
         let Some((_, ended)) = of_box.running.take() else { return Vec::new() };
-        self.line.ended(&key.0);
-        if of_box.next.is_some() {
-            self.line.join(&key.0, key.1);
-        } else {
-            self.boxes.remove(key);
+        of_box.overdue = None;
+        self.line.ended(&ended.hook.place.pool);
+        match &of_box.next {
+            Some(next) => self.line.join(&next.hook.place.pool, key.clone()),
+            None => drop(self.boxes.remove(key)),
         }
         ended.waiters
     }
@@ -208,6 +234,7 @@ impl<W> Agenda<W> {
 mod tests {
     use super::super::samples::{hook, key};
     use super::*;
+    use crate::box_lease::HooksName;
     use HookKind::{Cleanup, Init};
 
     const NOTHING: Asked<&str> = Asked { given_up: Vec::new(), end: None };
@@ -274,7 +301,7 @@ mod tests {
         assert_eq!(agenda.ended(&key(70)), ["cleanup"]);
         assert_eq!(at_once(&mut agenda), [3]);
         let late = agenda.ask(of(1, 70, Cleanup, 5), "late");
-        assert_eq!(late, Err((Late, "late")), "another one has it by now");
+        assert_eq!(late, Err((NotTaken::Late, "late")), "another one has it by now");
     }
 
     #[test]
@@ -295,9 +322,9 @@ mod tests {
         let mut agenda = Agenda::default();
         agenda.ask(hook(1, Init, 6), "init").unwrap();
         // Box 1 is somebody's by now.
-        assert_eq!(agenda.ask(hook(1, Cleanup, 5), "late"), Err((Late, "late")));
+        assert_eq!(agenda.ask(hook(1, Cleanup, 5), "late"), Err((NotTaken::Late, "late")));
         agenda.ask(hook(1, Cleanup, 6), "cleanup").unwrap();
-        assert_eq!(agenda.ask(hook(1, Init, 6), "late"), Err((Late, "late")));
+        assert_eq!(agenda.ask(hook(1, Init, 6), "late"), Err((NotTaken::Late, "late")));
         assert!(agenda.ask(hook(2, Cleanup, 5), "another box").is_ok());
         // A box that nobody has had since its pool was made has no token.
         assert!(agenda.ask(RunHook { token: None, ..hook(1, Cleanup, 0) }, "new").is_ok());
@@ -305,5 +332,46 @@ mod tests {
         let mut later = hook(1, Cleanup, 5);
         later.place.epoch = Epoch(9);
         assert!(agenda.ask(later, "later").is_ok());
+    }
+
+    #[test]
+    fn each_cluster_has_its_own_epochs_and_tokens_and_boxes_of_other_hooks_are_others() {
+        let of = |cluster, hooks: &str, epoch, token| {
+            let mut hook = hook(1, Cleanup, token);
+            hook.place.cluster = Some(ClusterId(cluster));
+            hook.place.hooks = HooksName::new(hooks).ok();
+            hook.place.epoch = Epoch(epoch);
+            hook
+        };
+        let mut agenda = Agenda::default();
+        // Both clusters call their pools the same.
+        agenda.ask(of(1, "a", 50, 9), "one").unwrap();
+        assert_eq!(agenda.ask(of(2, "b", 3, 7), "two"), Ok(NOTHING));
+        assert_eq!(at_once(&mut agenda), [1, 2], "neither waits for the other");
+        let late = agenda.ask(of(2, "b", 3, 6), "late");
+        assert_eq!(late, Err((NotTaken::Late, "late")));
+        // The next leader of the second cluster knows better of its own boxes only.
+        assert!(agenda.ask(of(2, "b", 4, 6), "later").is_ok());
+        let late = agenda.ask(of(1, "a", 50, 8), "late");
+        assert_eq!(late, Err((NotTaken::Late, "late")));
+    }
+
+    #[test]
+    fn who_asks_for_a_box_of_which_a_run_is_overdue_is_answered_at_once() {
+        let mut agenda = Agenda::default();
+        agenda.ask(hook(1, Cleanup, 5), "runs").unwrap();
+        assert_eq!(at_once(&mut agenda), [1]);
+        agenda.ask(hook(1, Init, 6), "waits").unwrap();
+        assert!(agenda.takes_too_long(&key(1), 7, "another run").is_empty());
+        assert_eq!(agenda.takes_too_long(&key(1), 1, "it hangs"), ["runs", "waits"]);
+        for (kind, token) in [(Cleanup, 5), (Init, 6), (Cleanup, 6)] {
+            let (why, _) = agenda.ask(hook(1, kind, token), "asks").unwrap_err();
+            assert_eq!(why, NotTaken::Overdue("it hangs".to_owned()), "{kind:?} {token}");
+        }
+        assert!(at_once(&mut agenda).is_empty(), "one thing a box at a time");
+        assert!(agenda.ended(&key(1)).is_empty());
+        agenda.ask(hook(1, Cleanup, 6), "again").unwrap();
+        assert_eq!(at_once(&mut agenda), [2]);
+        assert_eq!(agenda.ended(&key(1)), ["again"]);
     }
 }

@@ -17,7 +17,7 @@ use crate::box_lease::{
     RunHook,
 };
 use crate::downloader::dial::Dial;
-use crate::downloader::epoch_guard::{EpochGuard, NotObeyed};
+use crate::downloader::epoch_guard::{EpochGuard, Jumps, NotObeyed};
 use crate::downloader::state_store::{StateStore, StateStoreError};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
 
@@ -106,24 +106,36 @@ impl HostedBoxes {
         self.actor.ask(look).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    /// An operator gives all boxes of a place to its pool. Answers the pools that lost some.
+    /// An operator gives all boxes of a place to its pool, by a node of its cluster. Answers the pools
+    /// that lost some.
     ///
     /// # Errors
-    /// The worker cannot write it down.
-    pub async fn adopt(&self, adopt: AdoptBoxes) -> Result<Vec<PoolName>, String> {
+    /// The node leads no longer, its epoch is not believed, or the worker cannot write it down.
+    pub async fn adopt(&self, adopt: AdoptBoxes, jumps: Jumps) -> Result<Vec<PoolName>, String> {
         let (lasting, place) = (Arc::clone(&self.lasting), adopt.place);
         let adopting = move || {
+            // A node that leads no longer is refused before and after.
+            match lasting.epochs.would_serve(place.cluster, place.epoch) {
+                Ok(()) => {}
+                Err(NotObeyed::BoxesTooFarAhead { .. }) if jumps == Jumps::Believed => {}
+                Err(refusal) => return Ok(Err(refusal.to_string())),
+            }
             let losers = lasting.owners.adopt(&place)?;
+            let heard = lasting.epochs.serve_within(place.cluster, place.epoch, jumps)?;
+            if let Err(refusal) = heard {
+                return Ok(Err(refusal.to_string()));
+            }
             let lost = losers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let (pool, hooks) = (&place.pool, place.hooks_name());
             tracing::warn!(%pool, hooks, lost, "boxes were handed over to a pool on request");
-            Ok::<_, StateStoreError>(losers)
+            Ok::<_, StateStoreError>(Ok(losers))
         };
         let adopted = tokio::task::spawn_blocking(adopting).await;
-        adopted.map_err(|error| error.to_string())?.map_err(|error| no_state(&error))
+        adopted.map_err(|error| error.to_string())?.map_err(|error| no_state(&error))?
     }
 
-    /// A leader has spoken of these boxes: its epoch is not over, and they are its pool's.
+    /// A leader has spoken of these boxes: its epoch is not over in its cluster, which need not be the
+    /// one that the worker obeys, and they are its pool's.
     async fn hear(
         &self,
         place: &HookPlace,
@@ -131,19 +143,21 @@ impl HostedBoxes {
         token: Option<FenceToken>,
     ) -> Result<(), String> {
         let (lasting, place) = (Arc::clone(&self.lasting), place.clone());
-        // A new epoch and a new owner are made durable before anything else.
+        // A new owner and a new epoch are made durable before anything else. Who has no boxes here raises
+        // no epoch.
         let hearing = move || {
-            match lasting.epochs.hear(place.cluster, place.epoch)? {
-                // Its epochs are none of this worker's; whose the boxes are is looked up below.
-                Ok(()) | Err(NotObeyed::Foreign { .. }) => {}
-                Err(refusal) => return Ok(Err(refusal.to_string())),
+            if let Err(refusal) = lasting.epochs.would_serve(place.cluster, place.epoch) {
+                return Ok(Err(refusal.to_string()));
             }
             // What is not run here is refused, and is nobody's.
             if lasting.settings.now().hooks.find(&place).is_err() {
                 return Ok(Ok(()));
             }
-            let claimed = lasting.owners.claim(&place, &boxes, token)?;
-            Ok::<_, StateStoreError>(claimed.map_err(|refusal| refusal.to_string()))
+            if let Err(refusal) = lasting.owners.claim(&place, &boxes, token)? {
+                return Ok(Err(refusal.to_string()));
+            }
+            let heard = lasting.epochs.serve(place.cluster, place.epoch)?;
+            Ok::<_, StateStoreError>(heard.map_err(|refusal| refusal.to_string()))
         };
         match tokio::task::spawn_blocking(hearing).await {
             Ok(Ok(Ok(()))) => Ok(()),

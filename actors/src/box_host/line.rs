@@ -2,43 +2,44 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::box_lease::{BoxNumber, PoolName};
+use super::agenda::BoxKey;
+use crate::box_lease::PoolName;
 
 /// Boxes that wait for their turn, and how many have it.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     /// Pools of which boxes wait, the next one first.
     circle: VecDeque<PoolName>,
-    waiting: HashMap<PoolName, VecDeque<BoxNumber>>,
+    waiting: HashMap<PoolName, VecDeque<BoxKey>>,
     running: HashMap<PoolName, usize>,
 }
 
 impl Line {
     /// A box waits from now on.
-    pub fn join(&mut self, pool: &PoolName, number: BoxNumber) {
+    pub fn join(&mut self, pool: &PoolName, key: BoxKey) {
         let boxes = self.waiting.entry(pool.clone()).or_default();
         if boxes.is_empty() {
             self.circle.push_back(pool.clone());
         }
-        boxes.push_back(number);
+        boxes.push_back(key);
     }
 
     /// The next box that has its turn, while fewer than `at_once` have it. A pool of which none has
     /// it gets its turn even then: however slow the others are, they do not delay it.
-    pub fn next(&mut self, at_once: usize) -> Option<(PoolName, BoxNumber)> {
+    pub fn next(&mut self, at_once: usize) -> Option<BoxKey> {
         let is_room = self.running() < at_once;
         let has_turn = |pool: &PoolName| is_room || !self.running.contains_key(pool);
         let place = self.circle.iter().position(has_turn)?;
         let pool = self.circle.remove(place)?;
         let boxes = self.waiting.get_mut(&pool)?;
-        let number = boxes.pop_front()?;
+        let key = boxes.pop_front()?;
         if boxes.is_empty() {
             self.waiting.remove(&pool);
         } else {
             self.circle.push_back(pool.clone());
         }
-        *self.running.entry(pool.clone()).or_default() += 1;
-        Some((pool, number))
+        *self.running.entry(pool).or_default() += 1;
+        Some(key)
     }
 
     /// A box has had its turn.
@@ -70,20 +71,24 @@ mod tests {
         PoolName::new(name).unwrap()
     }
 
+    fn join(line: &mut Line, name: &str, box_id: u32) {
+        line.join(&pool(name), BoxKey { hooks: name.to_owned(), box_id });
+    }
+
     fn turns(line: &mut Line, at_once: usize) -> Vec<String> {
         let next = || line.next(at_once);
         let all: Vec<_> = std::iter::from_fn(next).collect();
-        all.into_iter().map(|(pool, number)| format!("{pool}{number}")).collect()
+        all.into_iter().map(|key| format!("{}{}", key.hooks, key.box_id)).collect()
     }
 
     #[test]
     fn pools_have_their_turn_one_after_the_other() {
         let mut line = Line::default();
         for number in 0..4 {
-            line.join(&pool("a"), BoxNumber(number));
+            join(&mut line, "a", number);
         }
-        line.join(&pool("b"), BoxNumber(0));
-        line.join(&pool("b"), BoxNumber(1));
+        join(&mut line, "b", 0);
+        join(&mut line, "b", 1);
         assert_eq!(turns(&mut line, 5), ["a0", "b0", "a1", "b1", "a2"]);
         assert_eq!((line.running(), line.waiting()), (5, 1));
         line.ended(&pool("b"));
@@ -95,12 +100,12 @@ mod tests {
     fn a_pool_that_is_slow_does_not_delay_another() {
         let mut line = Line::default();
         for number in 0..9 {
-            line.join(&pool("slow"), BoxNumber(number));
+            join(&mut line, "slow", number);
         }
         assert_eq!(turns(&mut line, 2), ["slow0", "slow1"]);
-        line.join(&pool("b"), BoxNumber(0));
-        line.join(&pool("b"), BoxNumber(1));
-        line.join(&pool("c"), BoxNumber(0));
+        join(&mut line, "b", 0);
+        join(&mut line, "b", 1);
+        join(&mut line, "c", 0);
         assert_eq!(turns(&mut line, 2), ["b0", "c0"], "one of each");
         line.ended(&pool("b"));
         assert_eq!(turns(&mut line, 2), ["b1"]);

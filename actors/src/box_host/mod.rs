@@ -36,11 +36,11 @@ pub use template::{BadTemplate, Blank, Subject, Template};
 pub use views::{BoxHostView, HookCounts};
 
 use crate::box_lease::{
-    BoxNumber, BoxesLooked, HookAnswer, HookKind, LookAtBoxes, LookedAt, PoolName, RunHook, Said,
+    BoxNumber, BoxesLooked, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt, PoolName,
+    RunHook, Said,
 };
 use crate::downloader::epoch_guard::Deposed;
-use crate::event::Epoch;
-use agenda::{Agenda, Turn};
+use agenda::{Agenda, BoxKey, Turn};
 use care::{Care, GIVEN_UP};
 use hosted::{AtWork, Lasting};
 use messages::{EndHooks, HookEnded, HookOverdue, SettingsChanged};
@@ -64,15 +64,14 @@ impl BoxHost {
         BoxHost { agenda: Agenda::default(), runs: HashMap::new(), lasting, is_stopping: false }
     }
 
-    /// Why what a leader of `epoch` asks is not done, if so.
-    fn refuses(&self, epoch: Epoch) -> Option<String> {
+    /// Why what is asked at `place` is not done, if so.
+    fn refuses(&self, place: &HookPlace) -> Option<String> {
         if self.is_stopping {
             return Some("the worker is stopping".to_owned());
         }
-        // Another leader may have spoken since it was heard.
-        Deposed::unless_heard(epoch, self.lasting.epochs.highest())
-            .err()
-            .map(|deposed| deposed.to_string())
+        // Another leader of its cluster may have spoken since it was heard.
+        let highest = self.lasting.epochs.highest_of(place.cluster);
+        Deposed::unless_heard(place.epoch, highest).err().map(|deposed| deposed.to_string())
     }
 
     fn refuse(&self, why: String) -> HookAnswer {
@@ -96,8 +95,9 @@ impl BoxHost {
     }
 
     fn start(&mut self, Turn { run, hook }: Turn, actor: Addr<Self>) {
-        let (key, number) = (agenda::key_of(&hook), hook.number);
-        let (kind, mark) = (hook.kind, self.lasting.marks.join(format!("{}.{}", key.0, key.1)));
+        let (key, pool, number) = (BoxKey::of(&hook), hook.place.pool.clone(), hook.number);
+        let mark = self.lasting.marks.join(format!("{}.{}", key.hooks, key.box_id));
+        let kind = hook.kind;
         // As the configuration has it now.
         let hooks = match self.lasting.settings.now().hooks.find(&hook.place) {
             Ok(hooks) => hooks,
@@ -132,13 +132,13 @@ impl BoxHost {
                         "the {} of box {number} has not ended within {longest}: the worker's storage may hang",
                         kind.word()
                     );
-                    tracing::warn!(pool = %key.0, %number, token, why, "a hook of a box hangs");
+                    tracing::warn!(%pool, %number, token, why, "a hook of a box hangs");
                     actor.do_send(HookOverdue { key: key.clone(), run, why });
                     running.await
                 }
             };
             let (answer, took) = (ended.unwrap_or_else(broken), began.elapsed());
-            log((&key.0, number), token, kind, &answer, took);
+            log((&pool, number), token, kind, &answer, took);
             actor.do_send(HookEnded { key, run, kind, answer, took });
         });
     }
@@ -184,14 +184,14 @@ impl Handler<RunHook> for BoxHost {
 
     fn handle(&mut self, hook: RunHook, ctx: &mut Context<Self>) -> Self::Result {
         let known = self.lasting.settings.now().hooks.find(&hook.place);
-        let refused = self.refuses(hook.place.epoch).or(known.err().map(|none| none.to_string()));
+        let refused = self.refuses(&hook.place).or(known.err().map(|none| none.to_string()));
         if let Some(why) = refused {
             return Box::pin(std::future::ready(self.refuse(why)));
         }
         let (waiter, answer) = oneshot::channel();
         let asked = match self.agenda.ask(hook, waiter) {
             Ok(asked) => asked,
-            Err((late, _)) => return Box::pin(std::future::ready(self.refuse(late.to_string()))),
+            Err((why, _)) => return Box::pin(std::future::ready(self.refuse(why.to_string()))),
         };
         tell_given_up(asked.given_up);
         if let Some(run) = asked.end {
@@ -223,7 +223,7 @@ impl Handler<HookOverdue> for BoxHost {
     type Result = ();
 
     fn handle(&mut self, HookOverdue { key, run, why }: HookOverdue, _: &mut Context<Self>) {
-        for waiter in self.agenda.takes_too_long(&key, run) {
+        for waiter in self.agenda.takes_too_long(&key, run, &why) {
             let _ = waiter.send(HookAnswer::Silent { why: why.clone() });
         }
     }
@@ -235,12 +235,12 @@ impl Handler<LookAtBoxes> for BoxHost {
     fn handle(&mut self, look: LookAtBoxes, _: &mut Context<Self>) -> Self::Result {
         let LookAtBoxes { place, mut boxes, last_token } = look;
         let known = self.lasting.settings.now().hooks.find(&place);
-        let hooks = match (self.refuses(place.epoch), known) {
+        let hooks = match (self.refuses(&place), known) {
             (None, Ok(hooks)) => hooks,
             (Some(why), _) => return Box::pin(std::future::ready(Err(why))),
             (None, Err(none)) => return Box::pin(std::future::ready(Err(none.to_string()))),
         };
-        boxes.retain(|number| !self.agenda.has(&(place.pool.clone(), *number)));
+        boxes.retain(|number| !self.agenda.has(&BoxKey::new(&place, number.0)));
         let lasting = Arc::clone(&self.lasting);
         Box::pin(async move {
             let (pool, of_look) = (place.pool.clone(), Arc::clone(&lasting));

@@ -76,7 +76,7 @@ impl Owners {
         if let Some(refusal) = others.into_iter().find_map(|(_, other)| conflict(other, &wanted)) {
             return Ok(Err(refusal));
         }
-        self.store.keep_box_claim(&wanted, before)?;
+        self.store.replace_box_claims(before.as_slice(), std::slice::from_ref(&wanted))?;
         match found.and_then(|found| claims.get_mut(found)) {
             Some(claim) => *claim = wanted,
             None => claims.push(wanted),
@@ -89,32 +89,23 @@ impl Owners {
     pub fn adopt(&self, place: &HookPlace) -> Result<Vec<PoolName>, StateStoreError> {
         let mut claims = self.claims();
         let mut mine = wanted(claims.iter().find(|claim| is_of(claim, place)), place, &[], None);
-        let mut losers = Vec::new();
-        let mut kept = Vec::new();
-        for claim in claims.iter() {
-            if is_of(claim, place) {
-                self.store.forget_box_claim(claim)?;
-                continue;
-            }
-            let loses = conflict(claim, &mine).is_some();
-            let mut left = claim.clone();
-            if loses {
-                // Its holders may still write: the tokens go on beyond theirs.
-                mine.token = mine.token.max(claim.token);
-                losers.push(claim.pool.clone());
-                left.ids = without(&claim.ids, &mine.ids);
-                self.store.forget_box_claim(claim)?;
-            }
-            if !left.ids.is_empty() {
-                kept.push(left);
-            }
-        }
-        for claim in kept.iter().chain([&mine]) {
-            self.store.keep_box_claim(claim, None)?;
-        }
-        kept.push(mine);
+        let (own, others): (Vec<_>, Vec<_>) =
+            claims.iter().cloned().partition(|claim| is_of(claim, place));
+        let (losers, mut kept): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|claim| conflict(claim, &mine).is_some());
+        // Holders of the losers may still write: the tokens go on beyond theirs.
+        mine.token = losers.iter().map(|claim| claim.token).fold(mine.token, FenceToken::max);
+        let left = losers.iter().map(|claim| {
+            let ids = without(&claim.ids, &mine.ids);
+            BoxClaim { ids, ..claim.clone() }
+        });
+        let mut changed: Vec<_> = left.filter(|claim| !claim.ids.is_empty()).collect();
+        changed.push(mine);
+        let gone: Vec<_> = own.iter().chain(&losers).collect();
+        self.store.replace_box_claims(&gone, &changed)?;
+        kept.append(&mut changed);
         *claims = kept;
-        Ok(losers)
+        Ok(losers.into_iter().map(|claim| claim.pool).collect())
     }
 
     /// The highest token that may have been served for a pool, if its node cannot know of it.

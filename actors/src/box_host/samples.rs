@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::agenda::BoxKey;
 use super::checks::Checks;
 use super::hooks::{HookSet, Program};
 use super::template::{Blank, Template};
@@ -36,8 +37,8 @@ pub fn hook(number: u32, kind: HookKind, token: u64) -> RunHook {
 }
 
 /// A box of the pool `p`.
-pub fn key(number: u32) -> (PoolName, BoxNumber) {
-    (PoolName::new("p").unwrap(), BoxNumber(number))
+pub fn key(box_id: u32) -> BoxKey {
+    BoxKey::new(&place("p"), box_id)
 }
 
 /// `/bin/sh -c SCRIPT NUMBER`

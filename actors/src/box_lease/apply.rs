@@ -111,7 +111,10 @@ impl BoxTable {
                 let over: Vec<LeaseId> = over.map(|(id, _)| *id).collect();
                 Ok(self.end_all(at, over, LeaseEnd::Expired.into()))
             }
-            BoxEvent::TermsAgain { leases } => Ok(self.give_again(at, leases)),
+            BoxEvent::TermsAgain { leases } => Ok(self.give_again(at, leases, None)),
+            BoxEvent::TermsGiven { boot, uptime, leases } => {
+                Ok(self.give_again(at, leases, Some((*boot, *uptime))))
+            }
             BoxEvent::WrongToken { lease, given, times } => {
                 let (pool, number) = match self.find(*lease) {
                     FoundLease::Live(lease) => (lease.pool.clone(), lease.number),
@@ -286,19 +289,6 @@ impl BoxTable {
         let renewals = lease.renewals;
         self.pool_mut(&pool)?.totals.renewed += 1;
         Ok(BoxOutcome::Renewed { expires_at, renewals })
-    }
-
-    fn give_again(&mut self, at: Millis, leases: &[(LeaseId, u32, Duration)]) -> BoxOutcome {
-        for (id, renewals, term) in leases {
-            let Some(lease) = self.leases.get_mut(id) else { continue };
-            let had_it = self.again.get(id) == Some(renewals);
-            if had_it || !lease.is_held() || lease.renewals != *renewals {
-                continue;
-            }
-            Arc::make_mut(lease).expires_at = Some(at.after(*term));
-            self.again.insert(*id, *renewals);
-        }
-        BoxOutcome::Applied
     }
 
     fn end_all(

@@ -12,6 +12,7 @@ use super::snapshot::FrozenTable;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, SharedTable};
 use super::text::{HooksName, PoolName};
+use crate::boot::BootId;
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::journal::{FrozenPiece, Piece};
@@ -206,6 +207,13 @@ fn what_stores_hold_keeps_its_numbers() {
     ] {
         assert_eq!(number(&event), expected, "{event:?}");
     }
+    let given = BoxEvent::TermsGiven {
+        boot: BootId([7; 16]),
+        uptime: Duration::new(3, 5),
+        leases: vec![(LeaseId(1), 2, term)],
+    };
+    let bytes = [&[23][..], &[7; 16], &[3, 5], &[1, 1, 2, 0, 128, 194, 215, 47]].concat();
+    assert_eq!(postcard::to_stdvec(&given).unwrap(), bytes);
 }
 
 #[test]
@@ -258,7 +266,7 @@ fn a_full_term_is_given_again_once_until_a_renewal() {
     let mut rows = Vec::new();
     Box::new(FrozenTable::of(&table)).write(&mut |row| rows.push(row.to_vec()));
     rows.iter().for_each(|row| thawed.thaw(row).unwrap());
-    assert_eq!(thawed.read().again.get(&LeaseId(1)), Some(&0));
+    assert!(thawed.read().again[&LeaseId(1)].is_of(0));
     let renew = BoxEvent::Renewed { lease: LeaseId(1), token, term: TERM };
     table.apply(Millis(100), &renew).unwrap();
     table.apply(Millis(110), &again(0)).unwrap();
@@ -271,4 +279,43 @@ fn a_full_term_is_given_again_once_until_a_renewal() {
     let ended = table.apply(Millis(0), &passed(1));
     assert_eq!(ended, Ok(BoxOutcome::Ended { leases: vec![LeaseId(1)] }));
     assert!(table.again.is_empty());
+}
+
+#[test]
+fn each_boot_gives_a_full_term_once_and_its_end_is_remembered() {
+    let (mut table, one, two) = (table(PoolSpec::of(0, 2)), BootId([1; 16]), BootId([2; 16]));
+    let token = granted(&mut table, 1, 0);
+    let until = |table: &BoxTable| table.live(LeaseId(1)).unwrap().expires_at;
+    let uptime = Duration::from_secs(50);
+    let given = |boot, renewals| BoxEvent::TermsGiven {
+        boot,
+        uptime,
+        leases: vec![(LeaseId(1), renewals, TERM)],
+    };
+    // What an older version gave was of no boot.
+    let again = BoxEvent::TermsAgain { leases: vec![(LeaseId(1), 0, TERM)] };
+    table.apply(Millis(40), &again).unwrap();
+    for (at, boot, expires_at) in [(60, one, 160), (70, one, 160), (80, two, 180), (90, one, 180)] {
+        table.apply(Millis(at), &given(boot, 0)).unwrap();
+        assert_eq!(until(&table), Some(Millis(expires_at)), "at {at}");
+    }
+    let mut rows = Vec::new();
+    Box::new(FrozenTable::of(&table)).write(&mut |row| rows.push(row.to_vec()));
+    // Version, kind, lease, renewals, and for each boot when its term ends: 50.1 s.
+    let ends = |boot| [&[boot; 16][..], &[50, 128, 194, 215, 47]].concat();
+    let row = [&[1, 10, 1, 1, 0, 2][..], &ends(1), &ends(2)].concat();
+    assert!(rows.contains(&row), "{rows:?}");
+    let mut thawed = SharedTable::default();
+    rows.iter().for_each(|row| thawed.thaw(row).unwrap());
+    assert_eq!(thawed.read().again[&LeaseId(1)].end(0, two), Some(uptime + TERM));
+    let renew = BoxEvent::Renewed { lease: LeaseId(1), token, term: TERM };
+    table.apply(Millis(100), &renew).unwrap();
+    table.apply(Millis(110), &given(one, 0)).unwrap();
+    assert_eq!(until(&table), Some(Millis(200)), "it was renewed since that was decided");
+    table.apply(Millis(120), &given(one, 1)).unwrap();
+    assert_eq!(until(&table), Some(Millis(220)));
+    // A row of an older version says of no boot.
+    thawed.thaw(&[1, 9, 1, 1, 3]).unwrap();
+    assert!(thawed.read().again[&LeaseId(1)].is_of(3));
+    assert_eq!(thawed.read().again[&LeaseId(1)].end(3, one), None);
 }

@@ -11,6 +11,7 @@ use super::id::{BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 use super::lease::LeaseEnd;
 use super::spec::{BadSpec, PoolSpec};
 use super::text::{BadText, Holder, PoolName, Reason, Said};
+use crate::boot::BootId;
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
 use crate::host::HostAddr;
@@ -177,7 +178,8 @@ pub enum BoxEvent {
         leases: Vec<(LeaseId, u32)>,
     },
     /// A new leader gives these their full terms once more. Those that were renewed since, and those
-    /// that had that before without a renewal since, are left out.
+    /// that had that before without a renewal since, are left out. (It did not say by which clock:
+    /// `TermsGiven` does; stores still hold it.)
     TermsAgain {
         /// The leases, how often each was renewed when that was decided, and how long it lasts.
         leases: Vec<(LeaseId, u32, Duration)>,
@@ -190,6 +192,16 @@ pub enum BoxEvent {
         given: FenceToken,
         /// How often that was tried since it was last on record.
         times: u64,
+    },
+    /// A new leader gives these their full terms once more. Those that were renewed since, and those
+    /// that had that of the same boot without a renewal since, are left out.
+    TermsGiven {
+        /// The boot of the leader's machine.
+        boot: BootId,
+        /// How long that was up when the terms began.
+        uptime: Duration,
+        /// The leases, how often each was renewed when that was decided, and how long it lasts.
+        leases: Vec<(LeaseId, u32, Duration)>,
     },
 }
 

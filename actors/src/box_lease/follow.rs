@@ -11,10 +11,11 @@ use super::pool::BoxPhase;
 use super::state::FoundLease;
 use super::terms::Hold;
 use super::{BoxError, BoxKey, BoxLease, BoxNumber, PoolName, SharedTable};
+use crate::boot::BootId;
 use crate::journal::{AppliedEvent, Occasion, Order};
 
 /// Of how many leases one event says that they have their full terms again.
-const TERMS_AT_ONCE: usize = 1000;
+pub(crate) const TERMS_AT_ONCE: usize = 500;
 
 impl Handler<Order> for BoxLease {
     type Result = ();
@@ -68,13 +69,13 @@ impl BoxLease {
         self.taking_back.clear();
     }
 
-    /// This node decides from now on. Every live lease gets its full term again, once until it is renewed;
+    /// This node decides from now on. Every live lease gets its full term again, once a boot until it is renewed;
     /// every box that is to be cleaned its grace, every id at rest its rest; and before a box is granted
     /// its host looks at it.
     fn lead(&mut self, ctx: &mut Context<Self>) {
         self.show_table(true);
         self.upkeep_at = None;
-        let now = self.now();
+        let (now, boot, uptime) = (self.now(), self.clock.boot(), self.clock.uptime());
         let (mut draining, mut preparing, mut again) = (Vec::new(), Vec::new(), Vec::new());
         {
             let table = self.seat.piece().read();
@@ -94,38 +95,45 @@ impl BoxLease {
             for lease in table.leases() {
                 let most = table.pool(&lease.pool).ok().and_then(|pool| pool.spec().max_hold);
                 let hold = Hold { granted: lease.granted, most };
-                match lease.expires_at {
-                    Some(told) if table.again.get(&lease.id) == Some(&lease.renewals) => {
-                        self.terms.note_rest(lease.id, lease.term, told, hold, now);
+                if !lease.is_held() {
+                    preparing.push((lease.token, lease.id, lease.request, lease.term));
+                    continue;
+                }
+                let given = table.again.get(&lease.id);
+                match given.and_then(|given| given.end(lease.renewals, boot)) {
+                    Some(ends) => {
+                        let rest = ends.saturating_sub(uptime);
+                        self.terms.note_rest(lease.id, lease.term, rest, hold, now);
                     }
-                    Some(_) => {
+                    None => {
                         let term = self.terms.note_again(lease.id, lease.term, hold, now);
                         again.push((lease.id, lease.renewals, term));
                     }
-                    None => preparing.push((lease.token, lease.id, lease.request, lease.term)),
                 }
             }
         }
         for key in draining {
             self.attend(&key, ctx);
         }
-        self.put_terms_on_record(again, ctx);
+        self.put_terms_on_record(boot, uptime, again, ctx);
         self.prepare_again(preparing, ctx);
         self.watch_hosts(ctx);
         self.show();
         self.turn(ctx);
     }
 
-    /// The next leader gives these no full term again unless they are renewed; and whoever looks at them
-    /// sees how long they last.
+    /// The next leader of this boot gives these no full term again unless they are renewed; and whoever
+    /// looks at them sees how long they last.
     fn put_terms_on_record(
         &mut self,
+        boot: BootId,
+        uptime: std::time::Duration,
         again: Vec<(LeaseId, u32, std::time::Duration)>,
         ctx: &mut Context<Self>,
     ) {
         let parts = again.chunks(TERMS_AT_ONCE);
-        let events: Vec<BoxEvent> =
-            parts.map(|leases| BoxEvent::TermsAgain { leases: leases.to_vec() }).collect();
+        let given = |leases: &[_]| BoxEvent::TermsGiven { boot, uptime, leases: leases.to_vec() };
+        let events: Vec<BoxEvent> = parts.map(given).collect();
         if !events.is_empty() {
             // Without an outcome they have their terms all the same, and once more the next time.
             self.commit(events, ctx, |_, _, _| ());

@@ -13,6 +13,7 @@ mod changes;
 mod decide;
 mod event;
 mod follow;
+mod given_terms;
 mod grants;
 mod hindrance;
 mod hooks;
@@ -52,6 +53,8 @@ pub use audit::{AuditEntry, AuditFilter, AuditPlace, BadAuditPlace};
 pub use board::{BoxBoard, BoxStanding, LARGEST_PAGE, Page, PoolStanding};
 pub use decide::Before;
 pub use event::{BoxEvent, BoxLine, BoxNews, BoxOutcome, BoxRefusal, NewGrant};
+#[cfg(test)]
+pub(crate) use follow::TERMS_AT_ONCE;
 pub use host::{
     AdoptBoxes, BoxHosts, BoxesLooked, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt,
     ProbeHost, RunHook,

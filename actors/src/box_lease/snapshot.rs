@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::event::BoxLine;
+use super::given_terms::GivenTerms;
 use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::pool::{BoxRecord, BoxState, Pool, PoolTotals};
@@ -47,8 +48,11 @@ enum Row {
     End,
     /// The epoch of the leader that decided last.
     Led(Epoch),
-    /// Leases that had their full terms once more, and how often each was renewed then.
+    /// Leases that had their full terms once more, and how often each was renewed then. (It did not say
+    /// by which clock: `GivenTerms` does; stores still hold it.)
     Again(Vec<(LeaseId, u32)>),
+    /// Leases that had their full terms once more.
+    GivenTerms(Vec<(LeaseId, GivenTerms)>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -104,10 +108,10 @@ impl FrozenPiece for FrozenTable {
         let mut leases: Vec<&Lease> = leases.values().map(Arc::as_ref).collect();
         leases.sort_unstable_by_key(|lease| (&lease.pool, lease.token));
         in_rows(&mut leases.into_iter().cloned(), |leases| put(&Row::Leases(leases)));
-        let mut again: Vec<(LeaseId, u32)> =
-            again.iter().map(|(id, count)| (*id, *count)).collect();
-        again.sort_unstable();
-        in_rows(&mut again.into_iter(), |again| put(&Row::Again(again)));
+        let mut again: Vec<(LeaseId, GivenTerms)> =
+            again.iter().map(|(id, given)| (*id, given.clone())).collect();
+        again.sort_unstable_by_key(|(id, _)| *id);
+        in_rows(&mut again.into_iter(), |again| put(&Row::GivenTerms(again)));
         // An empty list goes on from its number, too.
         let mut from = ended.first();
         put(&Row::Ended { from, ended: Vec::new() });
@@ -209,7 +213,11 @@ pub(super) fn thaw_row(table: &mut BoxTable, row: &[u8]) -> Result<(), Unreadabl
         }
         Row::End => table.thawing = None,
         Row::Led(epoch) => table.led = epoch,
-        Row::Again(again) => table.again.extend(again),
+        Row::Again(again) => {
+            let given = |(id, renewals)| (id, GivenTerms::by_unknown_boot(renewals));
+            table.again.extend(again.into_iter().map(given));
+        }
+        Row::GivenTerms(again) => table.again.extend(again),
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::event::{BoxLine, BoxRefusal};
+use super::given_terms::GivenTerms;
 use super::id::{BoxNumber, FenceToken, LeaseId};
 use super::lease::{EndedLease, Lease};
 use super::pool::Pool;
@@ -31,9 +32,8 @@ pub struct BoxTable {
     pub(super) requests: HashMap<u64, GrantedRequest>,
     /// What happened to boxes besides.
     pub(super) care: Chronicle<BoxLine>,
-    /// Live leases that a new leader gave their full terms once more, and how often each was renewed
-    /// then.
-    pub(super) again: HashMap<LeaseId, u32>,
+    /// Live leases that new leaders gave their full terms once more.
+    pub(super) again: HashMap<LeaseId, GivenTerms>,
     /// The epoch of the leader that decided last.
     pub(super) led: Epoch,
     /// Whose rows come back from a snapshot just now.

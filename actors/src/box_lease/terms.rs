@@ -1,8 +1,8 @@
 //! The terms of leases: when each is over. Pure.
 //!
 //! A term is over when it has passed by the clock that nobody sets, counted from when it was put on
-//! record: its holder was promised no more. The wall clock ends no lease and keeps none. Only a
-//! process that begins to decide goes by it once: see [`Terms::note_again`].
+//! record: its holder was promised no more. The wall clock ends no lease and keeps none, but that how
+//! long a lease may be held in all is counted by it when a process begins to decide.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -64,18 +64,18 @@ impl Terms {
         term
     }
 
-    /// The same for a lease that had its full term again before, and was not renewed since: only what is
-    /// left of that. A process that restarts again and again does not keep it.
+    /// The same for a lease that had its full term again of the same boot, and was not renewed since: only
+    /// what is left of that, by the uptime of the machine. A process that restarts again and again does
+    /// not keep it.
     pub fn note_rest(
         &mut self,
         id: LeaseId,
         term: Duration,
-        told: Millis,
+        rest: Duration,
         hold: Hold,
         now: Reading,
     ) {
-        let left = told.since(now.wall).min(hold.left(term, now));
-        self.note(id, left, hold, now);
+        self.note(id, rest.min(hold.left(term, now)), hold, now);
     }
 
     /// A lease ended.
@@ -214,14 +214,16 @@ mod tests {
         let mut terms = Terms::default();
         assert_eq!(terms.note_again(ID, ms(1000), hold, at(1900, 0)), ms(300));
         due(terms, 300);
-        // The next time only what is left of it, however the wall was set back.
-        for (wall, left) in [(2500, 400), (2899, 1), (-90_000, 1000)] {
+        // The next time only what is left of it, however the wall was set.
+        for (wall, rest, left) in
+            [(2500, 400, 400), (90_000, 1, 1), (-90_000, 1000, 1000), (2500, 5000, 1000)]
+        {
             let mut terms = Terms::default();
-            terms.note_rest(ID, ms(1000), Millis(2900), FREELY, at(wall, 0));
+            terms.note_rest(ID, ms(1000), ms(rest), FREELY, at(wall, 0));
             due(terms, left);
         }
         let mut terms = Terms::default();
-        terms.note_rest(ID, ms(1000), Millis(2900), FREELY, at(90_000, 7));
+        terms.note_rest(ID, ms(1000), ms(0), FREELY, at(90_000, 7));
         assert_eq!(terms.take_due(at(90_000, 7)), Some(ID));
     }
 }

@@ -1,14 +1,17 @@
-//! The highest epoch a worker has seen of the cluster that it obeys: what an older leader says is
-//! refused from then on, also after a restart.
+//! The highest epoch a worker has seen of each cluster: what an older leader of it says is refused
+//! from then on, also after a restart.
 //!
 //! An epoch counts only from the cluster that is obeyed: the one whose node answers at the address
 //! of the setting `node`, or, without that setting, the first that called, until an operator has
 //! another one [adopted](EpochGuard::adopt). A jump of more than [`MOST_AHEAD`] is refused: no cluster
 //! elects so often, and one such call would have the worker refuse its own node from then on.
+//!
+//! Boxes may be of a cluster that is not obeyed: see [`EpochGuard::serve`]. Its epochs are compared
+//! among themselves, and say nothing of those of the cluster that is obeyed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
 use crate::downloader::state_store::{StateStore, StateStoreError};
@@ -19,9 +22,9 @@ use crate::manager::ClusterId;
 /// `reelyard store restore` by about a thousand: neither comes near.
 pub const MOST_AHEAD: u64 = 100_000;
 
-/// The epochs of so many clusters are remembered: that of the one that is obeyed, and of those that
-/// were before it.
-const MOST_CLUSTERS: usize = 8;
+/// The epochs of so many clusters are remembered: of the one that is obeyed, of those that were before
+/// it, and of those whose boxes are here.
+const MOST_CLUSTERS: usize = 64;
 
 /// Guards one worker against deposed leaders. Clones guard the same one.
 #[derive(Clone)]
@@ -29,13 +32,22 @@ pub struct EpochGuard {
     store: Arc<StateStore>,
     /// Held while a leader's word is taken and acted on.
     heard: Arc<Mutex<Heard>>,
-    /// Readable at any time: the holder of `heard` may be waiting for the disk.
-    highest: Arc<AtomicU64>,
+    /// The same, readable at any time: the holder of `heard` may be waiting for the disk.
+    shown: Arc<ArcSwap<Heard>>,
 }
 
 /// What was heard: the cluster that is obeyed comes first. Stored in this form. Pure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heard(Vec<(Option<ClusterId>, Epoch)>);
+
+/// How far an epoch may be beyond the highest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jumps {
+    /// By [`MOST_AHEAD`].
+    Limited,
+    /// By any number: an operator asked for it, with proof of the token.
+    Believed,
+}
 
 /// A leader of an older epoch than this worker has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +91,31 @@ pub enum NotObeyed {
         /// The highest seen.
         highest: Epoch,
     },
+    /// The same of a cluster that is not obeyed, and asks something for its boxes.
+    #[error(
+        "epoch {given} of cluster {cluster} is more than {most} beyond {highest}, the highest that \
+         this worker has heard of it, and is not believed; if it is right, run \"reelyard box pools \
+         adopt\" for the pool at a node of that cluster",
+        most = MOST_AHEAD
+    )]
+    BoxesTooFarAhead {
+        /// The cluster.
+        cluster: ClusterId,
+        /// The epoch it claims.
+        given: Epoch,
+        /// The highest seen.
+        highest: Epoch,
+    },
+    /// No more clusters are remembered.
+    #[error(
+        "cluster {cluster} is unknown to this worker, which has heard of {most} clusters already: \
+         give it a token, stop it, remove its state directory and start it again",
+        most = MOST_CLUSTERS
+    )]
+    TooManyClusters {
+        /// The cluster.
+        cluster: ClusterId,
+    },
 }
 
 impl Deposed {
@@ -108,6 +145,18 @@ impl Heard {
         self.0.first().map(|(_, epoch)| *epoch).unwrap_or_default()
     }
 
+    /// The highest epoch of a cluster; of the one that is obeyed for a caller that names none, and
+    /// while none is known by its id.
+    pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
+        match self.cluster() {
+            Some(obeyed) if cluster.is_some_and(|given| given != obeyed) => {
+                let known = self.0.iter().find(|(known, _)| *known == cluster);
+                known.map(|(_, epoch)| *epoch).unwrap_or_default()
+            }
+            _ => self.highest(),
+        }
+    }
+
     /// What is known after a leader of `cluster` has called in `epoch`; none when that is nothing new.
     /// A caller that names no cluster can be deposed, and raises nothing.
     fn called(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<Option<Heard>, NotObeyed> {
@@ -121,6 +170,34 @@ impl Heard {
         Ok(is_new.then(|| self.leading(cluster, epoch)))
     }
 
+    /// The same where a leader asks something for boxes: it may be of a cluster that is not obeyed.
+    fn served(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<Option<Heard>, NotObeyed> {
+        let given = match self.called(cluster, epoch) {
+            Err(NotObeyed::Foreign { given, .. }) => given,
+            of_obeyed => return of_obeyed,
+        };
+        let raises =
+            is_raised(epoch, self.highest_of(cluster)).map_err(|refusal| match refusal {
+                NotObeyed::TooFarAhead { given: epoch, highest } => {
+                    NotObeyed::BoxesTooFarAhead { cluster: given, given: epoch, highest }
+                }
+                refusal => refusal,
+            })?;
+        if raises { self.beside(given, epoch).map(Some) } else { Ok(None) }
+    }
+
+    /// A cluster that is not obeyed leads in `epoch`, whatever was before.
+    fn beside(&self, cluster: ClusterId, epoch: Epoch) -> Result<Heard, NotObeyed> {
+        let others = self.0.iter().filter(|(known, _)| *known != Some(cluster));
+        let mut all: Vec<_> = others.copied().collect();
+        if all.len() == MOST_CLUSTERS {
+            return Err(NotObeyed::TooManyClusters { cluster });
+        }
+        // Behind the one that is obeyed.
+        all.push((Some(cluster), epoch));
+        Ok(Heard(all))
+    }
+
     /// The same for the node that the worker itself asks for orders: a node of another cluster there
     /// was put there by the operator, and its cluster is obeyed from now on.
     fn answered(
@@ -129,14 +206,12 @@ impl Heard {
         epoch: Epoch,
     ) -> Result<Option<Heard>, NotObeyed> {
         let cluster = cluster.or(self.cluster());
-        let is_other = self.cluster().is_some() && cluster != self.cluster();
-        let of_cluster = self.0.iter().find(|(known, _)| *known == cluster);
-        let before = match of_cluster {
-            Some((_, epoch)) => *epoch,
-            None if is_other => Epoch::default(),
-            None => self.highest(),
+        // Of a cluster that was never heard of there is no epoch to compare with.
+        let is_unknown = self.0.iter().all(|(known, _)| known.is_some() && *known != cluster);
+        let raises = match cluster {
+            Some(_) if is_unknown => true,
+            _ => is_raised(epoch, self.highest_of(cluster))?,
         };
-        let raises = is_raised(epoch, before)?;
         let is_new = raises || cluster != self.cluster();
         Ok(is_new.then(|| self.leading(cluster, epoch)))
     }
@@ -162,13 +237,18 @@ impl EpochGuard {
     /// A guard that begins with what `store` remembers.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
         let heard = store.heard()?;
-        let highest = Arc::new(AtomicU64::new(heard.highest().0));
-        Ok(EpochGuard { store, heard: Arc::new(Mutex::new(heard)), highest })
+        let shown = Arc::new(ArcSwap::from_pointee(heard.clone()));
+        Ok(EpochGuard { store, heard: Arc::new(Mutex::new(heard)), shown })
     }
 
     /// The highest epoch seen of the cluster that is obeyed. Never waits.
     pub fn highest(&self) -> Epoch {
-        Epoch(self.highest.load(Ordering::Acquire))
+        self.shown.load().highest()
+    }
+
+    /// The highest epoch seen of a cluster; of the one that is obeyed for none. Never waits.
+    pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
+        self.shown.load().highest_of(cluster)
     }
 
     /// A leader of `cluster` calls in `epoch`. A higher one than before is durable when this returns;
@@ -184,6 +264,42 @@ impl EpochGuard {
     /// Whether a call of a leader of `cluster` in `epoch` would be obeyed; raises nothing.
     pub fn would_obey(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<(), NotObeyed> {
         self.held().called(cluster, epoch).map(drop)
+    }
+
+    /// Whether a leader of `cluster` is served that asks something for boxes in `epoch`; raises nothing.
+    pub fn would_serve(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<(), NotObeyed> {
+        self.held().served(cluster, epoch).map(drop)
+    }
+
+    /// A leader of `cluster`, which need not be obeyed, asks in `epoch` something for boxes that are its
+    /// own. A higher epoch than before is durable when this returns; blocks on the disk then.
+    pub fn serve(
+        &self,
+        cluster: Option<ClusterId>,
+        epoch: Epoch,
+    ) -> Result<Result<(), NotObeyed>, StateStoreError> {
+        self.serve_within(cluster, epoch, Jumps::Limited)
+    }
+
+    /// The same, and how far a cluster that is not obeyed may be ahead of what was heard of it.
+    pub fn serve_within(
+        &self,
+        cluster: Option<ClusterId>,
+        epoch: Epoch,
+        jumps: Jumps,
+    ) -> Result<Result<(), NotObeyed>, StateStoreError> {
+        let mut heard = self.held();
+        let served = match (heard.served(cluster, epoch), jumps) {
+            (Err(NotObeyed::BoxesTooFarAhead { cluster, .. }), Jumps::Believed) => {
+                heard.beside(cluster, epoch).map(Some)
+            }
+            (served, _) => served,
+        };
+        match served {
+            Ok(Some(more)) => self.keep(&mut heard, more).map(Ok),
+            Ok(None) => Ok(Ok(())),
+            Err(refusal) => Ok(Err(refusal)),
+        }
     }
 
     /// Does what a leader of `cluster` decided in `epoch`, unless a later one was heard. None is heard
@@ -244,7 +360,7 @@ impl EpochGuard {
     /// Durable first: a restart must not forget whom this worker has obeyed.
     fn keep(&self, heard: &mut Heard, more: Heard) -> Result<(), StateStoreError> {
         self.store.keep_heard(&more)?;
-        self.highest.store(more.highest().0, Ordering::Release);
+        self.shown.store(Arc::new(more.clone()));
         *heard = more;
         Ok(())
     }
@@ -252,6 +368,8 @@ impl EpochGuard {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     const OURS: Option<ClusterId> = Some(ClusterId(1));
@@ -304,6 +422,31 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_takes_the_first_epoch_of_its_own_node_whatever_it_is_and_of_nobody_else() {
+        const FAR: u64 = 20 * MOST_AHEAD;
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let fresh = guard(&dirs[0]);
+        let too_far = |said: Result<(), NotObeyed>| {
+            matches!(said, Err(NotObeyed::TooFarAhead { .. } | NotObeyed::BoxesTooFarAhead { .. }))
+        };
+        assert!(too_far(fresh.hear(OURS, Epoch(FAR)).unwrap()), "called from outside");
+        assert!(too_far(fresh.serve(OURS, Epoch(FAR)).unwrap()), "called from outside");
+        assert!(too_far(fresh.answered(None, Epoch(FAR)).unwrap()), "of no cluster");
+        assert_eq!(fresh.answered(OURS, Epoch(FAR)).unwrap(), Ok(()));
+        assert_eq!(fresh.hear(OURS, Epoch(FAR + 1)).unwrap(), Ok(()));
+        for absurd in [FAR + 2 + MOST_AHEAD, u64::MAX] {
+            assert!(too_far(fresh.answered(OURS, Epoch(absurd)).unwrap()));
+        }
+        // It is given another node.
+        assert_eq!(fresh.answered(OTHER, Epoch(FAR)).unwrap(), Ok(()));
+        assert!(too_far(fresh.answered(OTHER, Epoch(u64::MAX)).unwrap()));
+        // A worker that knows an epoch of before clusters had ids compares with that.
+        let old = guard(&dirs[1]);
+        old.answered(None, Epoch(4)).unwrap().unwrap();
+        assert!(too_far(old.answered(OURS, Epoch(FAR)).unwrap()));
+    }
+
+    #[test]
     fn the_cluster_of_the_node_that_gives_orders_is_obeyed_and_none_is_forgotten() {
         let dir = tempfile::tempdir().unwrap();
         let guard = guard(&dir);
@@ -318,6 +461,40 @@ mod tests {
         assert_eq!(guard.answered(OURS, Epoch(4)).unwrap(), Err(deposed(4, 5)));
         guard.answered(OURS, Epoch(5)).unwrap().unwrap();
         assert_eq!(guard.hear(OURS, Epoch(5)).unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        {
+            let guard = guard(&dir);
+            guard.hear(OURS, Epoch(50)).unwrap().unwrap();
+            guard.serve(OTHER, Epoch(3)).unwrap().unwrap();
+            guard.serve(OTHER, Epoch(4)).unwrap().unwrap();
+            assert_eq!((guard.highest(), guard.highest_of(OTHER)), (Epoch(50), Epoch(4)));
+        }
+        let guard = guard(&dir);
+        assert_eq!(guard.serve(OTHER, Epoch(3)).unwrap(), Err(deposed(3, 4)));
+        assert_eq!(guard.would_serve(OTHER, Epoch(3)), Err(deposed(3, 4)));
+        assert_eq!(guard.serve(OURS, Epoch(49)).unwrap(), Err(deposed(49, 50)));
+        guard.serve(OURS, Epoch(51)).unwrap().unwrap();
+        guard.serve(OTHER, Epoch(5)).unwrap().unwrap();
+        let absurd = guard.serve(OTHER, Epoch(u64::MAX)).unwrap().unwrap_err();
+        assert!(absurd.to_string().contains("box pools adopt"), "{absurd}");
+        assert!(matches!(guard.hear(OTHER, Epoch(6)).unwrap(), Err(NotObeyed::Foreign { .. })));
+        assert_eq!((guard.highest(), guard.highest_of(OTHER)), (Epoch(51), Epoch(5)));
+        // What is remembered is bounded, and what is known stays known.
+        let most = MOST_CLUSTERS as u128;
+        for stranger in 3..=most {
+            guard.serve(Some(ClusterId(stranger)), Epoch(1)).unwrap().unwrap();
+        }
+        let refusal = guard.serve(Some(ClusterId(most + 1)), Epoch(1)).unwrap().unwrap_err();
+        assert!(matches!(refusal, NotObeyed::TooManyClusters { .. }), "{refusal}");
+        assert_eq!(guard.serve(OTHER, Epoch(4)).unwrap(), Err(deposed(4, 5)));
+        // The cluster is obeyed one day, and goes on from its epochs.
+        assert_eq!(guard.answered(OTHER, Epoch(4)).unwrap(), Err(deposed(4, 5)));
+        guard.answered(OTHER, Epoch(5)).unwrap().unwrap();
+        assert_eq!(guard.serve(OURS, Epoch(50)).unwrap(), Err(deposed(50, 51)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rows::{Opened, decode, unencodable, unreadable};
+use rows::{Opened, decode, encode, unencodable, unreadable};
 
 use crate::box_host::BoxClaim;
 use crate::downloader::epoch_guard::Heard;
@@ -178,25 +178,24 @@ impl StateStore {
         })
     }
 
-    /// Remembers the boxes of a pool, in the place of what was remembered of it before. Durable when
-    /// this returns.
-    pub fn keep_box_claim(
+    /// Remembers the boxes of some pools, in the place of what was remembered before: all of it or
+    /// nothing. Durable when this returns.
+    pub fn replace_box_claims(
         &self,
-        claim: &BoxClaim,
-        before: Option<&BoxClaim>,
+        before: &[&BoxClaim],
+        after: &[BoxClaim],
     ) -> Result<(), StateStoreError> {
         self.with(|opened| {
-            if let Some(before) = before {
-                opened.remove(&claim_key(before))?;
+            let mut batch = sled::Batch::default();
+            for claim in before {
+                batch.remove(&claim_key(claim)[..]);
             }
-            opened.put(&claim_key(claim), claim)?;
+            for claim in after {
+                batch.insert(&claim_key(claim)[..], encode(claim)?);
+            }
+            opened.db.apply_batch(batch)?;
             opened.sync()
         })
-    }
-
-    /// Forgets the boxes of a pool. Not synced: the next claim that is kept is.
-    pub fn forget_box_claim(&self, claim: &BoxClaim) -> Result<(), StateStoreError> {
-        self.with(|opened| opened.remove(&claim_key(claim)))
     }
 
     /// Keeps how far a copy has come, in the place of what was kept of a copy of that name.

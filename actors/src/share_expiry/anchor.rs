@@ -9,19 +9,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::boot::BootId;
 use crate::clock::Millis;
 
 /// A note that is wrong by less than this stays as it is, in milliseconds.
 const GOOD_ENOUGH: i64 = 100;
 
-/// Where the kernel says which boot this is.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
 /// The file, and what it says.
 #[derive(Debug)]
 pub struct Anchor {
     path: PathBuf,
-    boot: String,
+    boot: BootId,
     /// How many milliseconds the confirmed time is ahead of the uptime.
     ahead: Option<i64>,
 }
@@ -32,10 +30,10 @@ impl Anchor {
     /// # Errors
     /// When the kernel does not say which boot this is.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let boot = std::fs::read_to_string(BOOT_ID)?.trim().to_owned();
+        let boot = BootId::of_this_machine()?;
         let said = std::fs::read_to_string(path).unwrap_or_default();
         let ahead = match said.split_whitespace().collect::<Vec<_>>().as_slice() {
-            [of, ahead] if **of == *boot => ahead.parse().ok(),
+            [of, ahead] if *of == boot.to_string() => ahead.parse().ok(),
             _ => None,
         };
         Ok(Anchor { path: path.to_owned(), boot, ahead })
@@ -90,7 +88,7 @@ mod tests {
         assert!(anchor.note(Millis(1_005_050), seconds(15)).is_none(), "near enough");
         let mut again = Anchor::open(&path).unwrap();
         assert_eq!(again.time(seconds(60)), Some(Millis(1_050_000)));
-        again.boot = "another".to_owned();
+        again.boot = BootId::from(7);
         again.note(Millis(9), seconds(1)).unwrap().write().unwrap();
         assert_eq!(Anchor::open(&path).unwrap().time(seconds(60)), None);
         for garbage in ["", "x", "a b c", "\0\0\0"] {

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use reelyard_actors::box_lease::{
-    AdoptPool, AskBoxes, BoxPhase, FenceToken, HookAnswer, HookKind, HooksName, PoolSpec, SlotId,
-    SlotRange,
+    AdoptBoxes, AdoptPool, AskBoxes, BoxNumber, BoxPhase, FenceToken, HookAnswer, HookKind,
+    HookPlace, HooksName, IdRange, LookAtBoxes, PoolSpec, RunHook, SlotId, SlotRange,
 };
 use reelyard_actors::clock::Clock;
+use reelyard_actors::event::Epoch;
 use reelyard_integration_tests::binary;
 use reelyard_integration_tests::box_host_rig::{HostRig, link_of, silence};
 use reelyard_integration_tests::box_node::BoxNode;
@@ -80,6 +81,53 @@ async fn a_worker_serves_a_box_for_one_pool_alone_also_after_a_restart() -> Resu
         rig.is_up().await;
     }
     assert!(done(rig.run(of(&rig, "cpp", 4)).await), "nobody has that one");
+    Ok(())
+}
+
+#[actix::test]
+async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result<()> {
+    let hooks = HOOKS.to_owned() + &HOOKS.replace("hooks.p", "hooks.q");
+    let mut rig = HostRig::start(&hooks).await?;
+    // The worker obeys cluster 1; cluster 2 has boxes on it, in a pool of the same name.
+    let of = |rig: &HostRig, cluster: u128, epoch| {
+        let mut hook = rig.hook("p", HookKind::Init, 3, 1);
+        hook.place.hooks = HooksName::new(if cluster == 1 { "p" } else { "q" }).ok();
+        hook.place.epoch = Epoch(epoch);
+        hook
+    };
+    let other = link_of(2)?;
+    let run_other = async |hook: RunHook| other.hosts().run.recipient().send(hook).await.unwrap();
+    let done = |answer| matches!(answer, HookAnswer::Done { .. });
+    assert!(done(rig.run(of(&rig, 1, 50)).await));
+    for _ in 0..2 {
+        let answer = run_other(of(&rig, 2, 3)).await;
+        assert!(done(answer.clone()), "{answer:?}");
+        rig.worker.kill();
+        rig.worker.start_again()?;
+        rig.is_up().await;
+        let why = silence(run_other(of(&rig, 2, 2)).await);
+        assert!(
+            why.starts_with("epoch 2 is over: this worker has heard a leader of epoch 3"),
+            "{why}"
+        );
+        let why = silence(rig.run(of(&rig, 1, 49)).await);
+        assert!(why.starts_with("epoch 49 is over"), "{why}");
+    }
+    let place = HookPlace { ids: vec![IdRange { first: 3, count: 1 }], ..of(&rig, 2, 2).place };
+    let look = LookAtBoxes {
+        place: place.clone(),
+        boxes: vec![BoxNumber(3)],
+        last_token: FenceToken(u64::MAX),
+    };
+    let why = other.hosts().look.recipient().send(look).await?.unwrap_err();
+    assert!(why.starts_with("epoch 2 is over"), "{why}");
+    let adopt = |epoch| AdoptBoxes { place: HookPlace { epoch: Epoch(epoch), ..place.clone() } };
+    let why = other.hosts().adopt.recipient().send(adopt(2)).await?.unwrap_err();
+    assert!(why.contains("epoch 2 is over"), "{why}");
+    // An operator of cluster 2 is believed, and its epochs still say nothing of those of cluster 1.
+    other.hosts().adopt.recipient().send(adopt(1_000_000)).await?.unwrap();
+    assert!(done(run_other(of(&rig, 2, 1_000_000)).await));
+    assert!(done(rig.run(of(&rig, 1, 50)).await));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! What a node asks for the boxes that this worker hosts.
 
 use actix_web::{HttpResponse, web};
+use reelyard_actors::downloader::epoch_guard::Jumps;
 use reelyard_actors::signed_call::NotAdmitted;
 use reelyard_actors::wire::boxes::{AdoptAnswered, AdoptAsked, LookAsked, RunAnswered, RunAsked};
 use serde::de::DeserializeOwned;
@@ -36,9 +37,14 @@ pub async fn look(http: &WorkerHttp, authority: Authority, body: web::Payload) -
 
 /// `POST /boxes/adopt`
 pub async fn adopt(http: &WorkerHttp, authority: Authority, body: web::Payload) -> HttpResponse {
+    // Without a token anybody may call.
+    let jumps = match &authority {
+        Authority::Open => Jumps::Limited,
+        _ => Jumps::Believed,
+    };
     match read::<AdoptAsked>(http, authority, body).await {
         Ok(asked) => {
-            let answer = http.boxes.adopt(asked.on(http.info.host)).await;
+            let answer = http.boxes.adopt(asked.on(http.info.host), jumps).await;
             json_line(HttpResponse::Ok().content_type(JSON), &AdoptAnswered::from(answer))
         }
         Err(unreadable) => unreadable,

@@ -167,6 +167,55 @@ async fn a_lease_that_nobody_renews_does_not_live_through_restarts_for_ever() {
 }
 
 #[actix::test]
+async fn a_clock_that_is_set_between_restarts_neither_ends_a_lease_nor_keeps_it() {
+    for step in [3_600_000, -3_600_000] {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(START);
+        let mut yard = BoxYard::open(dir.path(), &clock).await;
+        yard.put(spec(1)).await;
+        let lease = yard.take("a").await;
+        for set in [0, step] {
+            yard.close().await;
+            clock.set_by(set);
+            clock.advance(seconds(25));
+            yard = BoxYard::open(dir.path(), &clock).await;
+            yard.look().await;
+        }
+        // It had its full term at 25 s, and has 35 s of it left.
+        yard.advance(seconds(35) - MS).await;
+        assert_eq!(yard.verify(&lease), Ok(()), "{step}");
+        yard.advance(MS).await;
+        assert_eq!(yard.ended(&lease).await, BoxRefusal::Expired, "{step}");
+        yard.close().await;
+    }
+}
+
+#[actix::test]
+async fn after_a_reboot_a_lease_has_its_full_term_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let mut yard = BoxYard::open(dir.path(), &clock).await;
+    yard.put(spec(1)).await;
+    let lease = yard.take("a").await;
+    for reboots in [false, true, false] {
+        yard.close().await;
+        clock.advance(seconds(50));
+        if reboots {
+            clock.reboot();
+        }
+        yard = BoxYard::open(dir.path(), &clock).await;
+        yard.look().await;
+        let shown = yard.board.look(|table| table.live(lease.id).map(|lease| lease.expires_at));
+        assert!(shown.is_ok(), "{reboots}");
+    }
+    yard.advance(seconds(10) - MS).await;
+    assert_eq!(yard.verify(&lease), Ok(()));
+    yard.advance(MS).await;
+    assert_eq!(yard.ended(&lease).await, BoxRefusal::Expired);
+    yard.close().await;
+}
+
+#[actix::test]
 async fn after_a_restart_every_lease_gets_its_full_term_again() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
