@@ -324,6 +324,11 @@ fn events_of_boxes_fit() {
         BoxEvent::Unquarantined { pool: pool.clone(), number, by },
         BoxEvent::Recheck { pool: pool.clone() },
         BoxEvent::Reconciled { pool: pool.clone(), clean, dirty: Vec::new() },
+        BoxEvent::Adopted {
+            pool: pool.clone(),
+            said: Said::cut(&text(LONGEST_TEXT)),
+            by: text(200),
+        },
         BoxEvent::Reconciled { pool, clean: Vec::new(), dirty },
         BoxEvent::Forgot { ended_before: u64::MAX, care_before: u64::MAX },
         BoxEvent::TermsGiven {

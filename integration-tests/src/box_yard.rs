@@ -9,8 +9,8 @@ use actix::prelude::*;
 use reelyard_actors::box_lease::{
     AcquireRoutes, Acquisition, AdoptBoxes, AskBoxes, BoxBoard, BoxError, BoxHosts, BoxLease,
     BoxNumber, BoxPhase, BoxRefusal, BoxSettings, BoxesLooked, FenceToken, Grant, Holder,
-    HookAnswer, HookKind, Lease, LeaseId, LookAtBoxes, LookNow, LookedAt, PoolName, PoolPut,
-    PoolSpec, ProbeHost, PutPool, ReleaseLease, RenewLease, RunHook, Said,
+    HookAnswer, HookKind, Lease, LeaseId, LookAtBoxes, LookNow, LookedAt, NotHeard, PoolName,
+    PoolPut, PoolSpec, ProbeHost, PutPool, ReleaseLease, RenewLease, RunHook, Said,
 };
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::PieceId;
@@ -262,6 +262,10 @@ struct Script {
     blind: HashMap<HostAddr, u32>,
     /// Hosts that answer no probe.
     dead: HashSet<HostAddr>,
+    /// Whether the node cannot ask any host.
+    no_descriptor: bool,
+    /// How many probes there were.
+    probes: usize,
     /// What was asked, in order.
     asked: Vec<RunHook>,
     looks: Vec<LookAtBoxes>,
@@ -316,6 +320,16 @@ impl ScriptedHosts {
         } else {
             script.dead.insert(host);
         }
+    }
+
+    /// The node has no file descriptor for a probe any more.
+    pub fn run_out_of_descriptors(&self) {
+        self.script().no_descriptor = true;
+    }
+
+    /// How many probes there were.
+    pub fn probes(&self) -> usize {
+        self.script().probes
     }
 
     /// What was asked so far, as kind, box and attempt.
@@ -420,10 +434,15 @@ impl Handler<AdoptBoxes> for HostsActor {
 }
 
 impl Handler<ProbeHost> for HostsActor {
-    type Result = Result<(), String>;
+    type Result = Result<(), NotHeard>;
 
     fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
-        let is_dead = self.0.script().dead.contains(&probe.host);
-        if is_dead { Err("no answer in time".to_owned()) } else { Ok(()) }
+        let mut script = self.0.script();
+        script.probes += 1;
+        if script.no_descriptor {
+            return Err(NotHeard::NotAsked("this node has no free file descriptor".to_owned()));
+        }
+        let is_dead = script.dead.contains(&probe.host);
+        if is_dead { Err(NotHeard::Silent("no answer in time".to_owned())) } else { Ok(()) }
     }
 }

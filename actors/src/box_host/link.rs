@@ -13,12 +13,13 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
 use crate::box_lease::{
-    AdoptBoxes, BoxHosts, BoxesLooked, HookAnswer, HookPlace, LookAtBoxes, PoolName, ProbeHost,
-    RunHook,
+    AdoptBoxes, BoxHosts, BoxesLooked, HookAnswer, HookPlace, LookAtBoxes, NotHeard, PoolName,
+    ProbeHost, RunHook,
 };
 use crate::downloader::dial::Dial;
 use crate::host::HostAddr;
 use crate::manager::{ClusterId, ManagerBadge};
+use crate::open_files;
 use crate::outbound;
 use crate::signed_call::{Addressee, SignedCaller};
 use crate::supervision::{Supervised, Supervision, SupervisionStatus};
@@ -206,6 +207,11 @@ async fn read(host: HostAddr, mut answer: Response) -> Result<Vec<u8>, NoAnswer>
 enum NoAnswer {
     #[error("the worker {0} cannot be reached: {1}")]
     Unreachable(HostAddr, String),
+    #[error(
+        "this node has no free file descriptor, so nothing was asked of the worker {0}: raise \
+         LimitNOFILE or \"ulimit -n\" of the node, and look who holds connections open"
+    )]
+    NoDescriptor(HostAddr),
     #[error("the worker {0} wants another token than this node has")]
     Token(HostAddr),
     #[error("{0} is no worker that hosts boxes: an old cfw, or a worker of an older version")]
@@ -218,6 +224,9 @@ enum NoAnswer {
 
 impl NoAnswer {
     fn unreachable(host: HostAddr, error: &reqwest::Error) -> Self {
+        if open_files::are_exhausted(error) {
+            return NoAnswer::NoDescriptor(host);
+        }
         let mut cause: &dyn Error = error;
         while let Some(deeper) = cause.source() {
             cause = deeper;
@@ -335,13 +344,16 @@ impl Handler<AdoptBoxes> for LinkActor {
 }
 
 impl Handler<ProbeHost> for LinkActor {
-    type Result = ResponseFuture<Result<(), String>>;
+    type Result = ResponseFuture<Result<(), NotHeard>>;
 
     fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
         let line = self.line.now();
         Box::pin(async move {
             let ProbeHost { host, within } = probe;
-            line.probe(host, within).await.map_err(|none| none.to_string())
+            line.probe(host, within).await.map_err(|none| match none {
+                NoAnswer::NoDescriptor(_) => NotHeard::NotAsked(none.to_string()),
+                none => NotHeard::Silent(none.to_string()),
+            })
         })
     }
 }
@@ -363,6 +375,32 @@ mod tests {
         for kind in [HookKind::Init, HookKind::Cleanup] {
             assert!(hooks.longest(kind) + Duration::from_secs(60) < LONGEST_CALL);
         }
+    }
+
+    /// Each test has a process of its own: the limit is no other one's.
+    #[actix::test]
+    async fn a_lack_of_descriptors_is_not_blamed_on_the_worker() {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let badge = ManagerBadge::of_node(1);
+        badge.set_cluster(ClusterId(1));
+        let link = BoxLink::start(BoxLinkSettings::default(), badge).unwrap();
+        let hosts = link.hosts();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = HostAddr::from(listener.local_addr().unwrap());
+        let before = getrlimit(Resource::Nofile);
+        let none = rustix::process::Rlimit { current: Some(0), ..before };
+        setrlimit(Resource::Nofile, none).unwrap();
+        let within = Duration::from_secs(5);
+        let probed = hosts.probe.recipient().send(ProbeHost { host, within }).await;
+        let hook = super::super::samples::hook(1, HookKind::Init, 1);
+        let place = HookPlace { host, ..hook.place };
+        let run = hosts.run.recipient().send(RunHook { place, ..hook }).await;
+        setrlimit(Resource::Nofile, before).unwrap();
+        let said = "this node has no free file descriptor";
+        let Ok(Err(NotHeard::NotAsked(why))) = probed else { panic!("{probed:?}") };
+        assert!(why.starts_with(said), "{why}");
+        let Ok(HookAnswer::Silent { why }) = run else { panic!("{run:?}") };
+        assert!(why.starts_with(said), "{why}");
     }
 
     #[test]

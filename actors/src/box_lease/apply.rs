@@ -115,6 +115,13 @@ impl BoxTable {
             BoxEvent::TermsGiven { boot, uptime, leases } => {
                 Ok(self.give_again(at, leases, Some((*boot, *uptime))))
             }
+            BoxEvent::Adopted { pool, said, by } => {
+                let first =
+                    self.pool(pool)?.boxes_from(BoxNumber(0)).map(|(number, _)| number).next();
+                let news = BoxNews::Adopted { said: said.clone(), by: by.clone() };
+                self.note(at, pool, first.unwrap_or_default(), news);
+                Ok(BoxOutcome::Applied)
+            }
             BoxEvent::WrongToken { lease, given, times } => {
                 let (pool, number) = match self.find(*lease) {
                     FoundLease::Live(lease) => (lease.pool.clone(), lease.number),

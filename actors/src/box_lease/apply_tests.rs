@@ -11,7 +11,7 @@ use super::samples::{
 use super::snapshot::FrozenTable;
 use super::spec::PoolSpec;
 use super::state::{BoxTable, SharedTable};
-use super::text::{HooksName, PoolName};
+use super::text::{HooksName, PoolName, Said};
 use crate::boot::BootId;
 use crate::clock::Millis;
 use crate::event::{Epoch, RequestId};
@@ -204,6 +204,7 @@ fn what_stores_hold_keeps_its_numbers() {
         (BoxEvent::TermsPassed { leases: vec![(lease, 0)] }, 20),
         (BoxEvent::TermsAgain { leases: vec![(lease, 0, term)] }, 21),
         (BoxEvent::WrongToken { lease, given: beyond, times: 2 }, 22),
+        (BoxEvent::Adopted { pool: p(), said: Said::cut("x"), by: "jo".to_owned() }, 24),
     ] {
         assert_eq!(number(&event), expected, "{event:?}");
     }
@@ -212,7 +213,8 @@ fn what_stores_hold_keeps_its_numbers() {
         uptime: Duration::new(3, 5),
         leases: vec![(LeaseId(1), 2, term)],
     };
-    let bytes = [&[23][..], &[7; 16], &[3, 5], &[1, 1, 2, 0, 128, 194, 215, 47]].concat();
+    let id = 1_u128.to_be_bytes();
+    let bytes = [&[23][..], &[7; 16], &[3, 5, 1], &id, &[2, 0, 128, 194, 215, 47]].concat();
     assert_eq!(postcard::to_stdvec(&given).unwrap(), bytes);
 }
 
@@ -303,7 +305,8 @@ fn each_boot_gives_a_full_term_once_and_its_end_is_remembered() {
     Box::new(FrozenTable::of(&table)).write(&mut |row| rows.push(row.to_vec()));
     // Version, kind, lease, renewals, and for each boot when its term ends: 50.1 s.
     let ends = |boot| [&[boot; 16][..], &[50, 128, 194, 215, 47]].concat();
-    let row = [&[1, 10, 1, 1, 0, 2][..], &ends(1), &ends(2)].concat();
+    let id = 1_u128.to_be_bytes();
+    let row = [&[1, 10, 1][..], &id, &[0, 2], &ends(1), &ends(2)].concat();
     assert!(rows.contains(&row), "{rows:?}");
     let mut thawed = SharedTable::default();
     rows.iter().for_each(|row| thawed.thaw(row).unwrap());
@@ -315,7 +318,22 @@ fn each_boot_gives_a_full_term_once_and_its_end_is_remembered() {
     table.apply(Millis(120), &given(one, 1)).unwrap();
     assert_eq!(until(&table), Some(Millis(220)));
     // A row of an older version says of no boot.
-    thawed.thaw(&[1, 9, 1, 1, 3]).unwrap();
+    thawed.thaw(&[&[1, 9, 1][..], &id, &[3]].concat()).unwrap();
     assert!(thawed.read().again[&LeaseId(1)].is_of(3));
     assert_eq!(thawed.read().again[&LeaseId(1)].end(3, one), None);
+}
+
+#[test]
+fn an_adoption_is_one_line_of_the_audit_at_the_first_box() {
+    let mut table = table(PoolSpec::of(3, 2));
+    let (said, by) = (Said::cut("java lost boxes"), "jo".to_owned());
+    let adopted = BoxEvent::Adopted { pool: p(), said: said.clone(), by: by.clone() };
+    assert_eq!(table.apply(Millis(5), &adopted), Ok(BoxOutcome::Applied));
+    let lines: Vec<_> = table.care().newest_first().map(|(_, line)| line).collect();
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((line.at, line.number, line.token), (Millis(5), BoxNumber(3), None));
+    assert_eq!(line.news, BoxNews::Adopted { said, by });
+    // Its kind has this number in stores.
+    let bytes = [&[7, 15][..], b"java lost boxes", &[2], b"jo"].concat();
+    assert_eq!(postcard::to_stdvec(&line.news).unwrap(), bytes);
 }

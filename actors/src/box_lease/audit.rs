@@ -76,6 +76,7 @@ impl BoxNews {
             BoxNews::Quarantined { .. } => "quarantined",
             BoxNews::Unquarantined { .. } => "unquarantined",
             BoxNews::WrongToken { .. } => "wrong_token",
+            BoxNews::Adopted { .. } => "adopted",
         }
     }
 }

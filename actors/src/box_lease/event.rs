@@ -203,6 +203,15 @@ pub enum BoxEvent {
         /// The leases, how often each was renewed when that was decided, and how long it lasts.
         leases: Vec<(LeaseId, u32, Duration)>,
     },
+    /// The host of a pool serves its boxes for it from now on, whichever pool it served them for.
+    Adopted {
+        /// The pool.
+        pool: PoolName,
+        /// Which pools lost boxes.
+        said: Said,
+        /// Who wanted it.
+        by: String,
+    },
 }
 
 /// Boxes that are granted together.
@@ -460,6 +469,13 @@ pub enum BoxNews {
         given: FenceToken,
         /// How often.
         times: u64,
+    },
+    /// The boxes of the pool were handed over to it on its host. One line for all of them, at the first.
+    Adopted {
+        /// Which pools lost boxes.
+        said: Said,
+        /// Who wanted it.
+        by: String,
     },
 }
 

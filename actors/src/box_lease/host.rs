@@ -132,12 +132,21 @@ pub struct LookedAt {
 
 /// Looks whether a worker answers at all: what is run for a box may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
-#[rtype(result = "Result<(), String>")]
+#[rtype(result = "Result<(), NotHeard>")]
 pub struct ProbeHost {
     /// The worker.
     pub host: HostAddr,
     /// How long it may take. It is answered by then.
     pub within: std::time::Duration,
+}
+
+/// Why nothing was heard of a worker that was probed. For an operator to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotHeard {
+    /// It did not answer.
+    Silent(String),
+    /// It was not asked, because this node could not: that says nothing of the worker.
+    NotAsked(String),
 }
 
 /// The ways to whoever runs things for boxes.

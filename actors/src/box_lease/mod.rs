@@ -57,7 +57,7 @@ pub use event::{BoxEvent, BoxLine, BoxNews, BoxOutcome, BoxRefusal, NewGrant};
 pub(crate) use follow::TERMS_AT_ONCE;
 pub use host::{
     AdoptBoxes, BoxHosts, BoxesLooked, HookAnswer, HookKind, HookPlace, LookAtBoxes, LookedAt,
-    ProbeHost, RunHook,
+    NotHeard, ProbeHost, RunHook,
 };
 pub use id::{BadLeaseId, BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 pub use lease::{EndedLease, Lease, LeaseEnd};

@@ -11,7 +11,7 @@ use super::samples::{hosted, p, said};
 use super::{
     AcquireRoutes, Acquisition, AdoptBoxes, AskBoxes, BoxBoard, BoxHosts, BoxLease, BoxPhase,
     BoxSettings, BoxesLooked, Holder, HookAnswer, LeaseId, LookAtBoxes, LookNow, LookedAt,
-    PoolName, ProbeHost, PutPool, RunHook,
+    NotHeard, PoolName, ProbeHost, PutPool, RunHook,
 };
 use crate::clock::{Clock, Millis};
 use crate::event::{Epoch, PieceId, RequestId};
@@ -83,7 +83,7 @@ impl Handler<AdoptBoxes> for Host {
 }
 
 impl Handler<ProbeHost> for Host {
-    type Result = Result<(), String>;
+    type Result = Result<(), NotHeard>;
 
     fn handle(&mut self, _: ProbeHost, _: &mut Context<Self>) -> Self::Result {
         Ok(())

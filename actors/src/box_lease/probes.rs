@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix::{AsyncContext, Context, Handler, Message};
 
-use super::host::ProbeHost;
+use super::host::{NotHeard, ProbeHost};
 use super::messages::BoxError;
 use super::queue::WaiterId;
 use super::schedule::Schedule;
@@ -60,7 +60,7 @@ impl Probes {
 #[rtype(result = "()")]
 pub(super) struct Probed {
     host: HostAddr,
-    answer: Result<(), String>,
+    answer: Result<(), NotHeard>,
     /// Whether it was asked for those who wait longer than they want.
     for_overdue: bool,
 }
@@ -98,7 +98,7 @@ impl BoxLease {
         let (hosts, actor) = (self.hosts.probe.recipient(), ctx.address());
         actix_rt::spawn(async move {
             let answer = hosts.send(probe).await;
-            let answer = answer.unwrap_or_else(|error| Err(error.to_string()));
+            let answer = answer.unwrap_or_else(|error| Err(NotHeard::NotAsked(error.to_string())));
             actor.do_send(Probed { host: probe.host, answer, for_overdue });
         });
     }
@@ -128,7 +128,7 @@ impl BoxLease {
     /// Why somebody who waits for boxes of a pool may wait in vain, as far as that is known.
     pub(super) fn hindrance_of(&self, pool: &PoolName) -> Option<String> {
         let silence = self.silence_of(pool).map(|why| match self.host_of(pool) {
-            Some(host) => format!("its host {host} does not look after them: {why}"),
+            Some(host) => format!("nothing is done for them on its host {host}: {why}"),
             None => why,
         });
         let hindrance = self.seat.piece().read().pool(pool).ok().and_then(|pool| pool.hindrance());
@@ -185,9 +185,10 @@ impl Handler<Probed> for BoxLease {
         let Probed { host, answer, for_overdue } = probed;
         if for_overdue {
             let waiting = self.probes.overdue.remove(&host).unwrap_or_default();
-            if let Err(why) = answer {
-                let why = format!("it does not answer: {why}");
-                self.probes.silent.insert(host, why);
+            if let Err(not_heard) = answer {
+                if let NotHeard::Silent(why) = not_heard {
+                    self.probes.silent.insert(host, format!("it does not answer: {why}"));
+                }
                 waiting.into_iter().for_each(|id| self.end_overdue(id, ctx));
                 if !self.probes.asked.contains(&host) {
                     self.probes.due.set(host, self.now().monotonic);
@@ -205,7 +206,12 @@ impl Handler<Probed> for BoxLease {
                 self.probes.silent.remove(&host);
                 EVERY
             }
-            Err(why) => {
+            // What was known of it before still is.
+            Err(NotHeard::NotAsked(why)) => {
+                tracing::info!(%host, why, "a host of boxes could not be asked whether it answers");
+                EVERY
+            }
+            Err(NotHeard::Silent(why)) => {
                 if !was_silent {
                     tracing::warn!(%host, why, "a host of boxes does not answer");
                 }

@@ -312,16 +312,28 @@ impl Handler<AdoptPool> for BoxLease {
         tracing::info!(%pool, asked_by, "the boxes of a pool are handed over on request");
         let host = self.hosts.adopt.recipient();
         let asking = async move { host.send(AdoptBoxes { place }).await };
-        Box::pin(wrap_future::<_, Self>(asking).map(move |answer, actor, ctx| {
-            let answer = answer.unwrap_or_else(|error| Err(error.to_string()));
-            match answer {
-                Ok(losers) => {
-                    actor.ask_again(&pool, ctx);
-                    Ok(losers)
-                }
-                Err(why) => Err(BoxError::HostSilent { pool, why }),
-            }
+        Box::pin(wrap_future::<_, Self>(asking).then(move |said, actor, ctx| {
+            let losers = match said.unwrap_or_else(|error| Err(error.to_string())) {
+                Ok(losers) => losers,
+                Err(why) => return answer(Err(BoxError::HostSilent { pool, why })),
+            };
+            actor.ask_again(&pool, ctx);
+            let said = Said::cut(&lost_by(&losers));
+            let event = BoxEvent::Adopted { pool, said, by: asked_by.clone() };
+            actor.commit_for(&asked_by, vec![event], |_, _| Ok(losers))
         }))
+    }
+}
+
+/// Which pools lost boxes, in words.
+fn lost_by(losers: &[PoolName]) -> String {
+    match losers {
+        [] => "no pool lost boxes".to_owned(),
+        [one] => format!("pool {one} lost boxes"),
+        [first, others @ ..] => {
+            let others: Vec<&str> = others.iter().map(PoolName::as_str).collect();
+            format!("pools {first}, {} lost boxes", others.join(", "))
+        }
     }
 }
 

@@ -37,6 +37,24 @@ fn unquarantine(number: u32) -> UnquarantineBox {
 }
 
 #[actix::test]
+async fn a_node_that_cannot_ask_a_host_blames_it_for_nothing() {
+    let hosts = ScriptedHosts::default();
+    let (_dir, yard) = yard(hosted(1), &hosts).await;
+    yard.until(BoxPhase::Free, 1).await;
+    hosts.run_out_of_descriptors();
+    // The second question comes after the answer to the first was heard.
+    for probes in 1..3 {
+        yard.advance(seconds(4)).await;
+        yard.look().await;
+        eventually("the host is probed", || hosts.probes() >= probes).await;
+    }
+    yard.take("a").await;
+    let silence = yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    assert_eq!(silence, None);
+    yard.close().await;
+}
+
+#[actix::test]
 async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
     let hosts = ScriptedHosts::default();
     hosts.stick(host(1));

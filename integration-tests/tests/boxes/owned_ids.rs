@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use reelyard_actors::box_lease::{
-    AdoptBoxes, AdoptPool, AskBoxes, BoxNumber, BoxPhase, FenceToken, HookAnswer, HookKind,
-    HookPlace, HooksName, IdRange, LookAtBoxes, PoolSpec, RunHook, SlotId, SlotRange,
+    AdoptBoxes, AdoptPool, AskBoxes, AuditEntry, AuditFilter, AuditPlace, BoxNews, BoxNumber,
+    BoxPhase, FenceToken, HookAnswer, HookKind, HookPlace, HooksName, IdRange, LookAtBoxes,
+    PoolSpec, RunHook, Said, SlotId, SlotRange,
 };
 use reelyard_actors::clock::Clock;
 use reelyard_actors::event::Epoch;
@@ -211,6 +212,12 @@ async fn a_store_that_was_lost_goes_on_beyond_the_tokens_that_its_worker_saw() -
     assert!(told.contains("box pools adopt p"), "{told}");
     let adopt = AdoptPool { pool: p(), asked_by: "an operator".to_owned() };
     assert_eq!(yard.send(adopt).await.unwrap(), [p()]);
+    // It is on record who did that.
+    let filter = AuditFilter { what: Some("adopted".to_owned()), ..AuditFilter::of(p()) };
+    let lines = yard.board.audit(&filter, AuditPlace::NEWEST, 9).lines;
+    let [AuditEntry::Care(line)] = lines.as_slice() else { panic!("{lines:?}") };
+    let said = Said::cut("pool p lost boxes");
+    assert_eq!(line.news, BoxNews::Adopted { said, by: "an operator".to_owned() });
     let next = lease(&yard).await;
     assert!(next > highest, "{next} after {highest}");
     assert_eq!((lease(&yard).await.0, silence()), (next.0 + 1, None));
@@ -239,7 +246,11 @@ async fn a_worker_that_hangs_is_named_in_time_and_nobody_waits_for_it() -> Resul
     let told = yard.acquire(ask("a", 1)).await.unwrap_err().to_string();
     let took = stopped.elapsed();
     assert!(took < Duration::from_millis(2000), "{took:?}: {told}");
-    assert!(told.contains("within 1s: its host") && told.contains("does not answer"), "{told}");
+    assert!(
+        told.contains("within 1s: nothing is done for them on its host")
+            && told.contains("does not answer"),
+        "{told}"
+    );
     let silence = || yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
     eventually("it is shown as silent", || silence().is_some()).await;
     assert!(stopped.elapsed() < Duration::from_secs(10));

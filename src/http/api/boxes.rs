@@ -154,7 +154,8 @@ pub struct AuditQuery {
     pub token: Option<u64>,
     /// Those of this kind: how a lease ended (`released`, `expired`, `revoked`, `not_taken`,
     /// `init_failed`), or what was run or done (`init_failed`, `cleaned`, `clean_failed`, `found_dirty`,
-    /// `quarantined`, `unquarantined`, `wrong_token`).
+    /// `quarantined`, `unquarantined`, `wrong_token`,
+    /// `adopted`).
     pub what: Option<String>,
     /// How many items at most; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
@@ -164,7 +165,7 @@ pub struct AuditQuery {
 }
 
 /// What is run for boxes or done to them, in words.
-const CARE: [&str; 7] = [
+const CARE: [&str; 8] = [
     "init_failed",
     "cleaned",
     "clean_failed",
@@ -172,6 +173,7 @@ const CARE: [&str; 7] = [
     "quarantined",
     "unquarantined",
     "wrong_token",
+    "adopted",
 ];
 
 impl AuditQuery {

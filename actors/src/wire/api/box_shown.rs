@@ -151,6 +151,8 @@ pub enum CareKind {
     Unquarantined,
     /// Somebody tried to use its lease with the token of another one.
     WrongToken,
+    /// The boxes of the pool were handed over to it on its host.
+    Adopted,
 }
 
 impl From<&BoxLine> for CareShown {
@@ -168,6 +170,9 @@ impl From<&BoxLine> for CareShown {
             }
             BoxNews::Unquarantined { by } => {
                 (CareKind::Unquarantined, None, None, Some(by.clone()))
+            }
+            BoxNews::Adopted { said, by } => {
+                (CareKind::Adopted, None, Some(said), Some(by.clone()))
             }
             BoxNews::WrongToken { given, times } => {
                 wrong_token = Said::cut(&format!("token {given} was given, {times} times in all"));
