@@ -89,6 +89,10 @@ pub fn box_link(config: &NodeConfig) -> BoxLinkSettings {
     }
 }
 
+/// Probes under way at once, and the part of all file descriptors that they may take.
+const MOST_PROBES: usize = 1024;
+const PROBES_PERCENT: u64 = 10;
+
 /// How hosts are probed.
 pub fn heartbeat(config: &NodeConfig) -> HeartbeatSettings {
     let heartbeat = &config.heartbeat;
@@ -100,6 +104,7 @@ pub fn heartbeat(config: &NodeConfig) -> HeartbeatSettings {
             down_after: heartbeat.down_after.get(),
             up_after: heartbeat.up_after.get(),
         },
+        probes_at_once: open_files::at_most(MOST_PROBES, PROBES_PERCENT),
     }
 }
 

@@ -88,8 +88,8 @@ pub struct Subscribe {
     pub to: Recipient<HealthChanged>,
 }
 
-/// Probes now: one host, or all. A host whose probe is under way is not probed twice.
-/// Answers how many probes began.
+/// Probes now: one host, or all, before whatever else is due. A host whose probe is under way is not
+/// probed twice. Answers how many probes began; the others wait for one to end.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "usize")]
 pub struct CheckNow {

@@ -5,6 +5,7 @@
 
 pub mod health;
 mod messages;
+mod probing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +13,17 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use arc_swap::ArcSwap;
-use tokio::time::timeout;
 use tracing::{info, warn};
 
 pub use messages::*;
 
-use crate::cfw_worker::{AskFailure, Probe};
+use crate::cfw_worker::Probe;
 use crate::change_feed::ChangeFeed;
 use crate::clock::{Clock, Millis};
 use crate::host::HostAddr;
 use crate::wire::api::{Change, HostEvent};
 use health::{HostHealth, Rhythm, Thresholds};
+use probing::AT_ONCE;
 
 /// How the HeartbeatSupervisor works.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +34,9 @@ pub struct HeartbeatSettings {
     pub timeout: Duration,
     /// What it takes to change a host's health.
     pub thresholds: Thresholds,
+    /// Probes under way at once: each takes a file descriptor. Where more are due, the hosts that are
+    /// due for longest go first.
+    pub probes_at_once: usize,
 }
 
 impl Default for HeartbeatSettings {
@@ -41,23 +45,16 @@ impl Default for HeartbeatSettings {
             rhythm: Rhythm { interval: Duration::from_secs(5), jitter: 0.1 },
             timeout: Duration::from_secs(2),
             thresholds: Thresholds::default(),
+            probes_at_once: 1024,
         }
     }
 }
-
-/// The supervisor looks at its schedule at least this often, so that jumps of the clock and
-/// suspends are noticed.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Up to so many hosts everything is shown and looked at with every change.
 const FEW_HOSTS: usize = 256;
 
 /// How long changes are gathered where there are more.
 const GATHERING: Duration = Duration::from_millis(100);
-
-/// Time that a CfwWorker gets beyond the probe's own time-out to answer at all. One that does not
-/// is stuck, which is a miss like any other.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// Where readers find the [`HeartbeatView`] without asking the actor.
 pub type HeartbeatViewHandle = Arc<ArcSwap<HeartbeatView>>;
@@ -74,6 +71,10 @@ pub struct HeartbeatSupervisor {
     probes: u64,
     misses: u64,
     timer: Option<SpawnHandle>,
+    /// Probes that have not ended, also of hosts that are watched no longer.
+    under_way: usize,
+    /// Whether hosts are due that wait for a probe of another to end.
+    is_behind: bool,
     /// Whether a look at what is due, or a new view, is to come in a moment.
     due_soon: bool,
     view_soon: bool,
@@ -110,6 +111,8 @@ impl HeartbeatSupervisor {
             probes: 0,
             misses: 0,
             timer: None,
+            under_way: 0,
+            is_behind: false,
             due_soon: false,
             view_soon: false,
             changes: None,
@@ -132,51 +135,6 @@ impl HeartbeatSupervisor {
     /// Where its view is found, also after the actor was started.
     pub fn view(&self) -> HeartbeatViewHandle {
         self.view.clone()
-    }
-
-    /// Begins the probes of all hosts that `is_wanted` picks and that are not being probed.
-    fn probe_where(
-        &mut self,
-        ctx: &mut Context<Self>,
-        is_wanted: impl Fn(HostAddr, &Watched) -> bool,
-    ) -> usize {
-        let now = self.clock.now();
-        let wait = self.settings.timeout;
-        let mut begun = 0;
-        for (&host, watched) in &mut self.hosts {
-            if watched.is_being_probed || watched.in_maintenance || !is_wanted(host, watched) {
-                continue;
-            }
-            watched.is_being_probed = true;
-            watched.next_probe = self.settings.rhythm.next(now, fastrand::f64());
-            let watch = watched.watch;
-            let answer = timeout(wait + GRACE, watched.probe.send(Probe { timeout: wait }));
-            let outcome = async move {
-                match answer.await {
-                    // A lack of our own: no beat, and no miss.
-                    Ok(Ok(Err(AskFailure::NoDescriptor))) => None,
-                    Ok(Ok(answer)) => Some(answer.map_err(|failure| failure.to_string())),
-                    Ok(Err(mailbox)) => Some(Err(format!("its worker cannot be asked: {mailbox}"))),
-                    Err(_) => Some(Err(AskFailure::TimedOut(wait + GRACE).to_string())),
-                }
-            };
-            let outcome = fut::wrap_future::<_, Self>(outcome);
-            ctx.spawn(outcome.map(move |outcome, supervisor, ctx| match outcome {
-                Some(outcome) => supervisor.ended(host, watch, outcome, ctx),
-                None => supervisor.was_not_probed(host, watch),
-            }));
-            begun += 1;
-        }
-        self.probes += begun as u64;
-        self.sleep(ctx);
-        begun
-    }
-
-    /// A probe was not sent.
-    fn was_not_probed(&mut self, host: HostAddr, watch: u64) {
-        if let Some(watched) = self.hosts.get_mut(&host).filter(|watched| watched.watch == watch) {
-            watched.is_being_probed = false;
-        }
     }
 
     /// Takes in how a probe ended.
@@ -225,47 +183,9 @@ impl HeartbeatSupervisor {
         self.last_watch
     }
 
-    /// Sleeps until the next probe is due.
-    fn sleep(&mut self, ctx: &mut Context<Self>) {
-        let now = self.clock.now();
-        let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);
-        let until_next = next.map(|host| host.next_probe.since(now)).min();
-        let nap = until_next.unwrap_or(LONGEST_SLEEP).clamp(self.shortest_sleep(), LONGEST_SLEEP);
-        if let Some(timer) = self.timer.take() {
-            ctx.cancel_future(timer);
-        }
-        self.timer = Some(ctx.run_later(nap, |supervisor, ctx| {
-            supervisor.timer = None;
-            supervisor.probe_what_is_due(ctx);
-        }));
-    }
-
-    fn probe_what_is_due(&mut self, ctx: &mut Context<Self>) -> usize {
-        let now = self.clock.now();
-        let rhythm = self.settings.rhythm;
-        self.probe_where(ctx, |_, watched| rhythm.is_due(watched.next_probe, now))
-    }
-
     /// Whether every change may go through all hosts at once.
     fn are_few(&self) -> bool {
         self.hosts.len() <= FEW_HOSTS
-    }
-
-    fn shortest_sleep(&self) -> Duration {
-        if self.are_few() { Duration::from_millis(1) } else { GATHERING }
-    }
-
-    /// Probes what is due now, or with many hosts in a moment: then those that are added together
-    /// are gone through once.
-    fn probe_soon(&mut self, ctx: &mut Context<Self>) {
-        if self.are_few() {
-            self.probe_what_is_due(ctx);
-        } else if !std::mem::replace(&mut self.due_soon, true) {
-            ctx.run_later(GATHERING, |supervisor, ctx| {
-                supervisor.due_soon = false;
-                supervisor.probe_what_is_due(ctx);
-            });
-        }
     }
 
     /// Publishes now, or with many hosts in a moment: a view of all hosts for every answer of one
@@ -403,7 +323,12 @@ impl Handler<CheckNow> for HeartbeatSupervisor {
     type Result = usize;
 
     fn handle(&mut self, CheckNow { host }: CheckNow, ctx: &mut Context<Self>) -> usize {
-        self.probe_where(ctx, |candidate, _| host.is_none_or(|host| host == candidate))
+        for (candidate, watched) in &mut self.hosts {
+            if !watched.is_being_probed && host.is_none_or(|host| host == *candidate) {
+                watched.next_probe = AT_ONCE;
+            }
+        }
+        self.probe_what_is_due(ctx)
     }
 }
 

@@ -68,7 +68,12 @@ struct Yard {
 
 impl Yard {
     async fn new() -> Yard {
+        Yard::probing_at_once(HeartbeatSettings::default().probes_at_once).await
+    }
+
+    async fn probing_at_once(probes_at_once: usize) -> Yard {
         let settings = HeartbeatSettings {
+            probes_at_once,
             rhythm: Rhythm { interval: Duration::from_secs(5), jitter: 0.0 },
             thresholds: Thresholds::default(),
             ..HeartbeatSettings::default()
@@ -257,4 +262,41 @@ async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
     assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 1);
     probes.miss().await;
     assert_eq!(yard.next_change().await, (host, Health::Up, Health::Down));
+}
+
+#[actix::test]
+async fn silent_hosts_take_a_bounded_number_of_probes_and_who_is_due_longest_goes_first() {
+    const HOSTS: usize = 7;
+    const AT_ONCE: usize = 2;
+    let yard = Yard::probing_at_once(AT_ONCE).await;
+    let mut hosts = Vec::new();
+    for last in 1..=HOSTS {
+        hosts.push(yard.add(&format!("127.0.0.{last}:1")).await);
+    }
+    // Nobody is starved: each round of misses reaches every host once, in the same order.
+    for round in 1..=3 {
+        if round > 1 {
+            assert_eq!(yard.next_round().await, AT_ONCE);
+        }
+        let mut under_way = std::collections::VecDeque::new();
+        for (_, probes) in &mut hosts {
+            under_way.push_back(probes.next().await);
+            let begun = yard.supervisor.send(ProbeDue).await.unwrap();
+            assert_eq!(begun, 0, "as many are under way as may be");
+            if under_way.len() == AT_ONCE {
+                let missed = AskFailure::TimedOut(Duration::from_secs(2));
+                under_way.pop_front().unwrap().send(Err(missed)).unwrap();
+            }
+        }
+        for (host, probes) in &mut hosts {
+            assert!(probes.0.try_recv().is_err(), "{host} was probed twice in a round");
+        }
+        let (last, _) = hosts[HOSTS - 1];
+        let beats = yard.view.load().of(last).unwrap().clone();
+        let before = [Health::Unknown, Health::Suspect, Health::Suspect][round - 1];
+        assert_eq!((beats.health, beats.misses_in_a_row as usize), (before, round - 1));
+        under_way.pop_front().unwrap().send(Err(AskFailure::Status(500))).unwrap();
+        yard.has_beats(last, round).await;
+    }
+    assert_eq!(yard.view.load().misses, 3 * HOSTS as u64);
 }
