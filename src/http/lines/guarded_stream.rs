@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use actix_web::rt::net::TcpStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -53,9 +54,11 @@ impl AsyncWrite for GuardedStream {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         let connection = self.place.connection();
         match &written {
-            Poll::Ready(Ok(count)) => connection.took(*count, *count == bytes.len()),
+            Poll::Ready(Ok(count)) => {
+                connection.took(*count, *count == bytes.len(), Instant::now())
+            }
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => connection.is_stuck(),
+            Poll::Pending => connection.is_stuck(Instant::now()),
         }
         written
     }

@@ -4,8 +4,10 @@
 //! here: connections in all and from one address, the time of a request's body, and the pace at which
 //! an answer is taken. A long poll or a stream of events lasts as long as its client reads.
 
+mod connection;
 mod guarded_stream;
 mod places;
+mod spares;
 mod watch;
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Who may be connected to an HTTP server, and for how long somebody may keep it waiting.
+//! Who may be connected to an HTTP server.
 //!
 //! Every address gets a bounded number of places, and so do all together. A connection that only waits
 //! (idle, or slowly sending a request) or takes nothing of its answer gives its place up for a new one:
@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::task::AtomicWaker;
+use super::connection::Connection;
+use super::spares::Spares;
 
 /// What connections may take.
 #[derive(Clone, Copy, Debug)]
@@ -41,81 +42,19 @@ struct Shared {
 
 #[derive(Default)]
 struct Table {
-    taken: HashMap<u64, Connection>,
+    taken: HashMap<u64, Taken>,
     by_address: HashMap<IpAddr, usize>,
+    spares: Spares,
+}
+
+struct Taken {
+    connection: Connection,
+    /// From when on it makes no progress; none while it is served.
+    spare: Option<Instant>,
 }
 
 /// A place; free again when it is dropped.
-pub struct HttpPlace {
-    places: HttpPlaces,
-    number: u64,
-    connection: Connection,
-}
-
-/// One connection, as those who read and answer its requests know it. Clones stand for the same one.
-#[derive(Clone)]
-pub struct Connection(Arc<Held>);
-
-struct Held {
-    peer: IpAddr,
-    standing: Mutex<Standing>,
-    /// Wakes who reads and writes, when it is to end.
-    waker: AtomicWaker,
-    is_over: AtomicBool,
-}
-
-/// How a connection stands. Pure.
-#[derive(Clone, Copy, Debug)]
-struct Standing {
-    phase: Phase,
-    since: Instant,
-    /// Bytes of answers that were taken.
-    taken: u64,
-    /// Since when an answer waits to be taken, and how much was taken before.
-    stuck: Option<(Instant, u64)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// For a request, or for the rest of its head.
-    Waits,
-    /// The body of a request is on its way.
-    Sends,
-    /// The request is there, and being answered.
-    IsAnswered,
-}
-
-impl Standing {
-    fn new(now: Instant) -> Self {
-        Standing { phase: Phase::Waits, since: now, taken: 0, stuck: None }
-    }
-
-    fn turn(&mut self, phase: Phase, now: Instant) {
-        (self.phase, self.since) = (phase, now);
-    }
-
-    /// Since when it could give its place up; none while it is served.
-    fn spare_since(&self) -> Option<Instant> {
-        let stuck = self.stuck.map(|(since, _)| since);
-        if self.phase == Phase::IsAnswered { stuck } else { Some(stuck.unwrap_or(self.since)) }
-    }
-
-    /// Whether it has kept the server waiting for too long.
-    fn is_overdue(&mut self, limits: &HttpLimits, now: Instant) -> bool {
-        if self.phase == Phase::Sends
-            && now.saturating_duration_since(self.since) >= limits.request_time
-        {
-            return true;
-        }
-        let Some((since, before)) = self.stuck else { return false };
-        let elapsed = now.saturating_duration_since(since);
-        if elapsed < limits.stall {
-            return false;
-        }
-        self.stuck = Some((now, self.taken));
-        self.taken - before < limits.least_pace.saturating_mul(elapsed.as_secs().max(1))
-    }
-}
+pub struct HttpPlace(Connection);
 
 impl HttpPlaces {
     /// Places for these limits.
@@ -136,6 +75,10 @@ impl HttpPlaces {
 
     /// A place for a connection from `peer`; none when all are taken by others that are being served.
     pub fn take(&self, peer: IpAddr) -> Option<HttpPlace> {
+        self.take_at(peer, Instant::now())
+    }
+
+    fn take_at(&self, peer: IpAddr, now: Instant) -> Option<HttpPlace> {
         let (peer, limits) = (peer.to_canonical(), &self.0.limits);
         let mut table = self.table();
         let of_peer = table.by_address.get(&peer).copied().unwrap_or(0);
@@ -145,7 +88,7 @@ impl HttpPlaces {
             () => None,
         };
         if let Some(among) = among {
-            let Some(number) = table.longest_spare(among) else {
+            let Some(number) = table.spares.next(among, now) else {
                 self.0.refused.fetch_add(1, Ordering::Relaxed);
                 return None;
             };
@@ -155,22 +98,34 @@ impl HttpPlaces {
             }
         }
         let number = self.0.last_number.fetch_add(1, Ordering::Relaxed);
-        let connection = Connection(Arc::new(Held {
-            peer,
-            standing: Mutex::new(Standing::new(Instant::now())),
-            waker: AtomicWaker::new(),
-            is_over: AtomicBool::new(false),
-        }));
-        table.taken.insert(number, connection.clone());
+        let connection = Connection::new(self.clone(), number, peer, now);
+        let taken = Taken { connection: connection.clone(), spare: Some(now) };
+        table.taken.insert(number, taken);
+        table.spares.insert(peer, number, now);
         *table.by_address.entry(peer).or_default() += 1;
-        Some(HttpPlace { places: self.clone(), number, connection })
+        Some(HttpPlace(connection))
+    }
+
+    /// From when on a connection makes no progress; none while it is served.
+    pub(super) fn is_spare(&self, number: u64, spare: Option<Instant>) {
+        let mut table = self.table();
+        let Table { taken, spares, .. } = &mut *table;
+        // One that gave its place up has none to give.
+        let Some(taken) = taken.get_mut(&number) else { return };
+        let peer = taken.connection.peer();
+        if let Some(before) = std::mem::replace(&mut taken.spare, spare) {
+            spares.remove(peer, number, before);
+        }
+        if let Some(spare) = spare {
+            spares.insert(peer, number, spare);
+        }
     }
 
     /// Ends every connection that has kept the server waiting for too long.
     pub fn end_overdue(&self, now: Instant) {
-        let all: Vec<Connection> = self.table().taken.values().cloned().collect();
+        let all = self.table().taken.values().map(|one| one.connection.clone()).collect::<Vec<_>>();
         for connection in all {
-            if connection.standing().is_overdue(&self.0.limits, now) {
+            if connection.is_overdue(&self.0.limits, now) {
                 connection.end();
                 self.0.ended.fetch_add(1, Ordering::Relaxed);
             }
@@ -199,21 +154,16 @@ impl HttpPlaces {
 }
 
 impl Table {
-    /// The connection, of that address or of all, that could give its place up for longest.
-    fn longest_spare(&self, among: Option<IpAddr>) -> Option<u64> {
-        let candidates =
-            self.taken.iter().filter(|(_, one)| among.is_none_or(|peer| one.0.peer == peer));
-        let spare =
-            candidates.filter_map(|(number, one)| Some((one.standing().spare_since()?, *number)));
-        spare.min().map(|(_, number)| number)
-    }
-
     fn remove(&mut self, number: u64) -> Option<Connection> {
-        let connection = self.taken.remove(&number)?;
-        if let Some(count) = self.by_address.get_mut(&connection.0.peer) {
+        let Taken { connection, spare } = self.taken.remove(&number)?;
+        let peer = connection.peer();
+        if let Some(spare) = spare {
+            self.spares.remove(peer, number, spare);
+        }
+        if let Some(count) = self.by_address.get_mut(&peer) {
             *count -= 1;
             if *count == 0 {
-                self.by_address.remove(&connection.0.peer);
+                self.by_address.remove(&peer);
             }
         }
         Some(connection)
@@ -223,66 +173,13 @@ impl Table {
 impl HttpPlace {
     /// The connection that has it.
     pub fn connection(&self) -> &Connection {
-        &self.connection
+        &self.0
     }
 }
 
 impl Drop for HttpPlace {
     fn drop(&mut self) {
-        self.places.table().remove(self.number);
-    }
-}
-
-impl Connection {
-    /// The body of a request is on its way.
-    pub fn sends(&self) {
-        self.standing().turn(Phase::Sends, Instant::now());
-    }
-
-    /// A request is there as a whole.
-    pub fn is_answered(&self) {
-        self.standing().turn(Phase::IsAnswered, Instant::now());
-    }
-
-    /// The answer was handed over as a whole. A client that still sends the body stays one that does.
-    pub fn was_answered(&self) {
-        let mut standing = self.standing();
-        if standing.phase == Phase::IsAnswered {
-            standing.turn(Phase::Waits, Instant::now());
-        }
-    }
-
-    /// The client took `bytes` of an answer; `all` is whether nothing is left of what was offered.
-    pub(super) fn took(&self, bytes: usize, all: bool) {
-        let mut standing = self.standing();
-        standing.taken = standing.taken.saturating_add(bytes as u64);
-        if all {
-            standing.stuck = None;
-        }
-    }
-
-    /// The client takes nothing at the moment.
-    pub(super) fn is_stuck(&self) {
-        let mut standing = self.standing();
-        let taken = standing.taken;
-        standing.stuck.get_or_insert_with(|| (Instant::now(), taken));
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.0.is_over.load(Ordering::Acquire)
-    }
-
-    pub(super) fn wakes(&self, waker: &std::task::Waker) {
-        self.0.waker.register(waker);
-    }
-
-    fn end(&self) {
-        self.0.is_over.store(true, Ordering::Release);
-        self.0.waker.wake();
-    }
-
-    fn standing(&self) -> MutexGuard<'_, Standing> {
-        self.0.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.places().table().remove(self.0.number());
     }
 }
 
@@ -315,7 +212,7 @@ mod tests {
         drop(slow);
         assert_eq!(places.count(), 2, "its place was given away before");
         let _other = places.take(two).unwrap();
-        served.connection().is_stuck();
+        served.connection().is_stuck(Instant::now());
         let mapped = IpAddr::from([0, 0, 0, 0, 0, 0xffff, 0x0a00, 1]);
         let _of_the_same = places.take(mapped).unwrap();
         assert!(served.connection().is_over(), "it takes nothing of its answer");
@@ -324,22 +221,30 @@ mod tests {
     }
 
     #[test]
-    fn slow_bodies_and_slow_readers_are_overdue_and_long_polls_are_not() {
+    fn a_slow_but_steady_reader_keeps_its_place_before_one_that_takes_nothing() {
         let (places, now) = (places(), Instant::now());
-        let limits = *places.limits();
         let after = |seconds| now + Duration::from_secs(seconds);
-        let mut standing = Standing::new(now);
-        assert!(!standing.is_overdue(&limits, after(3600)), "others end idle connections");
-        standing.turn(Phase::Sends, now);
-        assert!(!standing.is_overdue(&limits, after(29)));
-        assert!(standing.is_overdue(&limits, after(30)));
-        standing.turn(Phase::IsAnswered, now);
-        assert!(!standing.is_overdue(&limits, after(3600)));
-        standing.stuck = Some((now, 0));
-        assert!(!standing.is_overdue(&limits, after(19)));
-        standing.taken = 20_000;
-        assert!(!standing.is_overdue(&limits, after(20)), "just enough");
-        standing.taken = 39_999;
-        assert!(standing.is_overdue(&limits, after(40)), "a byte too few");
+        let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        let [steady, stalled, newer] =
+            [one, two, two].map(|peer| places.take_at(peer, now).unwrap());
+        for reader in [&steady, &stalled, &newer] {
+            reader.connection().is_answered();
+        }
+        steady.connection().is_stuck(now);
+        stalled.connection().is_stuck(after(1));
+        newer.connection().is_stuck(after(2));
+        for seconds in 1..10 {
+            steady.connection().took(300, false, after(seconds));
+            newer.connection().took(300, false, after(seconds));
+        }
+        let next = places.take_at(two, after(10)).unwrap();
+        assert!(stalled.connection().is_over() && !steady.connection().is_over());
+        // All of them make progress: the newest of the address with the most goes.
+        next.connection().is_answered();
+        next.connection().is_stuck(after(10));
+        let three = IpAddr::from([10, 0, 0, 3]);
+        let _last = places.take_at(three, after(10)).unwrap();
+        assert!(next.connection().is_over() && !newer.connection().is_over());
+        assert!(!steady.connection().is_over());
     }
 }

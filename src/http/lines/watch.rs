@@ -11,7 +11,7 @@ use actix_web::middleware::Next;
 use actix_web::web::Bytes;
 use futures::Stream;
 
-use super::places::Connection;
+use super::connection::Connection;
 
 /// Follows every request from its head to the end of its answer. The outermost layer of a server.
 pub async fn watch(
