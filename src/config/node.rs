@@ -370,7 +370,8 @@ settings! {
         /// taken, one that only waits, or takes nothing of its answer, is ended for a new one. A yard
         /// of more than 1,500 hosts has two for each, and 1,024 for others.
         connections: NonZeroU32 = Default "4096",
-        /// Connections at once from one address. A proxy in front of the API needs them all.
+        /// Connections at once from one address, beside two for each configured host: all workers
+        /// may have the address of one gateway. A proxy in front of the API needs them all.
         connections_per_address: NonZeroU32 = Default "512",
     }
 }

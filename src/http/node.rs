@@ -245,13 +245,15 @@ pub fn serve(
     lines::serve(listener, &served, &HttpPlaces::new(limits(settings, hosts)), app)
 }
 
-/// What connections may take. A worker has two: its long poll, and one for reports.
+/// What connections may take. A worker has two: its long poll, and one for reports. All workers may
+/// have the address of one gateway.
 fn limits(settings: &HttpSettings, hosts: usize) -> HttpLimits {
     let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
-    let wanted = count(settings.connections).max(2 * hosts + BESIDE_WORKERS);
+    let of_workers = 2 * hosts;
+    let wanted = count(settings.connections).max(of_workers + BESIDE_WORKERS);
     HttpLimits {
         connections: open_files::at_most(wanted, DESCRIPTORS_PERCENT),
-        per_address: count(settings.connections_per_address),
+        per_address: count(settings.connections_per_address).saturating_add(of_workers),
         request_time: settings.request_timeout,
         stall: STALL,
         least_pace: LEAST_PACE,
@@ -355,4 +357,19 @@ async fn proved(
     let name = name.map_err(actix_web::error::ErrorInternalServerError)?;
     answer.headers_mut().insert(name, proof);
     Ok(ServiceResponse::new(request, answer.set_body(BoxBody::new(body))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::NodeConfig;
+
+    #[test]
+    fn there_is_room_for_all_workers_also_behind_one_address() {
+        let settings = NodeConfig::default().http;
+        let of = |hosts| limits(&settings, hosts);
+        assert_eq!((of(0).connections, of(0).per_address), (4096, 512));
+        assert_eq!((of(400).connections, of(400).per_address), (4096, 1312));
+        assert_eq!((of(2000).connections, of(2000).per_address), (5024, 4512));
+    }
 }

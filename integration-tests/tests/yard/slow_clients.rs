@@ -64,3 +64,26 @@ fn slow_bodies_are_cut_and_lock_nobody_out_while_a_stream_of_events_lasts() -> R
     ensure!(!is_closed(&mut events), "a stream of events was cut");
     Ok(())
 }
+
+#[test]
+fn a_client_beyond_the_connections_of_its_address_is_refused_in_words() -> Result<()> {
+    let ground = Ground::new(0, 0)?;
+    let per_address = PER_ADDRESS.to_string();
+    let node = ground.start_node(&[("http.connections_per_address", &*per_address)])?;
+    wait_for("the node answers", &[&node], || ground.get("/api/v1/status").map(drop))?;
+    let events = "GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n";
+    let mut streams = Vec::new();
+    for _ in 0..PER_ADDRESS {
+        let stream = sent(ground.node, events)?;
+        wait_for("a stream of events begins", &[&node], || stream.peek(&mut [0]).ok())?;
+        streams.push(stream);
+    }
+    let mut refused = TcpStream::connect(ground.node)?;
+    refused.set_read_timeout(Some(PATIENCE))?;
+    let mut answer = String::new();
+    refused.read_to_string(&mut answer)?;
+    ensure!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("Retry-After: 1"), "{answer}");
+    ensure!(answer.ends_with("\r\n\r\ntoo many connections, retry shortly\n"), "{answer}");
+    streams.pop();
+    wait_for("there is room again", &[&node], || ground.get("/api/v1/status").map(drop))
+}
