@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use actix_web::dev::ServerHandle;
+use arc_swap::ArcSwap;
 use reelyard_actors::box_host::{BoxHostView, HostedBoxes, end_left_hooks};
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::{BaseDir, TEMP_DIR};
@@ -129,6 +130,7 @@ impl Worker {
         let hashes = HashDesk::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, &hashes, &dials, &clock)?;
         let managers = Managers::default();
+        let line = Arc::<ArcSwap<NodeLinkView>>::default();
         let received = ByteCount::default();
         let copies = CopyCounts { sent: data_port.sent(), received: received.clone() };
         let link = LinkGauge::start(settings.link.clone(), copies);
@@ -154,6 +156,12 @@ impl Worker {
             managers: managers.clone(),
             boxes: boxes.clone(),
             clock: clock.clone(),
+            source_dirs: settings.source_dirs.clone(),
+            node: settings
+                .base_dir
+                .is_some()
+                .then(|| Arc::clone(&line))
+                .filter(|_| !settings.nodes.is_empty()),
             info: info(&settings, data_port.addr()),
             figures,
             link,
@@ -164,7 +172,8 @@ impl Worker {
             .map_err(|error| WorkerError::Listen(listen, error))?;
         // Last: whoever orders a copy may ask for `/info` at once.
         if let Some(destination) = &mut destination
-            && let Err(error) = destination.connect(&settings, &dials, &epochs, managers, clock)
+            && let Err(error) =
+                destination.connect(&settings, &dials, &epochs, (managers, line), clock)
         {
             server.stop(false).await;
             return Err(error);
@@ -351,7 +360,7 @@ impl Destination {
         settings: &WorkerSettings,
         dials: &Dials,
         epochs: &EpochGuard,
-        managers: Managers,
+        (managers, view): (Managers, Arc<ArcSwap<NodeLinkView>>),
         clock: Clock,
     ) -> Result<(), WorkerError> {
         if settings.nodes.is_empty() {
@@ -364,6 +373,7 @@ impl Destination {
             token: dials.token.clone(),
             wait: settings.long_poll,
             poll_interval: dials.poll_interval.clone(),
+            view,
         };
         let link = NodeLink::start(line, epochs.clone(), clock, self.downloads.clone())
             .map_err(|error| WorkerError::Client(error.to_string()))?;

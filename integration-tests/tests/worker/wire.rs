@@ -9,7 +9,8 @@ use reelyard_actors::host::HostAddr;
 use reelyard_actors::manager::{ClusterId, ManagerId};
 use reelyard_actors::token::SharedToken;
 use reelyard_actors::wire::worker::WorkerInfo;
-use reelyard_integration_tests::worker_rig::{Rig, os_name, started};
+use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::worker_rig::{FakeNode, Rig, os_name, started};
 
 /// Sends a request as it is written and answers what comes, without the date.
 async fn raw(host: HostAddr, request: &str, headers: &str) -> String {
@@ -228,5 +229,30 @@ async fn with_a_token_only_its_bearer_deletes() {
     for request in ["GET /info", "GET /inventory", "DELETE /files/a"] {
         assert_eq!(status(request, &bearer).await, "200", "{request}");
     }
+    worker.stop().await;
+}
+
+#[actix::test]
+async fn a_worker_is_ready_when_its_node_gives_orders_and_its_disks_can_be_read() {
+    let (rig, node) = (Rig::new(), FakeNode::start());
+    let mut settings = rig.destination(node.url.trim_start_matches("http://"));
+    let masters = rig.data().join("more");
+    std::fs::create_dir(&masters).unwrap();
+    settings.source_dirs = vec![masters.clone()];
+    let worker = started(settings).await;
+    let readyz = || async { raw(rig.host, "GET /readyz", "").await };
+    let has = |status: &'static str, words: &'static str| async move {
+        let answer = readyz().await;
+        (answer.starts_with(status) && answer.contains(words)).then_some(())
+    };
+    eventually_some("the worker is ready", || has("HTTP/1.1 200", "\n\nready\n")).await;
+    assert!(raw(rig.host, "GET /healthz", "").await.ends_with("\n\nok\n"));
+    std::fs::remove_dir(&masters).unwrap();
+    let told = readyz().await;
+    assert!(told.starts_with("HTTP/1.1 503") && told.contains("/more cannot be read: "), "{told}");
+    std::fs::create_dir(&masters).unwrap();
+    // It wants a token that the worker does not have.
+    node.demand(&SharedToken::new("0123456789abcdef").unwrap());
+    eventually_some("the token is missing", || has("HTTP/1.1 503", "wants a token")).await;
     worker.stop().await;
 }

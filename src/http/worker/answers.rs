@@ -22,8 +22,9 @@ use reelyard_actors::wire::worker::{
 use serde::Serialize;
 
 use super::router::{Call, route};
-use super::{WorkerHttp, boxes};
+use super::{WorkerHttp, boxes, readiness};
 use crate::http::auth::{self, Authority, NoAuthority};
+use crate::http::health;
 
 /// cfw's content type of text.
 pub(super) const TEXT: &str = "text/plain;charset=UTF-8";
@@ -51,6 +52,8 @@ pub async fn answer(
         Call::Info => info(&http, authority),
         Call::Inventory => inventory(&request, &http).await,
         Call::Metrics => metrics(&request, &http),
+        Call::Healthz => health::healthz().await,
+        Call::Readyz => readiness::readyz(http.into_inner()).await,
         Call::RunHook => boxes::run(&http, authority, body).await,
         Call::LookAtBoxes => boxes::look(&http, authority, body).await,
         Call::AdoptBoxes => boxes::adopt(&http, authority, body).await,

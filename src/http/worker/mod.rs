@@ -3,15 +3,18 @@
 
 mod answers;
 mod boxes;
+mod readiness;
 mod router;
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, middleware, web};
+use arc_swap::ArcSwap;
 use reelyard_actors::box_host::HostedBoxes;
 use reelyard_actors::clock::Clock;
 use reelyard_actors::downloader::base_dir::BaseDir;
@@ -20,6 +23,7 @@ use reelyard_actors::downloader::epoch_guard::EpochGuard;
 use reelyard_actors::downloader::external::ExternalProgram;
 use reelyard_actors::downloader::inventory::InventoryDesk;
 use reelyard_actors::downloader::managers::Managers;
+use reelyard_actors::downloader::node_link::NodeLinkView;
 use reelyard_actors::open_files;
 use reelyard_actors::signed_call::CallGate;
 use reelyard_actors::token::SharedToken;
@@ -82,6 +86,10 @@ pub struct WorkerHttp {
     pub link: LinkGauge,
     /// What fetches from old cfws, if anything does.
     pub external: Dial<Option<ExternalProgram>>,
+    /// The directories of the masters.
+    pub source_dirs: Vec<PathBuf>,
+    /// The line to the node; none for a worker that asks none.
+    pub node: Option<Arc<ArcSwap<NodeLinkView>>>,
     /// The answer of `/info`, but for what changes while the worker runs.
     pub info: WorkerInfo,
     /// What `/metrics` tells.

@@ -23,6 +23,10 @@ pub enum Call {
     Inventory,
     /// `GET /metrics`
     Metrics,
+    /// `GET /healthz`
+    Healthz,
+    /// `GET /readyz`
+    Readyz,
     /// `POST /boxes/run`
     RunHook,
     /// `POST /boxes/look`
@@ -70,6 +74,8 @@ fn call_of(path: &[u8]) -> Option<(&'static str, Call)> {
         b"/info" => Some(("GET", Call::Info)),
         b"/inventory" => Some(("GET", Call::Inventory)),
         b"/metrics" => Some(("GET", Call::Metrics)),
+        b"/healthz" => Some(("GET", Call::Healthz)),
+        b"/readyz" => Some(("GET", Call::Readyz)),
         b"/boxes/run" => Some(("POST", Call::RunHook)),
         b"/boxes/look" => Some(("POST", Call::LookAtBoxes)),
         b"/boxes/adopt" => Some(("POST", Call::AdoptBoxes)),

@@ -66,6 +66,8 @@ pub struct NodeLinkSettings {
     pub wait: Duration,
     /// How often an old cfm is asked (`downloader_sleep_sec`, spec 3.2).
     pub poll_interval: Dial<Duration>,
+    /// Where the state of the line is published.
+    pub view: Arc<ArcSwap<NodeLinkView>>,
 }
 
 /// What answers at the other end.
@@ -143,7 +145,6 @@ struct Line {
     current: AtomicUsize,
     /// What it speaks; both tasks follow it.
     speaks: watch::Sender<Speaks>,
-    view: ArcSwap<NodeLinkView>,
 }
 
 impl NodeLink {
@@ -168,7 +169,6 @@ impl NodeLink {
             clock,
             current: AtomicUsize::new(0),
             speaks: watch::Sender::default(),
-            view: ArcSwap::default(),
         });
         let asking = ask_for_orders(Arc::clone(&line), downloads.clone());
         let telling = deliver_reports(Arc::clone(&line), downloads);
@@ -177,7 +177,7 @@ impl NodeLink {
 
     /// The observable state.
     pub fn view(&self) -> Arc<NodeLinkView> {
-        self.line.view.load_full()
+        self.line.settings.view.load_full()
     }
 
     /// Ends the line. Reports not delivered stay in the store.
@@ -335,27 +335,32 @@ impl Line {
     fn answered(&self, speaks: Speaks) {
         self.speaks.send_replace(speaks);
         let node = self.url("");
-        let before = self.view.load();
+        let before = self.settings.view.load();
         if before.speaks != speaks || before.node != node || before.error.is_some() {
             tracing::info!(node, ?speaks, "the node answers");
         }
         let answered = Some(self.clock.now());
         let view = NodeLinkView { node, speaks, answered, error: None };
-        self.view.store(Arc::new(view));
+        self.settings.view.store(Arc::new(view));
     }
 
     /// Tells of a failure and turns to the node after `failed`, unless that has been done: both
     /// tasks notice the same failure.
     fn failed(&self, failed: usize, error: &LinkError) {
         let node = self.url("");
-        let before = self.view.load();
+        let before = self.settings.view.load();
         let text = with_causes(error);
         if before.error.as_deref() != Some(&text) {
             tracing::warn!(node, error = text, "the node cannot be worked with; trying again");
         }
         let speaks = *self.speaks.borrow();
         let answered = before.answered;
-        self.view.store(Arc::new(NodeLinkView { node, speaks, answered, error: Some(text) }));
+        self.settings.view.store(Arc::new(NodeLinkView {
+            node,
+            speaks,
+            answered,
+            error: Some(text),
+        }));
         let next = failed.wrapping_add(1);
         // An error means that the other task was first.
         let _ = self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
