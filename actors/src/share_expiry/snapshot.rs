@@ -398,6 +398,8 @@ impl ShareTable {
 
     /// Every share is there: the orders are made of all of them at once.
     fn thawed(&mut self) {
+        // One that was written before the time went on record.
+        self.time = self.time.or_else(|| self.latest_told());
         let shares = std::mem::take(&mut self.thawing);
         let mut due: Vec<Due> = shares.iter().filter_map(|share| Due::of(share)).collect();
         due.sort_unstable();

@@ -119,6 +119,35 @@ fn a_table_that_came_back_goes_on_as_the_other() {
 }
 
 #[test]
+fn a_table_without_a_time_on_record_has_the_latest_that_it_tells() {
+    const TIME: u8 = 7;
+    let told = |table: &ShareTable| {
+        let mut rows = rows(table);
+        rows.retain(|row| row[1] != TIME);
+        thaw(&rows).time()
+    };
+    assert_eq!(told(&ShareTable::default()), None);
+    let mut table = ShareTable::default();
+    let mut new = new_share(1, "a", 100);
+    new.max_downloads = std::num::NonZeroU32::new(9);
+    let taken = ShareEvent::Taken {
+        id: ShareId(1),
+        client: ClientKey(1),
+        resume_until: Millis(99),
+        forget_before: Millis(0),
+        request: RequestId(1),
+    };
+    let (ids, by) = (vec![ShareId(1)], "me".to_owned());
+    let revoked = ShareEvent::Ended { ids, why: Ending::Revoked, cut: false, by };
+    let latest = [(11, ShareEvent::Created(Box::new(new))), (12, taken), (13, revoked)];
+    for (at, event) in latest {
+        table.apply(Millis(at), &event).unwrap();
+        assert_eq!(table.time(), Some(Millis(at)));
+        assert_eq!(told(&table), Some(Millis(at)), "{event:?}");
+    }
+}
+
+#[test]
 fn a_frozen_table_stays_as_it_was() {
     let mut table = table();
     let (frozen, before) = (table.freeze(), rows(&table));

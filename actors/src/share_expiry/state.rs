@@ -128,6 +128,17 @@ impl ShareTable {
         self.time
     }
 
+    /// The latest time that anything in a table says which comes back from a snapshot: for one that was
+    /// written before the time went on record.
+    pub(super) fn latest_told(&self) -> Option<Millis> {
+        let created = self.thawing.iter().map(|share| share.created());
+        let downloads = self.thawing.iter().filter_map(|share| share.downloads());
+        let taken = downloads.flat_map(|downloads| downloads.takers.iter().map(|taker| taker.at));
+        let ended = self.graves.newest_first().map(|(_, grave)| grave.ended);
+        let told = self.chronicle.newest_first().map(|(_, happened)| happened.at);
+        created.chain(taken).chain(ended).chain(told).max()
+    }
+
     /// Whether a share has come due by `now` since the time on record.
     pub fn has_come_due(&self, now: Millis) -> bool {
         let since = self.time.unwrap_or(Millis(i64::MIN));
