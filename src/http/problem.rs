@@ -200,6 +200,9 @@ impl From<ShareError> for Refusal {
             ShareRefusal::Move(why) => why.into(),
             ShareRefusal::BeingMoved => conflict("being-moved"),
             ShareRefusal::OtherRequest => conflict("request-id-reused"),
+            ShareRefusal::ClockUnconfirmed { confirmed_in, .. } => {
+                conflict("clock-unconfirmed").retry_after(confirmed_in)
+            }
             ShareRefusal::NoRandomness(_) => {
                 Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
             }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::event::{Changes, NewDeadline, NewOwner, NewShare, Room, ShareEvent, ShareRefusal};
 use super::evict::Eviction;
@@ -36,6 +37,8 @@ pub struct Standpoint<'a> {
     pub now: Millis,
     /// What is refused by: `now`, or the wall clock where that is far ahead.
     pub latest: Millis,
+    /// In how long a wall clock that is far ahead is confirmed; zero where it is not far ahead.
+    pub confirmed_in: Duration,
 }
 
 /// What decides: the settings, and an order of the shares that settings may ask for.
@@ -85,7 +88,7 @@ impl Desk {
         if has_moved || at.is_moving(&asked.root, &asked.path) {
             return Err(ShareRefusal::BeingMoved);
         }
-        let NewDeadline { deadline, noticed } = self.deadline(asked.term, at.latest)?;
+        let NewDeadline { deadline, noticed } = self.deadline(asked.term, at)?;
         let due = match &asked.owner {
             Some(owner) => self.room_of_owner(owner, at)?,
             None => Vec::new(),
@@ -112,8 +115,15 @@ impl Desk {
         Room { shares: self.settings.max_shares, of_owner: self.settings.max_per_owner }
     }
 
-    fn deadline(&self, term: Term, now: Millis) -> Result<NewDeadline, ShareRefusal> {
-        let deadline = self.settings.terms.deadline(term, now)?;
+    /// While a step of the wall clock is not confirmed, either clock may be the right one: the terms
+    /// must mean the same deadline by both.
+    fn deadline(&self, term: Term, at: Standpoint<'_>) -> Result<NewDeadline, ShareRefusal> {
+        let Standpoint { now, latest, confirmed_in, .. } = at;
+        let deadline = self.settings.terms.deadline(term, now);
+        if deadline != self.settings.terms.deadline(term, latest) {
+            return Err(ShareRefusal::ClockUnconfirmed { ahead: latest.since(now), confirmed_in });
+        }
+        let deadline = deadline?;
         // A share whose whole life is shorter than the notice is not announced to end as it begins.
         let noticed = match (self.settings.notice_before, deadline.instant()) {
             (Some(before), Some(instant)) => instant <= now.after(before),
@@ -217,7 +227,7 @@ impl Desk {
         if share.exhausted().is_some() {
             return Err(ShareRefusal::Exhausted);
         }
-        let deadline = change.term.map(|term| self.deadline(term, at.latest)).transpose()?;
+        let deadline = change.term.map(|term| self.deadline(term, at)).transpose()?;
         if let Some(only_if) = change.only_if {
             let present = share.deadline();
             let wanted = deadline.map_or(present, |new| new.deadline);

@@ -21,6 +21,15 @@ use crate::journal::{InFlight, Piece};
 
 const NOW: Millis = Millis(1_000_000);
 
+/// Where things stand while the wall clock is right.
+fn at<'a>(
+    table: &'a ShareTable,
+    in_flight: &'a InFlight<ShareEvent>,
+    now: Millis,
+) -> Standpoint<'a> {
+    Standpoint { table, in_flight, now, latest: now, confirmed_in: Duration::ZERO }
+}
+
 struct Case {
     desk: Desk,
     table: ShareTable,
@@ -33,7 +42,8 @@ impl Case {
     fn new(settings: ShareSettings) -> Self {
         let settings = ShareSettings { roots: [root()].into(), ..settings };
         let (table, in_flight) = (ShareTable::default(), InFlight::default());
-        Case { desk: Desk::new(settings), table, in_flight, now: NOW, requests: 0 }
+        let desk = Desk::new(settings);
+        Case { desk, table, in_flight, now: NOW, requests: 0 }
     }
 
     /// Sets out what was decided, without its being applied.
@@ -69,24 +79,24 @@ impl Case {
             request: None,
         };
         let Case { desk, table, in_flight, now, .. } = self;
-        desk.create(&asked, ShareId(id), Standpoint { table, in_flight, now: *now, latest: *now })
+        desk.create(&asked, ShareId(id), at(table, in_flight, *now))
     }
 
     fn change(&self, change: NewTerms) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let Case { desk, table, in_flight, now, .. } = self;
-        desk.change(ShareId(1), &change, Standpoint { table, in_flight, now: *now, latest: *now })
+        desk.change(ShareId(1), &change, at(table, in_flight, *now))
     }
 
     fn take(&self, client: u64, ranged: bool) -> Result<Taking, ShareRefusal> {
         let Case { desk, table, in_flight, now, .. } = self;
         let (id, client, request) = (ShareId(1), ClientKey(client), RequestId::random());
         let asked = TakeDownload { id, client, ranged, request };
-        desk.take(&asked, Standpoint { table, in_flight, now: *now, latest: *now })
+        desk.take(&asked, at(table, in_flight, *now))
     }
 
     fn upkeep(&mut self) -> Vec<ShareEvent> {
         let Case { desk, table, in_flight, now, .. } = self;
-        desk.upkeep(Standpoint { table, in_flight, now: *now, latest: *now })
+        desk.upkeep(at(table, in_flight, *now))
     }
 }
 
@@ -182,12 +192,7 @@ fn an_owner_has_room_once_shares_of_theirs_are_due_and_none_for_one_that_is_abou
     case.apply(events);
     let mine = Some(Some(Owner::new("we").unwrap()));
     let change = NewTerms { owner: mine, ..NewTerms::default() };
-    let at = Standpoint {
-        table: &case.table,
-        in_flight: &case.in_flight,
-        now: case.now,
-        latest: case.now,
-    };
+    let at = at(&case.table, &case.in_flight, case.now);
     let changed = case.desk.change(ShareId(4), &change, at).unwrap();
     assert!(case.create(6, "we", ttl(90)).is_ok());
     case.begin(changed);
@@ -478,7 +483,7 @@ fn a_download_of_unknown_outcome_is_found_by_whoever_repeats_the_request() {
         let Case { desk, table, in_flight, now, .. } = case;
         let (id, client) = (ShareId(1), ClientKey(7));
         let asked = TakeDownload { id, client, ranged: false, request };
-        desk.take(&asked, Standpoint { table, in_flight, now: *now, latest: *now })
+        desk.take(&asked, at(table, in_flight, *now))
     };
     let request = RequestId::random();
     let Ok(Taking::Counts(event)) = ask(&case, request) else { panic!("it counts") };

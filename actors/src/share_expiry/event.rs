@@ -5,6 +5,7 @@
 //! on nodes configured differently.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -371,4 +372,25 @@ pub enum ShareRefusal {
     /// The name of the request is that of another one.
     #[error("another request was made by this name: choose another one")]
     OtherRequest,
+    /// The wall clock is far ahead and not confirmed: by either clock these terms mean another
+    /// deadline.
+    #[error(
+        "the wall clock is {} ahead of the confirmed time, so it is not known when a new deadline \
+         would come: correct the clock, or wait {} until it is confirmed, or run \"reelyard share \
+         confirm-clock\" if it is right",
+        whole_seconds(*.ahead),
+        whole_seconds(*.confirmed_in)
+    )]
+    ClockUnconfirmed {
+        /// How far the wall clock is ahead.
+        ahead: Duration,
+        /// In how long it is confirmed, unless it is corrected before.
+        confirmed_in: Duration,
+    },
+}
+
+/// A duration in words, rounded up to whole seconds.
+fn whole_seconds(span: Duration) -> humantime::FormattedDuration {
+    let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+    humantime::format_duration(Duration::from_secs(seconds))
 }

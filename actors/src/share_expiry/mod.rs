@@ -12,6 +12,8 @@ mod budget;
 mod changes;
 mod cuts;
 mod decide;
+#[cfg(test)]
+mod decide_clock_tests;
 mod decide_moves;
 #[cfg(test)]
 mod decide_tests;
@@ -192,9 +194,11 @@ impl ShareExpiry {
 
     /// The pure part, with where things stand for it.
     fn at(&mut self, moment: ShareMoment) -> (&mut Desk, Standpoint<'_>) {
-        let ShareMoment { now, latest, .. } = moment;
+        let ShareMoment { now, latest, confirmed_in, .. } = moment;
         let ShareExpiry { desk, seat, .. } = self;
-        (desk, Standpoint { table: seat.piece(), in_flight: seat.in_flight(), now, latest })
+        let (table, in_flight) = (seat.piece(), seat.in_flight());
+        let confirmed_in = confirmed_in.unwrap_or_default();
+        (desk, Standpoint { table, in_flight, now, latest, confirmed_in })
     }
 
     /// What time it is.

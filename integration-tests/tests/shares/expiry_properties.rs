@@ -236,6 +236,7 @@ impl World {
             in_flight: &InFlight::default(),
             now: Millis(*now),
             latest: Millis(*now),
+            confirmed_in: Duration::ZERO,
         };
         for event in desk.create(&asked, id, at).unwrap() {
             self.apply(&event);
@@ -264,6 +265,7 @@ impl World {
             in_flight: &InFlight::default(),
             now: Millis(*now),
             latest: Millis(*now),
+            confirmed_in: Duration::ZERO,
         };
         let decided = desk.change(id, &change, at);
         let wanted = ttl.map(|ttl| self.now + i64::try_from(ttl).unwrap());
@@ -313,6 +315,7 @@ impl World {
             in_flight: &InFlight::default(),
             now: Millis(now),
             latest: Millis(now),
+            confirmed_in: Duration::ZERO,
         };
         let decided = self.desk.take(&asked, at);
         let Some(modelled) = self.model.get_mut(share).filter(|modelled| modelled.is_live(now))

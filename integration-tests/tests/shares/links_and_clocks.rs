@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use reelyard_actors::clock::{Clock, Millis};
 use reelyard_actors::event::{PieceId, RequestId};
-use reelyard_actors::journal::{Journal, JournalSettings, NoPeers};
+use reelyard_actors::journal::{CommitError, Journal, JournalSettings, NoPeers};
 use reelyard_actors::share_expiry::{
     ConfirmClock, CreateShare, Ending, Found, NewTerms, ReclaimNow, ShareId, ShareRefusal, Term,
 };
 use reelyard_actors::supervision::Route;
+use reelyard_integration_tests::running::on_a_system;
 use reelyard_integration_tests::share_links::{START, Site};
+use reelyard_integration_tests::small_disk::SmallDisk;
 use reelyard_integration_tests::waiting::eventually;
 
 use crate::expiry_yard::{Yard, film, opened, opened_keeping, path, refused, seconds, settings};
@@ -75,8 +77,9 @@ impl Place {
     /// A turn, and whatever it commits.
     async fn turn(&self) {
         self.yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
-        // What is answered behind its commits.
-        self.share(99_999).await;
+        // What is answered behind its commits. Its deadline is the same by every clock.
+        let late = Term::At(Millis::LAST);
+        self.yard.create(CreateShare { path: path("a"), term: late, ..film(1) }).await;
     }
 
     async fn close(self) {
@@ -263,6 +266,61 @@ async fn an_operator_confirms_the_clock_either_way() {
     let place = Place::open(dir.path(), &clock).await;
     assert_eq!(place.status(late).await, 200);
     place.close().await;
+}
+
+#[actix::test]
+async fn no_link_gets_a_deadline_that_only_a_wrong_clock_allows() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual(START);
+    let place = Place::open(dir.path(), &clock).await;
+    let id = place.share(3 * 3600).await;
+    clock.set_by(2 * HOUR_MS);
+    let ahead = Duration::from_secs(7200);
+    let held = |for_s: u64| ShareRefusal::ClockUnconfirmed { ahead, confirmed_in: seconds(for_s) };
+    let create = |asked| place.yard.expiry.send(asked);
+    let asked = || CreateShare { path: path("a"), ..film(60) };
+    assert_eq!(refused(create(asked()).await.unwrap()), held(900));
+    assert_eq!(refused(place.yard.change(id, extended(4 * 3600)).await), held(900));
+    let until = Millis(START.0 + 4 * HOUR_MS);
+    let both = create(CreateShare { term: Term::At(until), ..asked() }).await.unwrap().unwrap();
+    assert_eq!(both.deadline().instant(), Some(until));
+    clock.advance(seconds(300));
+    assert_eq!(refused(create(asked()).await.unwrap()), held(600));
+    // Once it is corrected, and so once it is confirmed.
+    clock.set_by(-2 * HOUR_MS);
+    let share = create(asked()).await.unwrap().unwrap();
+    assert_eq!(share.deadline().instant(), Some(Millis(START.0 + 360_000)));
+    place.close().await;
+}
+
+#[test]
+fn a_clock_whose_confirmation_is_not_on_record_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(dir.path(), 48);
+    on_a_system(async {
+        let clock = Clock::manual(START);
+        let journal =
+            JournalSettings { reserve: 12 << 20, ..JournalSettings::alone(dir.path(), 1) };
+        let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
+        let place =
+            Place::of(opened_keeping(journal, settings(), &clock, None, None).await, &clock);
+        let id = place.share(60).await;
+        assert!(place.yard.pause(true).await);
+        clock.advance(seconds(61));
+        let due = Millis(START.0 + 60_000);
+        let on_record = || place.yard.board.view().on_record.is_some_and(|time| time >= due);
+        eventually("its end is on record", on_record).await;
+        assert_eq!(place.status(id).await, 410);
+        clock.set_by(-2 * HOUR_MS);
+        disk.fill();
+        eventually("the disk is full", || place.yard.journal.disk_full().is_some()).await;
+        let confirm = ConfirmClock { asked_by: "a test".to_owned(), request: RequestId::random() };
+        let failed = place.yard.expiry.send(confirm).await.unwrap().unwrap_err();
+        assert!(matches!(failed, CommitError::DiskFull { .. }), "{failed}");
+        assert_eq!(place.status(id).await, 410, "what was refused stays refused");
+        disk.clear();
+        place.close().await;
+    });
 }
 
 #[actix::test]

@@ -166,7 +166,7 @@ fn of_shares() -> Vec<Call> {
     vec![
         Call::of::<new_share::__path_create, _, _>(new_share::create)
             .refused(&["not-found", "not-allowed", "unreadable", "terms", "limit-reached"])
-            .refused(&["being-moved", "request-id-reused", "gone"])
+            .refused(&["being-moved", "request-id-reused", "gone", "clock-unconfirmed"])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<shares::__path_list, _, _>(shares::list).refused(&["starting"]),
@@ -190,7 +190,12 @@ fn of_shares() -> Vec<Call> {
         ]),
         Call::of::<shares::__path_change, _, _>(shares::change)
             .refused(&["not-found", "gone", "terms", "condition-failed", "not-allowed"])
-            .refused(&["limit-reached", "changed-meanwhile", "request-id-reused"])
+            .refused(&[
+                "limit-reached",
+                "changed-meanwhile",
+                "request-id-reused",
+                "clock-unconfirmed",
+            ])
             .refused(CARRIES_BODY)
             .refused(COMMITTED),
         Call::of::<shares::__path_revoke, _, _>(shares::revoke)

@@ -105,6 +105,13 @@ pub const KINDS: &[Kind] = &[
     ),
     Kind::new(
         409,
+        "clock-unconfirmed",
+        "The wall clock is far ahead and not confirmed, so the deadline is not known; ask again after Retry-After",
+        "the wall clock is 2h ahead of the confirmed time, so it is not known when a new deadline would come: \
+         correct the clock, or wait 14m until it is confirmed, or run \"reelyard share confirm-clock\" if it is right",
+    ),
+    Kind::new(
+        409,
         "target-exists",
         "Something is at the new path, and is not to be overwritten or cannot be",
         "there is something at the new path already, and it is not to be overwritten",
