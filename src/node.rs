@@ -57,6 +57,9 @@ pub enum NodeError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}")]
     Listen(SocketAddr, #[source] std::io::Error),
+    /// The node is being stopped.
+    #[error("the node is stopping: reload it once it has started again")]
+    Stopping,
 }
 
 /// A running node.

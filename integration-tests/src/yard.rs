@@ -64,9 +64,18 @@ impl Role {
 
     /// SIGHUP.
     pub fn hang_up(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::HUP)
+    }
+
+    /// SIGTERM, without waiting for the end.
+    pub fn begin_to_end(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::TERM)
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) -> Result<()> {
         let child = self.child.as_ref().context("it does not run")?;
         let pid = rustix::process::Pid::from_child(child);
-        Ok(rustix::process::kill_process(pid, rustix::process::Signal::HUP)?)
+        Ok(rustix::process::kill_process(pid, signal)?)
     }
 
     /// Starts it once more with the same settings.

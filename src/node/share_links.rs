@@ -33,6 +33,8 @@ struct Running {
     serving: Option<Serving>,
     /// They finish what they send.
     retiring: JoinSet<()>,
+    /// The node stops: from now on nothing is listened on.
+    stopped: bool,
 }
 
 struct Serving {
@@ -99,13 +101,16 @@ impl ShareLinks {
     /// Makes ready for `config`: a listener, if it wants one that there is not yet.
     ///
     /// # Errors
-    /// When nobody can listen there. Nothing has changed then.
+    /// When nobody can listen there, or the node stops. Nothing has changed then.
     pub(super) async fn prepare(
         &self,
         config: &NodeConfig,
     ) -> Result<Option<TcpListener>, NodeError> {
         let listen = config.share.listen;
         let running = self.running.lock().await;
+        if running.stopped {
+            return Err(NodeError::Stopping);
+        }
         let is_there =
             running.serving.as_ref().is_some_and(|serving| serving.settings.listen == listen);
         if config.share.roots.0.is_empty() || is_there {
@@ -136,6 +141,9 @@ impl ShareLinks {
         let settings = settings::share_server(config);
         let listen = settings.listen;
         let mut running = self.running.lock().await;
+        if running.stopped {
+            return Err(NodeError::Stopping);
+        }
         while running.retiring.try_join_next().is_some() {}
         let before = running.serving.as_ref();
         if config.share.roots.0.is_empty() {
@@ -186,8 +194,11 @@ impl ShareLinks {
             }
         };
         let ends = ends.shared();
-        let mut running = self.running.lock().await;
-        if let Some(Serving { server, listener, .. }) = running.serving.take() {
+        let stopped = Running { stopped: true, ..Running::default() };
+        // A reload that comes meanwhile does not wait for the downloads: it is refused.
+        let running = std::mem::replace(&mut *self.running.lock().await, stopped);
+        let Running { serving, mut retiring, .. } = running;
+        if let Some(Serving { server, listener, .. }) = serving {
             let connections = server.counters().connections;
             tracing::info!(
                 connections,
@@ -199,10 +210,10 @@ impl ShareLinks {
         }
         // Those whose place was taken had begun before.
         tokio::select! {
-            () = async { while running.retiring.join_next().await.is_some() {} } => {}
+            () = async { while retiring.join_next().await.is_some() {} } => {}
             () = ends => {}
         }
-        running.retiring.shutdown().await;
+        retiring.shutdown().await;
     }
 }
 

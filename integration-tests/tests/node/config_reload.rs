@@ -350,6 +350,40 @@ fn a_download_goes_on_while_the_listener_is_replaced() -> Result<()> {
 }
 
 #[test]
+fn nothing_is_listened_on_once_the_node_stops() -> Result<()> {
+    let yard = Yard::start("")?;
+    std::fs::create_dir(yard.ground.path("films"))?;
+    let film = vec![7; 64 << 20];
+    std::fs::write(yard.ground.path("films/a.mpg"), &film)?;
+    let IpAddr::V4(ip) = yard.ground.node.ip() else { anyhow::bail!("it is IPv4") };
+    let [first, second] = [free_addr(ip)?, free_addr(ip)?];
+    let root = format!("share.roots.films = \"{}\"", yard.ground.path("films").display());
+    let root = format!("{root}\nshare.drain = \"5s\"");
+    yard.configure(0, &format!("{root}\nshare.listen = \"{first}\""))?;
+    ensure!(yard.reload(&[]).code == Some(0));
+    let url = format!("http://{}", yard.ground.node);
+    let made = binary::run(&["share", "create", "films/a.mpg", "--json", "--url", &url]);
+    let share: Value = serde_json::from_str(&made.out).context(made.err)?;
+    let path = share["url"].as_str().context("no link")?.rsplit_once('/').context("no id")?.1;
+    let mut stream = TcpStream::connect(first)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    write!(stream, "GET /s/{path}/file HTTP/1.1\r\nHost: {first}\r\nConnection: close\r\n\r\n")?;
+    let mut begun = [0; 1000];
+    stream.read_exact(&mut begun)?;
+    yard.node.begin_to_end()?;
+    yard.logs("links are served no longer")?;
+    yard.configure(0, &format!("{root}\nshare.listen = \"{second}\""))?;
+    let refused = yard.reload(&[]);
+    ensure!(refused.code == Some(4), "{refused:?}");
+    ensure!(refused.err.contains("the node is stopping"), "{}", refused.err);
+    ensure!(TcpStream::connect(second).is_err());
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest)?;
+    ensure!(begun.len() + rest.len() > film.len(), "{} bytes came", rest.len());
+    Ok(())
+}
+
+#[test]
 fn another_token_is_asked_for_at_once_and_never_told() -> Result<()> {
     let [old, new] = ["token-of-yesterday-0", "token-of-tomorrow-00"];
     let ground = Ground::new(1, 2)?;
