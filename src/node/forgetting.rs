@@ -53,6 +53,7 @@ impl InUse<'_> {
         }
         files.extend(removals.open.keys().map(|(_, file)| file.0));
         files.extend(removals.pins.keys().map(|file| file.0));
+        files.extend(removals.doubts.keys().map(|(_, file)| file.0));
         files.extend(removals.rooms_made.values().map(|room| room.file.0));
         files.extend(removals.history.newest_first().map(|(_, record)| record.file.0));
         for held in hosts.filter_map(|host| host.held.as_ref()) {
@@ -96,6 +97,7 @@ mod tests {
     use reelyard_actors::catalog::ranking::Ranking;
     use reelyard_actors::catalog::rising::RisingHits;
     use reelyard_actors::cfw_worker::Inventory;
+    use reelyard_actors::clock::Millis;
     use reelyard_actors::host::{HostAddr, HostRole};
 
     use super::*;
@@ -103,7 +105,7 @@ mod tests {
     #[test]
     fn what_any_view_shows_is_in_use() {
         let names = NameTable::new();
-        let text: Vec<String> = (0..6).map(|number| format!("{number}.mpg")).collect();
+        let text: Vec<String> = (0..7).map(|number| format!("{number}.mpg")).collect();
         let files: Vec<_> = names.intern_all(text.iter().map(|name| name.as_bytes()));
         let files: Vec<_> = files.into_iter().map(Result::unwrap).collect();
         let set = |index: usize| RoaringBitmap::from_iter([files[index].0]);
@@ -123,12 +125,13 @@ mod tests {
             held: Some(Arc::new(held)),
             ..HostView::unasked(addr, HostRole::Destination)
         };
-        let removals = RemoverView::default();
+        let doubts = Arc::new([((addr, files[5]), Millis(9))].into());
+        let removals = RemoverView { doubts, ..RemoverView::default() };
         let in_use = InUse { catalog: &catalog, tasks: &tasks, removals: &removals };
         let live = in_use.files(&names, [&host].into_iter());
-        assert_eq!(live.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(live.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         names.sweep(&live).unwrap();
         names.sweep(&live).unwrap();
-        assert_eq!((names.len(), names.find(b"5.mpg")), (5, None));
+        assert_eq!((names.len(), names.find(b"6.mpg")), (6, None));
     }
 }

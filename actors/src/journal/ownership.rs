@@ -10,6 +10,7 @@ use crate::journal::in_flight::InFlight;
 use crate::journal::messages::{CommitAnswer, CommitError, Stage};
 use crate::journal::piece::{FrozenPiece, Piece, UnreadableEvent};
 use crate::journal::requests::{FrozenLedger, RequestLedger};
+use crate::names::NamePin;
 
 /// A piece and what its owner knows of it.
 pub struct Ownership<P: Piece> {
@@ -29,6 +30,8 @@ pub struct Ownership<P: Piece> {
 struct Incoming<P> {
     piece: P,
     ledger: RequestLedger,
+    /// No view shows its names yet.
+    _pin: Option<NamePin>,
 }
 
 /// One event and what came of it.
@@ -244,13 +247,14 @@ impl<P: Piece> Ownership<P> {
         match stage {
             Stage::Begin => {
                 let (piece, ledger) = (self.piece.emptied(), RequestLedger::default());
-                self.incoming = Some(Incoming { piece, ledger });
+                let _pin = self.piece.pin_names();
+                self.incoming = Some(Incoming { piece, ledger, _pin });
                 Ok(())
             }
             Stage::Rows(rows) => self.thaw(&rows),
             Stage::End => {
                 // Without a beginning there is nothing to end.
-                if let Some(Incoming { piece, ledger }) = self.incoming.take() {
+                if let Some(Incoming { piece, ledger, .. }) = self.incoming.take() {
                     self.piece = piece;
                     self.ledger = ledger;
                     self.in_flight.clear();
@@ -262,7 +266,7 @@ impl<P: Piece> Ownership<P> {
     }
 
     fn thaw(&mut self, rows: &[Vec<u8>]) -> Result<(), UnreadableEvent> {
-        let Some(Incoming { piece, ledger }) = &mut self.incoming else {
+        let Some(Incoming { piece, ledger, .. }) = &mut self.incoming else {
             return Ok(());
         };
         for row in rows {

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::clock::Millis;
 use crate::event::{EncodedEvent, PieceId};
+use crate::names::NamePin;
 
 /// A piece: the part of the durable state that one actor owns. Pure, in memory, rebuilt from the
 /// newest snapshot and the events behind it.
@@ -53,6 +54,12 @@ pub trait Piece: Sized + 'static {
 
     /// An empty piece with the same settings, to thaw a snapshot into.
     fn emptied(&self) -> Self;
+
+    /// Keeps the names that come with a snapshot, until the whole of it is in the place of this piece.
+    /// None for a piece without numbers of names.
+    fn pin_names(&self) -> Option<NamePin> {
+        None
+    }
 }
 
 /// A piece at one log index, to be written to a snapshot.

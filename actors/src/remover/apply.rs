@@ -9,7 +9,7 @@ use crate::clock::Millis;
 use crate::event::PieceId;
 use crate::host::HostAddr;
 use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
-use crate::names::FileName;
+use crate::names::{FileName, NamePin};
 
 use RemovalOutcome::{AlreadySo, Applied};
 
@@ -45,6 +45,10 @@ impl Piece for RemovalBook {
 
     fn emptied(&self) -> Self {
         RemovalBook::new(self.names.clone())
+    }
+
+    fn pin_names(&self) -> Option<NamePin> {
+        Some(self.names.pin())
     }
 }
 

@@ -145,6 +145,7 @@ impl Remover {
             open: book.open().clone(),
             rooms_made: book.rooms_made(self.desk.settings(), self.clock.now()),
             pins: book.pins().clone(),
+            doubts: book.doubts().clone(),
             history: book.history().clone(),
             last: self.last.clone(),
             counters: self.desk.counters,

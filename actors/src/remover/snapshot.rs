@@ -12,7 +12,7 @@ use crate::event::PieceId;
 use crate::history::Chronicle;
 use crate::host::HostAddr;
 use crate::journal::{FrozenPiece, UnreadableEvent};
-use crate::names::{FileId, FileName, NameTable};
+use crate::names::{FileId, FileName, NamePin, NameTable};
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;
@@ -48,6 +48,8 @@ enum Row {
 /// The piece at one index: shared shards.
 pub(super) struct FrozenBook {
     names: NameTable,
+    /// The living book may let go of a file before its name is written.
+    _pin: NamePin,
     open: Arc<BTreeMap<Copy, OpenRemoval>>,
     doubts: Arc<BTreeMap<Copy, Millis>>,
     pins: Arc<BTreeMap<FileId, Pin>>,
@@ -58,6 +60,7 @@ impl FrozenBook {
     pub(super) fn of(book: &RemovalBook) -> Self {
         FrozenBook {
             names: book.names.clone(),
+            _pin: book.names.pin(),
             open: Arc::clone(&book.open),
             doubts: Arc::clone(&book.doubts),
             pins: Arc::clone(&book.pins),
@@ -143,6 +146,8 @@ pub(super) fn thaw_row(book: &mut RemovalBook, row: &[u8]) -> Result<(), Unreada
 
 #[cfg(test)]
 mod tests {
+    use roaring::RoaringBitmap;
+
     use super::*;
     use crate::journal::Piece;
     use crate::remover::event::RemovalEvent;
@@ -201,6 +206,18 @@ mod tests {
         let mut after = Vec::new();
         frozen.write(&mut |row| after.push(row.to_vec()));
         assert_eq!(after, before);
+    }
+
+    #[test]
+    fn names_stay_until_a_frozen_book_is_written() {
+        let book = book();
+        let (frozen, before) = (book.freeze(), rows(&book));
+        for _ in 0..3 {
+            book.names.sweep(&RoaringBitmap::new());
+        }
+        let mut after = Vec::new();
+        frozen.write(&mut |row| after.push(row.to_vec()));
+        assert!(after == before, "every name is there");
     }
 
     #[test]

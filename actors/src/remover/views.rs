@@ -52,6 +52,8 @@ pub struct RemoverView {
     pub rooms_made: BTreeMap<HostAddr, RoomMade>,
     /// What is pinned.
     pub pins: Arc<BTreeMap<FileId, Pin>>,
+    /// Copies of which nobody knows whether they are about to vanish, and until when.
+    pub doubts: Arc<BTreeMap<Copy, Millis>>,
     /// What became of the removals.
     pub history: Chronicle<RemovalRecord>,
     /// The last round; none before the first of this leader.

@@ -12,7 +12,7 @@ use crate::clock::Millis;
 use crate::event::PieceId;
 use crate::host::{HostAddr, HostRole};
 use crate::journal::{FrozenPiece, Piece, UnreadableEvent};
-use crate::names::FileName;
+use crate::names::{FileName, NamePin};
 use crate::wire::worker::{ContentHash, TaskId};
 
 use TaskOutcome::{AlreadySo, Applied};
@@ -77,6 +77,10 @@ impl Piece for TaskBook {
 
     fn emptied(&self) -> Self {
         TaskBook::new(self.names.clone())
+    }
+
+    fn pin_names(&self) -> Option<NamePin> {
+        Some(self.names.pin())
     }
 }
 

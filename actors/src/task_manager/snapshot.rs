@@ -17,7 +17,7 @@ use crate::history::Chronicle;
 use crate::host::HostAddr;
 use crate::journal::{FrozenPiece, UnreadableEvent};
 use crate::manager::ClusterId;
-use crate::names::{FileId, FileName, NameTable};
+use crate::names::{FileId, FileName, NamePin, NameTable};
 use crate::wire::worker::TaskId;
 
 /// The first byte of each row.
@@ -55,6 +55,8 @@ enum Row {
 /// The piece at one index: shared shards.
 pub(super) struct FrozenBook {
     names: NameTable,
+    /// The living book may let go of a file before its name is written.
+    _pin: NamePin,
     hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
     open: Arc<Tasks>,
     ended: Arc<Tasks>,
@@ -70,6 +72,7 @@ impl FrozenBook {
     pub(super) fn of(book: &TaskBook) -> Self {
         FrozenBook {
             names: book.names.clone(),
+            _pin: book.names.pin(),
             hosts: Arc::clone(&book.hosts),
             open: Arc::clone(&book.open),
             ended: Arc::clone(&book.ended),
@@ -178,9 +181,11 @@ pub(super) fn thaw_row(book: &mut TaskBook, row: &[u8]) -> Result<(), Unreadable
 
 #[cfg(test)]
 mod tests {
+    use roaring::RoaringBitmap;
+
     use super::*;
     use crate::host::{HostMode, HostRole};
-    use crate::journal::Piece;
+    use crate::journal::{Ownership, Piece, Stage};
     use crate::task_manager::back_off::BackingOff;
     use crate::task_manager::event::{Ending, GivenUp, NewTask, TaskEvent};
     use crate::task_manager::samples::{host, name, new_task};
@@ -267,6 +272,36 @@ mod tests {
         let mut after = Vec::new();
         frozen.write(&mut |row| after.push(row.to_vec()));
         assert_eq!(after, before);
+    }
+
+    #[test]
+    fn names_stay_until_a_frozen_book_is_written() {
+        let book = book();
+        let (frozen, before) = (book.freeze(), rows(&book));
+        for _ in 0..3 {
+            book.names.sweep(&RoaringBitmap::new());
+        }
+        let mut after = Vec::new();
+        frozen.write(&mut |row| after.push(row.to_vec()));
+        assert!(after == before, "every name is there");
+    }
+
+    #[test]
+    fn names_stay_while_a_book_is_installed() {
+        let names = NameTable::new();
+        let mut owned = Ownership::new(TaskBook::new(names.clone()));
+        let mut rows = Vec::new();
+        Ownership::new(book()).freeze().write(&mut |row| rows.push(row.to_vec()));
+        owned.install_part(1, Stage::Begin).unwrap();
+        for row in rows {
+            owned.install_part(1, Stage::Rows(vec![row])).unwrap();
+            names.sweep(&RoaringBitmap::new());
+        }
+        owned.install_part(1, Stage::End).unwrap();
+        let held = &owned.piece().placement(host(21)).unwrap().files;
+        assert_eq!(held.len(), 5000);
+        let named = |file: u32| names.find(names.name(FileId(file)).as_bytes());
+        assert!(held.iter().all(|file| named(file) == Some(FileId(file))), "none is forgotten");
     }
 
     #[test]
