@@ -260,12 +260,9 @@ impl TaskBook {
     }
 
     fn forget(&mut self, tasks: &[TaskId], back_offs: &[Blamed]) -> Applying {
-        if tasks.iter().any(|id| self.ended.contains_key(id)) {
-            let ended = Arc::make_mut(&mut self.ended);
-            for id in tasks {
-                if ended.remove(id).is_some() {
-                    self.forgotten_to = self.forgotten_to.max(Some(*id));
-                }
+        for id in tasks {
+            if self.drop_ended(*id) {
+                self.forgotten_to = self.forgotten_to.max(Some(*id));
             }
         }
         if back_offs.iter().any(|blamed| self.back_offs.contains_key(blamed)) {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::back_off::{self, BackingOff, Blamed};
 use super::event::{Ending, GivenUp, TaskEvent};
 use super::hosts::HostTable;
-use super::messages::{Task, TaskState};
+use super::messages::Task;
 use super::settings::TaskSettings;
 use super::signs::Signs;
 use super::state::TaskBook;
@@ -53,38 +53,28 @@ impl Deciding<'_> {
         let is_bad = match blame {
             Blame::Destination => self.failed_elsewhere_too(task),
             Blame::Source | Blame::File | Blame::Pair => {
-                self.failures_of(task).any(|failed| failed.blame == Some(blame))
+                self.book.failures_of(&task.name).any(|failed| failed.blame == Some(blame))
             }
         };
         if is_bad { Blame::File } else { blame }
-    }
-
-    /// The copies of the same file that failed and are still in the list.
-    fn failures_of(&self, task: &Task) -> impl Iterator<Item = &Task> {
-        let name = task.name.clone();
-        let ended = self.book.ended().values().map(|ended| &**ended);
-        ended.filter(move |ended| ended.has_failed() && ended.name == name)
     }
 
     /// Whether the file failed at another destination than this one before. Where it failed here
     /// before and no other can be tried, or where others succeeded here, that counts as well.
     fn failed_elsewhere_too(&self, task: &Task) -> bool {
         let host = task.destination;
-        if !self.failures_of(task).any(|failed| failed.blame == Some(Blame::Destination)) {
+        let failures = || self.book.failures_of(&task.name);
+        if !failures().any(|failed| failed.blame == Some(Blame::Destination)) {
             return false;
         }
         let blamed = [Some(Blame::Destination), Some(Blame::File)];
-        let mut at_destinations =
-            self.failures_of(task).filter(|failed| blamed.contains(&failed.blame));
+        let mut at_destinations = failures().filter(|failed| blamed.contains(&failed.blame));
         if at_destinations.any(|failed| failed.destination != host) {
             return true;
         }
         let mut others = self.book.hosts().iter().filter(|(other, _)| **other != host);
         let is_alone = !others.any(|(_, record)| record.takes_copies());
-        let succeeded = |ended: &std::sync::Arc<Task>| {
-            ended.state == TaskState::Done && ended.destination == host
-        };
-        is_alone || self.book.ended().values().any(succeeded)
+        is_alone || self.book.has_done_at(host)
     }
 
     /// Ends `task` with somebody to blame, who backs off.
@@ -97,7 +87,7 @@ impl Deciding<'_> {
     }
 
     /// Takes `task` back. Its file is left alone for a moment, or it would be planned again at
-    /// once.
+    /// once. That is no failure: the next one waits no longer for it.
     pub fn take_back(&self, task: &Task, reason: String) -> TaskEvent {
         let until = self.now.after(self.settings.back_off.base);
         let back_off = BackingOff { blamed: Blamed::File(task.name.clone()), until };

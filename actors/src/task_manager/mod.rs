@@ -16,6 +16,7 @@ mod copy_history;
 mod decide;
 mod dispatcher;
 mod due;
+mod ended_index;
 mod event;
 mod host_record;
 mod host_requests;

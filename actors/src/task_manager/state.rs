@@ -10,6 +10,7 @@ use roaring::RoaringBitmap;
 
 use super::back_off::Blamed;
 use super::copy_history::CopyRecord;
+use super::ended_index::EndedIndex;
 use super::host_record::HostRecord;
 use super::messages::Task;
 use crate::back_off::BackOff;
@@ -47,6 +48,7 @@ pub struct TaskBook {
     pub(super) hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
     pub(super) open: Arc<Tasks>,
     pub(super) ended: Arc<Tasks>,
+    ended_index: EndedIndex,
     pub(super) by_file: HashMap<FileId, TaskId>,
     pub(super) back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     pub(super) placements: BTreeMap<HostAddr, Placement>,
@@ -90,6 +92,17 @@ impl TaskBook {
     /// A task, open or ended.
     pub fn task(&self, id: TaskId) -> Option<&Arc<Task>> {
         self.open.get(&id).or_else(|| self.ended.get(&id))
+    }
+
+    /// The copies of a file that failed and are still in the list, the oldest first.
+    pub fn failures_of(&self, name: &FileName) -> impl Iterator<Item = &Arc<Task>> {
+        let failed = self.names.find(name.as_bytes()).map(|file| self.ended_index.failed(file));
+        failed.into_iter().flatten().filter_map(|id| self.ended.get(&id))
+    }
+
+    /// Whether a copy to `host` succeeded that is still in the list.
+    pub fn has_done_at(&self, host: HostAddr) -> bool {
+        self.ended_index.has_done_at(host)
     }
 
     /// The open task that copies `file`.
@@ -151,7 +164,19 @@ impl TaskBook {
     }
 
     pub(super) fn put_ended(&mut self, task: Task) {
+        self.drop_ended(task.id);
+        self.ended_index.enter(self.file(&task.name), &task);
         Arc::make_mut(&mut self.ended).insert(task.id, Arc::new(task));
+    }
+
+    /// An ended task goes from the list. Answers whether it was there.
+    pub(super) fn drop_ended(&mut self, id: TaskId) -> bool {
+        if !self.ended.contains_key(&id) {
+            return false;
+        }
+        let Some(task) = Arc::make_mut(&mut self.ended).remove(&id) else { return false };
+        self.ended_index.leave(self.file(&task.name), &task);
+        true
     }
 
     /// Takes an open task out of the list of open ones.
@@ -163,9 +188,17 @@ impl TaskBook {
 
     /// Changes a task in its place.
     pub(super) fn alter(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
-        let tasks = if self.open.contains_key(&id) { &mut self.open } else { &mut self.ended };
-        if let Some(task) = Arc::make_mut(tasks).get_mut(&id) {
+        if self.open.contains_key(&id) {
+            if let Some(task) = Arc::make_mut(&mut self.open).get_mut(&id) {
+                change(Arc::make_mut(task));
+            }
+            return;
+        }
+        let Some(file) = self.ended.get(&id).map(|task| self.file(&task.name)) else { return };
+        if let Some(task) = Arc::make_mut(&mut self.ended).get_mut(&id) {
+            self.ended_index.leave(file, task);
             change(Arc::make_mut(task));
+            self.ended_index.enter(file, task);
         }
     }
 }
