@@ -47,9 +47,9 @@ impl CoolDown {
 /// next failure counts on from here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOff {
-    /// Failures in a row, less what successes on probation took off.
+    /// Failures in a row, less what successes on probation took off; 0 for what was only taken back.
     pub failures: u32,
-    /// When the last of them happened.
+    /// When the last of them happened, or it was taken back.
     pub since: Millis,
     /// Until when nothing is asked of it; from then on it is on probation.
     pub until: Millis,
@@ -58,6 +58,28 @@ pub struct BackOff {
 }
 
 impl BackOff {
+    /// The one that follows on `standing` when something ended at `now`: it is left alone until
+    /// `until`. What ended without having `failed` leaves the failures as they were, and a back-off
+    /// that holds longer as it is.
+    pub fn next(
+        standing: Option<&BackOff>,
+        failed: bool,
+        now: Millis,
+        until: Millis,
+        reason: &str,
+    ) -> Self {
+        let failures = standing.map_or(0, |standing| standing.failures);
+        let reason = reason.to_owned();
+        match standing {
+            _ if failed => {
+                BackOff { failures: failures.saturating_add(1), since: now, until, reason }
+            }
+            Some(standing) if standing.until >= until => standing.clone(),
+            Some(standing) => BackOff { failures, since: standing.since, until, reason },
+            None => BackOff { failures, since: now, until, reason },
+        }
+    }
+
     /// Whether it holds at `now`.
     pub fn holds(&self, now: Millis) -> bool {
         now < self.until

@@ -225,6 +225,9 @@ fn of_back_off(change: &BackOffChange) -> String {
         (None, None, None) => "something".to_owned(),
     };
     match &change.back_off {
+        Some(held) if held.failures == 0 => {
+            format!("{who}: left alone until {}: {}", held.until, plain(&held.reason))
+        }
         Some(held) => format!(
             "{who}: left alone until {} after failure {}: {}",
             held.until,

@@ -79,7 +79,11 @@ fn print_copies(copies: &[CopySays], out: &mut dyn Write) -> io::Result<()> {
 
 fn back_off(held: &BackOff) -> String {
     let (until, failures) = (held.until, held.failures);
-    format!("until {until} after {failures} failures: {}", plain(&held.reason))
+    let after = match failures {
+        0 => String::new(),
+        _ => format!(" after {failures} failures"),
+    };
+    format!("until {until}{after}: {}", plain(&held.reason))
 }
 
 /// Where the column about links is, if there is one.

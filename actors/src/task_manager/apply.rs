@@ -215,13 +215,9 @@ impl TaskBook {
             self.note_end(id);
         }
         if let Some(BackingOff { blamed, until }) = back_off {
-            let failures = self.back_offs.get(blamed).map_or(0, |standing| standing.failures);
-            let back_off = BackOff {
-                failures: failures.saturating_add(1),
-                since: at,
-                until: *until,
-                reason: ending.reason.clone(),
-            };
+            let standing = self.back_offs.get(blamed);
+            let failed = ending.how != GivenUp::Cancelled;
+            let back_off = BackOff::next(standing, failed, at, *until, &ending.reason);
             Arc::make_mut(&mut self.back_offs).insert(blamed.clone(), back_off);
         }
         Ok(Applied)
@@ -374,6 +370,40 @@ mod tests {
         let held = book.held_back(&blamed, Millis(102)).unwrap();
         assert_eq!((held.failures, held.since, held.until), (3, Millis(3), Millis(103)));
         assert!(book.held_back(&blamed, Millis(103)).is_none());
+    }
+
+    #[test]
+    fn a_copy_that_is_taken_back_is_no_failure() {
+        let mut book = book();
+        let blamed = Blamed::File(name("a.mpg"));
+        let take_back = |id: i64, until| {
+            let ending =
+                Ending { how: GivenUp::Cancelled, reason: "cancelled".to_owned(), blame: None };
+            let back_off = Some(BackingOff { blamed: blamed.clone(), until: Millis(until) });
+            TaskEvent::Ended { id: TaskId(id), ending, back_off }
+        };
+        let mut held = Vec::new();
+        let events = [
+            take_back(1, 100),
+            take_back(2, 200),
+            fail(3, blamed.clone(), 1000),
+            take_back(4, 300),
+            take_back(5, 2000),
+        ];
+        for (id, event) in (1..).zip(events) {
+            create(&mut book, new_task(id, "a.mpg")).unwrap();
+            book.apply(Millis(id), &event).unwrap();
+            let back_off = &book.back_offs()[&blamed];
+            held.push((back_off.failures, back_off.until.0, back_off.reason.clone()));
+        }
+        let expected = [
+            (0, 100, "cancelled"),
+            (0, 200, "cancelled"),
+            (1, 1000, "broke"),
+            (1, 1000, "broke"),
+            (1, 2000, "cancelled"),
+        ];
+        assert_eq!(held, expected.map(|(failures, until, why)| (failures, until, why.to_owned())));
     }
 
     #[test]
