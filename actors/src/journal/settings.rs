@@ -33,7 +33,7 @@ pub struct JournalSettings {
     /// nobody then, and the next start has less to apply.
     pub snapshot_when_quiet: Duration,
     /// How many entries before a snapshot are kept, so that a follower that is a little behind
-    /// needs no snapshot.
+    /// needs no snapshot. Each takes up to 32 KiB of memory until the next snapshot.
     pub keep_entries: u64,
     /// Bytes of the disk that are kept in reserve for when it is full. Nothing more is taken when
     /// less than a quarter of that is free.
@@ -54,7 +54,7 @@ impl JournalSettings {
             election: (Duration::from_millis(500), Duration::from_millis(1000)),
             snapshot_log_bytes: 64 << 20,
             snapshot_when_quiet: Duration::from_secs(5),
-            keep_entries: 1000,
+            keep_entries: 100,
             reserve: 8 << 20,
             observer: None,
         }
