@@ -6,6 +6,7 @@ pub mod box_client;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod guide;
 pub mod http;
 pub mod logging;
 pub mod node;

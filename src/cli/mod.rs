@@ -11,6 +11,7 @@ mod events;
 mod explain;
 mod failure;
 mod files;
+mod guide;
 mod history;
 mod hosts;
 mod layers;
@@ -33,7 +34,7 @@ mod worker;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use failure::Failure;
 
@@ -53,6 +54,7 @@ Examples:
   reelyard worker --set listen=10.0.0.21:8888 --set node=10.0.0.1:8080 --set base_dir=/data
   reelyard tasks --url http://10.0.0.1:8080      what is being copied
   reelyard simulate --days 7 --plots plots       a week of a yard, in seconds
+  reelyard guide operate                         a chapter of the guide
 
 Exit codes:
   0  it was done
@@ -93,12 +95,19 @@ enum Command {
     /// Try rules on a simulated yard before they come into force
     #[command(after_help = simulate::AFTER_HELP)]
     Simulate(simulate::SimulateArgs),
+    /// Print the guide, chapter by chapter, or search it
+    Guide(guide::GuideArgs),
     /// Print what the API is, as an OpenAPI document
     Openapi,
     /// Check, back up and restore what a node has stored
     Store(store::StoreArgs),
     /// Show, check and import configurations
     Config(config::ConfigArgs),
+}
+
+/// The whole command line, as tools read it: every subcommand with its arguments and its help.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the command that the process was started with.
@@ -135,6 +144,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, Failure> {
         Command::Files(args) => files::run(args, out),
         Command::Events(args) => events::run(args, out),
         Command::Simulate(args) => simulate::run(args, out),
+        Command::Guide(args) => guide::run(args, out),
         Command::Openapi => openapi::run(out),
         Command::Config(args) => config::run(args, out),
     }?;

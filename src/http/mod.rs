@@ -5,6 +5,7 @@ mod auth;
 mod clean_path;
 pub mod compat;
 mod file_table;
+mod guide;
 mod health;
 mod lines;
 mod metrics;

@@ -29,7 +29,7 @@ use super::file_table::RankedFiles;
 use super::lines::{self, HttpLimits, HttpPlaces, ServerSettings};
 use super::metrics::requests::{self, RequestCounts};
 use super::problem::Refusal;
-use super::{api, auth, health, metrics};
+use super::{api, auth, guide, health, metrics};
 use crate::config::HttpSettings;
 use crate::node::{Live, Reloader, ShareLinksView, Wiring};
 
@@ -228,6 +228,8 @@ pub fn serve(
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))
             .service(web::resource("/readyz").route(api::read().to(health::readyz)))
             .service(web::resource("/metrics").route(api::read().to(metrics::node)))
+            .service(web::resource(["/guide", "/guide/"]).route(api::read().to(guide::contents)))
+            .service(web::resource("/guide/{topic}").route(api::read().to(guide::chapter)))
             .service(
                 web::scope(api::API)
                     .wrap(middleware::from_fn(with_token))

@@ -56,7 +56,12 @@ pub fn measure() -> Result<Vec<Figure>> {
             .beside("Redis", redis_many)
             .beside("etcd", etcd_many),
         cycles("64 clients in turns on 8 boxes", ours.contended, 15_000.0),
-        Figure::new("a box handed on to who waits, p50", ours.handed_on, "ms", Wanted::AtMost(2.0)),
+        Figure::new(
+            "a box handed on to the next waiter, p50",
+            ours.handed_on,
+            "ms",
+            Wanted::AtMost(2.0),
+        ),
         Figure::new(
             format!("{WAITERS} waiters on {BOXES} boxes, served in order"),
             ours.crowd.as_secs_f64(),

@@ -11,13 +11,13 @@ mod catalog;
 mod etcd;
 mod event_log;
 mod figure;
+mod guide_table;
 mod host_count;
 mod journal;
 mod many_hosts;
 mod node;
 mod peers;
 mod planner;
-mod readme;
 mod redis;
 mod share_links;
 mod share_reclaim;
@@ -74,14 +74,14 @@ fn run() -> Result<()> {
         [flag, dir] if flag == "--write-catalog" => return catalog::write_inputs(dir.as_ref()),
         _ => {}
     }
-    let to_readme = arguments.iter().any(|argument| argument == "--readme");
+    let to_guide = arguments.iter().any(|argument| argument == "--guide");
     let chosen: Vec<&str> =
-        arguments.iter().map(String::as_str).filter(|argument| *argument != "--readme").collect();
+        arguments.iter().map(String::as_str).filter(|argument| *argument != "--guide").collect();
     if let Some(unknown) = chosen.iter().find(|name| find(name).is_none()) {
         let known = SUBJECTS.map(|(name, _)| name).join(", ");
         bail!("there is no subject {unknown:?}; there are: {known}");
     }
-    ensure!(!to_readme || chosen.is_empty(), "--readme wants every subject");
+    ensure!(!to_guide || chosen.is_empty(), "--guide wants every subject");
     let mut figures = Vec::new();
     for (name, _) in SUBJECTS {
         if chosen.is_empty() || chosen.contains(&name) {
@@ -91,8 +91,8 @@ fn run() -> Result<()> {
     }
     let table = figure::table(&figures);
     println!("{table}");
-    if to_readme {
-        readme::put(&table)?;
+    if to_guide {
+        guide_table::put(&table)?;
     }
     let missed: Vec<&str> =
         figures.iter().filter(|one| !one.is_met()).map(|one| one.what.as_str()).collect();

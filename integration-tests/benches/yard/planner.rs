@@ -48,7 +48,7 @@ pub fn measure() -> Result<Vec<Figure>> {
             30.0,
         ),
         figure(
-            "… the same, everything looked at anew".to_owned(),
+            "… the same, every file looked at again".to_owned(),
             free.time_of_a_round(20, true),
             30.0,
         ),

@@ -246,7 +246,7 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<Figure>> {
     reads.sort_unstable();
     let read = reads.get(reads.len() * 99 / 100).context("nothing was read meanwhile")?;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let peer = format!("Redis, effort 10, what it told of within {REDIS_PATIENCE:?}");
+    let peer = format!("Redis, effort 10, what it reported within {REDIS_PATIENCE:?}");
     Ok(vec![
         Figure::new(
             format!("{SHARES} due in the same millisecond: all reclaimed, durable"),

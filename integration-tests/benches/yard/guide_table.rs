@@ -1,4 +1,4 @@
-//! Puts the table into the README, between its two marks.
+//! Puts the table into the guide's chapter on benchmarks, between its two marks.
 
 use std::path::Path;
 
@@ -7,12 +7,13 @@ use anyhow::{Context, Result};
 const BEGIN: &str = "<!-- bench: begin -->\n";
 const END: &str = "<!-- bench: end -->";
 
-/// Replaces the table in the README of the workspace.
+/// Replaces the table in the chapter of the workspace.
 pub fn put(table: &str) -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/guide/benchmarks.md");
     let text = std::fs::read_to_string(&path)?;
-    let (before, rest) = text.split_once(BEGIN).context("README.md has no mark for the table")?;
-    let (_, after) = rest.split_once(END).context("README.md does not end the table")?;
+    let (before, rest) =
+        text.split_once(BEGIN).context("benchmarks.md has no mark for the table")?;
+    let (_, after) = rest.split_once(END).context("benchmarks.md does not end the table")?;
     let machine = machine();
     std::fs::write(&path, format!("{before}{BEGIN}{machine}\n\n{table}\n{END}{after}"))?;
     Ok(())
@@ -23,5 +24,5 @@ fn machine() -> String {
     let model = info.lines().find(|line| line.starts_with("model name"));
     let model = model.and_then(|line| line.split_once(": ")).map_or("unknown", |(_, name)| name);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("Measured by `integration-tests/bench --readme` on {cores} cores of {model}, ext4.")
+    format!("Measured by `integration-tests/bench --guide` on {cores} cores of {model}, ext4.")
 }

@@ -1,0 +1,168 @@
+//! Checks texts for plain English: short sentences, and no words that readers must guess at.
+
+/// A sentence has at most so many words.
+pub const LONGEST_SENTENCE: usize = 25;
+
+/// Words that are old, or that stand for too many things; all in small letters.
+pub const REFUSED: [&str; 14] = [
+    "told",
+    "tells",
+    "tell",
+    "whoever",
+    "whomever",
+    "whichever",
+    "anew",
+    "for ever",
+    "so many",
+    "of what",
+    "who asks",
+    "by and by",
+    "thereof",
+    "on the wall",
+];
+
+/// A part of a text that is read as one: a paragraph, an item of a list, a heading or a row of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paragraph {
+    /// The number of its first line, from 1 on.
+    pub line: usize,
+    /// Its words, with `code` for each piece of code, without marks and addresses.
+    pub text: String,
+    /// Whether it is a row of a table: its cells are no sentences.
+    pub is_row: bool,
+}
+
+/// The paragraphs of a text in Markdown, without its code blocks and comments.
+pub fn of_markdown(text: &str) -> Vec<Paragraph> {
+    let mut paragraphs: Vec<Paragraph> = Vec::new();
+    let mut is_open = false;
+    let mut in_code = false;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.starts_with("```") {
+            in_code = !in_code;
+            is_open = false;
+            continue;
+        }
+        if in_code || line.is_empty() || line.starts_with("<!--") {
+            is_open = false;
+            continue;
+        }
+        let is_row = line.starts_with('|');
+        let is_heading = line.starts_with('#');
+        let item = without_item_mark(line);
+        let goes_on = is_open && !is_row && !is_heading && item.is_none();
+        let words = plain(item.unwrap_or(line));
+        match paragraphs.last_mut() {
+            Some(last) if goes_on => {
+                last.text.push(' ');
+                last.text.push_str(&words);
+            }
+            _ => paragraphs.push(Paragraph { line: number + 1, text: words, is_row }),
+        }
+        is_open = !is_row && !is_heading;
+    }
+    paragraphs
+}
+
+/// What follows the mark of an item in a list; none for another line.
+fn without_item_mark(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix("- ") {
+        return Some(rest);
+    }
+    let (number, rest) = line.split_once(". ")?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(rest)
+}
+
+/// A line without code, addresses of links and emphasis.
+fn plain(line: &str) -> String {
+    let mut text = String::new();
+    for (at, part) in line.split('`').enumerate() {
+        text.push_str(if at % 2 == 0 { part } else { "code" });
+    }
+    while let Some(start) = text.find("](") {
+        let end = text[start..].find(')').map_or(text.len(), |end| start + end + 1);
+        text.replace_range(start..end, "");
+    }
+    text.replace(['[', '*', '#'], "").trim().to_owned()
+}
+
+/// The sentences of a paragraph.
+pub fn sentences(text: &str) -> Vec<Vec<&str>> {
+    let mut sentences = vec![Vec::new()];
+    for word in text.split_whitespace() {
+        if let Some(sentence) = sentences.last_mut() {
+            sentence.push(word);
+        }
+        let end = word.trim_end_matches(['"', ')', '\'']);
+        if end.ends_with(['.', '?', '!']) {
+            sentences.push(Vec::new());
+        }
+    }
+    for sentence in &mut sentences {
+        sentence.retain(|word| word.contains(char::is_alphanumeric));
+    }
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+/// What is wrong with a text: a line for each sentence that is too long, and for each refused word.
+pub fn faults(paragraphs: &[Paragraph]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for Paragraph { line, text, is_row } in paragraphs {
+        let lower = text.to_lowercase();
+        let words = lower.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '\'');
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let spaced = format!(" {} ", words.join(" "));
+        let refused = REFUSED.iter().filter(|word| spaced.contains(&format!(" {word} ")));
+        faults.extend(refused.map(|word| format!("{line}: \"{word}\"")));
+        if *is_row {
+            continue;
+        }
+        let long = sentences(text).into_iter().filter(|words| words.len() > LONGEST_SENTENCE);
+        faults.extend(
+            long.map(|words| format!("{line}: {} words: {}", words.len(), words.join(" "))),
+        );
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_tables_and_comments_are_no_sentences() {
+        let text = "# A title\n\nOne `a b c`\ngoes [on](x.md#y).\n- An item.\n  More.\n\n1. First.\n\
+                    <!-- walk: x -->\n```sh\nnot this\n```\n| a | b |\n";
+        let found = of_markdown(text);
+        let texts: Vec<_> = found.iter().map(|one| (one.line, one.text.as_str())).collect();
+        let expected = [
+            (1, "A title"),
+            (3, "One code goes on."),
+            (5, "An item. More."),
+            (8, "First."),
+            (13, "| a | b |"),
+        ];
+        assert_eq!(texts, expected);
+        assert_eq!(found.iter().filter(|one| one.is_row).count(), 1);
+    }
+
+    #[test]
+    fn a_sentence_ends_at_its_stop_and_not_within_a_number() {
+        let words = sentences("Rust 1.89 works (really). Does it? \"Yes.\" - It does");
+        let counts: Vec<_> = words.iter().map(Vec::len).collect();
+        assert_eq!(counts, [4, 2, 1, 2]);
+    }
+
+    #[test]
+    fn a_long_sentence_and_a_refused_word_are_faults() {
+        let words = |count: usize| format!("{}.\n", vec!["word"; count].join(" "));
+        assert_eq!(faults(&of_markdown(&words(25))), Vec::<String>::new());
+        assert_eq!(faults(&of_markdown(&words(26))).len(), 1);
+        let found = faults(&of_markdown("A cell.\n\n| Whoever\treads | this is for ever |\n"));
+        assert_eq!(found, ["3: \"whoever\"", "3: \"for ever\""]);
+        assert_eq!(faults(&of_markdown("The teller retold it forever.\n")), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,220 @@
+//! The guide and the README: plain sentences, links that lead somewhere, commands and settings that exist.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use reelyard::guide::{CHAPTERS, Chapter, GuideLanguage, anchors, chapter};
+use reelyard_integration_tests::binary::run;
+use reelyard_integration_tests::certificate::Pem;
+use reelyard_integration_tests::code_blocks::{CodeBlock, calls, code_blocks};
+use reelyard_integration_tests::prose;
+
+const README: &str = include_str!("../../../README.md");
+
+/// The most lines that the README may have.
+const README_LINES: usize = 150;
+
+/// What a test of `guide_walks` runs.
+const RUN: [&str; 13] = [
+    "prepare",
+    "node",
+    "workers",
+    "look",
+    "second destination",
+    "copies",
+    "simulate",
+    "links",
+    "store",
+    "boxes",
+    "boxes by curl",
+    "box run",
+    "cleaning worker",
+];
+
+/// The English texts, by the names of their files.
+fn english() -> Vec<(String, &'static str)> {
+    let name = |chapter: &Chapter| format!("src/guide/{}.md", chapter.topic);
+    let chapters = CHAPTERS.iter().map(|one| (name(one), one.text(GuideLanguage::English)));
+    chapters.chain([("README.md".to_owned(), README)]).collect()
+}
+
+/// The Korean texts, by the names of their files.
+fn korean() -> Vec<(String, &'static str)> {
+    let written =
+        CHAPTERS.iter().filter(|one| one.language(GuideLanguage::Korean) == GuideLanguage::Korean);
+    let name = |chapter: &Chapter| format!("src/guide/ko/{}.md", chapter.topic);
+    written.map(|one| (name(one), one.text(GuideLanguage::Korean))).collect()
+}
+
+/// The blocks of all texts whose kind begins with this word, by the names of their files.
+fn blocks_of(word: &str) -> Vec<(String, CodeBlock<'static>)> {
+    let of_text = |(file, text): (String, &'static str)| {
+        code_blocks(text).into_iter().map(move |block| (file.clone(), block))
+    };
+    let all = english().into_iter().chain(korean()).flat_map(of_text);
+    all.filter(|(_, block)| block.kind.split(' ').next() == Some(word)).collect()
+}
+
+#[test]
+fn sentences_are_short_and_words_are_plain() {
+    let faults: Vec<String> = english()
+        .iter()
+        .flat_map(|(file, text)| {
+            prose::faults(&prose::of_markdown(text))
+                .into_iter()
+                .map(move |fault| format!("{file}:{fault}"))
+        })
+        .collect();
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn the_readme_is_short_and_its_commands_are_those_of_the_guide() {
+    assert!(README.lines().count() <= README_LINES, "{} lines", README.lines().count());
+    let known: Vec<String> = CHAPTERS
+        .iter()
+        .flat_map(|one| code_blocks(one.text(GuideLanguage::English)))
+        .flat_map(|block| block.commands())
+        .collect();
+    for block in code_blocks(README).iter().filter(|block| block.kind == "sh") {
+        for command in block.commands() {
+            assert!(known.contains(&command), "only the README has: {command}");
+        }
+    }
+}
+
+/// The addresses that the links of a text name, without code.
+fn links(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if in_code {
+            continue;
+        }
+        let prose: String = line.split('`').step_by(2).collect();
+        let targets = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        found.extend(targets.map(|(target, _)| target.to_owned()));
+    }
+    found
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading_that_exist() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut seen = 0;
+    for (file, text) in english().into_iter().chain(korean()) {
+        for link in links(text) {
+            seen += 1;
+            if link.starts_with("https://") {
+                continue;
+            }
+            let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let here = root.join(&file);
+            let folder = here.parent().context("a folder")?;
+            let target: PathBuf = if path.is_empty() { here.clone() } else { folder.join(path) };
+            assert!(target.exists(), "{file}: {link}");
+            // A page of the guide can lead to pages of the guide only.
+            let is_chapter = target.extension().is_some_and(|end| end == "md")
+                && target.canonicalize()?.starts_with(root.join("src/guide").canonicalize()?);
+            assert!(is_chapter || file == "README.md", "{file}: {link}");
+            if !anchor.is_empty() {
+                let there = anchors(&std::fs::read_to_string(&target)?);
+                assert!(there.iter().any(|one| one == anchor), "{file}: {link}: {there:?}");
+            }
+        }
+    }
+    assert!(seen > 40, "{seen} links were found");
+    Ok(())
+}
+
+#[test]
+fn korean_chapters_have_the_commands_and_sections_of_the_english_ones() -> Result<()> {
+    let all = korean();
+    assert_eq!(all.len(), 4);
+    for (file, text) in all {
+        let topic =
+            Path::new(&file).file_stem().and_then(|stem| stem.to_str()).context("a name")?;
+        let english = chapter(topic)?.text(GuideLanguage::English);
+        let commands = |text| {
+            let blocks = code_blocks(text).into_iter();
+            blocks.map(|block| (block.kind, block.walk, block.commands())).collect::<Vec<_>>()
+        };
+        assert_eq!(commands(text), commands(english), "{file}");
+        let levels = |text: &str| {
+            let lines = prose::of_markdown(text).into_iter().map(|one| one.line);
+            let first = |line: usize| text.lines().nth(line - 1).unwrap_or_default();
+            let marks = lines.map(|line| first(line).chars().take_while(|c| *c == '#').count());
+            marks.filter(|level| *level > 0).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(text), levels(english), "{file}");
+        let rows = |text| prose::of_markdown(text).into_iter().filter(|one| one.is_row).count();
+        assert_eq!(rows(text), rows(english), "{file}: rows of tables");
+    }
+    Ok(())
+}
+
+#[test]
+fn every_walk_has_a_test_that_runs_it() {
+    let mut marked: Vec<&str> = CHAPTERS
+        .iter()
+        .flat_map(|one| code_blocks(one.text(GuideLanguage::English)))
+        .filter_map(|block| block.walk)
+        .filter(|walk| *walk != "guide")
+        .collect();
+    let mut run = RUN.to_vec();
+    marked.sort_unstable();
+    run.sort_unstable();
+    assert_eq!(marked, run);
+}
+
+#[test]
+fn every_command_is_one_that_the_program_knows() {
+    let command = reelyard::cli::command();
+    let subcommands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let mut seen = 0;
+    for (file, block) in blocks_of("sh").into_iter().filter(|(_, block)| block.walk.is_none()) {
+        for line in block.commands() {
+            for call in calls(&line, &subcommands) {
+                seen += 1;
+                let read = command.clone().try_get_matches_from(&call);
+                let asks_version = call.iter().any(|word| word == "--version");
+                assert!(read.is_ok() || asks_version, "{file}: {line}: {}", read.unwrap_err());
+            }
+        }
+    }
+    assert!(seen > 30, "{seen} calls were found");
+    let listed = chapter("command-line").map(|one| one.text(GuideLanguage::English)).unwrap();
+    for name in subcommands {
+        assert!(listed.contains(&format!("`reelyard {name}`")), "no row for {name}");
+    }
+}
+
+#[test]
+fn every_configuration_is_one_that_a_role_starts_with() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let etc = dir.path().display().to_string();
+    Pem::make(dir.path(), "share");
+    std::fs::write(dir.path().join("token"), "a-long-random-text")?;
+    std::fs::write(dir.path().join("billing"), "a-long-random-text")?;
+    let file = dir.path().join("config.toml");
+    let mut seen = 0;
+    for (name, block) in blocks_of("toml") {
+        seen += 1;
+        let role = block.kind.split(' ').nth(1).unwrap_or("node");
+        std::fs::write(&file, block.code.replace("/etc/reelyard", &etc))?;
+        let path = file.display().to_string();
+        let mut arguments = vec!["config", "check", role, "--config", &path];
+        if role == "worker" {
+            arguments.extend(["--set", "listen=127.0.0.1:8888", "--set", "source_dirs=/"]);
+        } else {
+            arguments.extend(["--set", "hosts.destinations=[\"10.0.0.21:8888\"]"]);
+        }
+        let checked = run(&arguments);
+        assert_eq!(checked.code, Some(0), "{name}:\n{}\n{}", block.code, checked.err);
+    }
+    assert!(seen >= 8, "{seen} configurations were found");
+    Ok(())
+}
