@@ -210,6 +210,7 @@ fn every_configuration_is_one_that_a_role_starts_with() -> Result<()> {
         if role == "worker" {
             arguments.extend(["--set", "listen=127.0.0.1:8888", "--set", "source_dirs=/"]);
         } else {
+            arguments.extend(["--set", "hosts.sources=[\"127.0.0.11:8888\"]"]);
             arguments.extend(["--set", "hosts.destinations=[\"10.0.0.21:8888\"]"]);
         }
         let checked = run(&arguments);

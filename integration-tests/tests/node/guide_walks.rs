@@ -11,6 +11,9 @@ use reelyard_integration_tests::box_node::BoxNode;
 use reelyard_integration_tests::code_blocks::code_blocks;
 use reelyard_integration_tests::yard::{free_addr, wait_for};
 
+/// The exit code of `reelyard store` while a node runs on the store.
+const IN_USE: i32 = 6;
+
 /// The commands below the comment `<!-- walk: name -->` of some chapter.
 fn walk(name: &str) -> Result<String> {
     let all = CHAPTERS.iter().flat_map(|one| code_blocks(one.text(GuideLanguage::English)));
@@ -128,6 +131,11 @@ fn a_yard_is_set_up_and_used_as_written() -> Result<()> {
     yard.run("simulate")?;
     assert!(yard.dir.path().join("plots").is_dir());
     drop(programs);
+    let store = yard.dir.path().join("node").display().to_string();
+    wait_for("the node is gone", &[], || {
+        let checked = binary::run(&["store", "check", "--data-dir", &store]);
+        (checked.code != Some(IN_USE)).then_some(())
+    })?;
     let out = yard.run("store")?;
     assert_eq!(out.matches("whole").count(), 2, "{out}");
     Ok(())
