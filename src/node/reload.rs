@@ -175,6 +175,7 @@ impl Wiring {
 mod tests {
     use super::*;
     use crate::config::Difference;
+    use crate::guide::{GuideLanguage, chapter};
     use crate::reloading::assert_each_is_decided;
 
     /// The others, each of which somebody decided about.
@@ -196,6 +197,16 @@ mod tests {
             differences.iter().map(Difference::to_string).collect::<Vec<_>>()
         };
         (told(reloaded.applied), told(reloaded.needs_restart))
+    }
+
+    #[test]
+    fn the_guide_names_the_settings_that_need_a_restart() {
+        let keys = WITH_RESTART.map(|key| match key.strip_suffix('.') {
+            Some(section) => format!("`{section}.*`"),
+            None => format!("`{key}`"),
+        });
+        let chapter = chapter("configuration").unwrap().text(GuideLanguage::English);
+        assert!(chapter.contains(&format!("| Node | {} |", keys.join(", "))), "{keys:?}");
     }
 
     #[test]

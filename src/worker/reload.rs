@@ -68,11 +68,22 @@ impl Reloader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guide::{GuideLanguage, chapter};
     use crate::reloading::assert_each_is_decided;
 
     /// The others, each of which somebody decided about.
     const WITH_RESTART: [&str; 7] =
         ["listen", "data_listen", "node", "base_dir", "source_dirs", "state_dir", "log.format"];
+
+    #[test]
+    fn the_guide_names_the_settings_that_need_a_restart() {
+        let keys = WITH_RESTART.map(|key| match key.strip_suffix('.') {
+            Some(section) => format!("`{section}.*`"),
+            None => format!("`{key}`"),
+        });
+        let chapter = chapter("configuration").unwrap().text(GuideLanguage::English);
+        assert!(chapter.contains(&format!("| Worker | {} |", keys.join(", "))), "{keys:?}");
+    }
 
     #[test]
     fn every_setting_changes_at_once_or_takes_a_restart() {

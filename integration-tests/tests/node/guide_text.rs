@@ -193,6 +193,22 @@ fn every_command_is_one_that_the_program_knows() {
 }
 
 #[test]
+fn the_chapter_on_the_api_lists_every_call_for_people() -> Result<()> {
+    let document: serde_json::Value = serde_json::from_str(reelyard::http::api::document())?;
+    let listed = chapter("api")?.text(GuideLanguage::English);
+    let paths = document["paths"].as_object().context("paths")?.keys();
+    let paths = paths.filter_map(|path| path.strip_prefix("/api/v1"));
+    let mut seen = 0;
+    for path in paths.filter(|path| !path.starts_with("/workers/")) {
+        seen += 1;
+        let ends = ["`", "?", " "].map(|end| format!("{path}{end}"));
+        assert!(ends.iter().any(|whole| listed.contains(whole)), "{path} is not in api.md");
+    }
+    assert!(seen > 30, "{seen} paths were found");
+    Ok(())
+}
+
+#[test]
 fn every_configuration_is_one_that_a_role_starts_with() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let etc = dir.path().display().to_string();
