@@ -10,12 +10,12 @@ use crate::config::declare::settings;
 use crate::config::value::{Read, SettingValue, quoted, text, wrong};
 
 settings! {
-    /// What is logged, to stderr.
+    /// The log, written to stderr.
     pub struct LogSettings {
-        /// Least level: error, warn, info, debug or trace; also per module, as in
-        /// "info,reelyard_actors::catalog=debug".
+        /// Lowest level that is logged: error, warn, info, debug or trace. A level per module also
+        /// works: "info,reelyard_actors::catalog=debug".
         level: LogFilter = Default "info,openraft=warn,actix_server=warn",
-        /// One line per event: "text" for people, "json" for machines.
+        /// Form of the log, one line per event: "text" for people, "json" for programs.
         format: LogFormat = Default "text",
     }
 }
@@ -95,7 +95,7 @@ impl SettingValue for LogFilter {
         match EnvFilter::try_new(written) {
             Ok(_) if known && !written.is_empty() => Ok(LogFilter(written.to_owned())),
             _ => wrong(format!(
-                "error, warn, info, debug or trace is wanted, or a list as in \"info,reelyard=debug\", not {}",
+                "expected error, warn, info, debug or trace, or a list as in \"info,reelyard=debug\", not {}",
                 quoted(value)
             )),
         }
@@ -111,7 +111,7 @@ impl SettingValue for LogFormat {
         match text(value, "\"text\" or \"json\"")? {
             "text" => Ok(LogFormat::Text),
             "json" => Ok(LogFormat::Json),
-            _ => wrong(format!("\"text\" or \"json\" is wanted, not {}", quoted(value))),
+            _ => wrong(format!("expected \"text\" or \"json\", not {}", quoted(value))),
         }
     }
 

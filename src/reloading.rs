@@ -20,8 +20,9 @@ impl<R: Role> Configured<R> {
         Ok(Configured { config, effective, layers })
     }
 
-    /// Warns of each file with a secret that others can read.
-    pub fn warn_of_exposed(&self) {
+    /// Logs a warning for each old name of a setting, and for each secret file that others can read.
+    pub fn warn_of_doubts(&self) {
+        config::renamed::warnings(&self.effective).iter().for_each(|what| tracing::warn!("{what}"));
         config::exposed(&self.effective).iter().for_each(|what| tracing::warn!("{what}"));
     }
 }
@@ -124,7 +125,7 @@ where
 {
     let read = tokio::task::spawn_blocking(move || Configured::read(layers)).await;
     let configured = read.map_err(anyhow::Error::from)??;
-    configured.warn_of_exposed();
+    configured.warn_of_doubts();
     Ok(configured)
 }
 

@@ -42,9 +42,43 @@ pub fn rounded(duration: Duration) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
+/// The units that durations are shown in, with their lengths in milliseconds.
+const UNITS: [(&str, u128); 5] =
+    [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// A duration for people, in its two largest units: "6 d 23 h", "1 min 5 s", "0 s".
+pub fn in_words(duration: Duration) -> String {
+    let mut left = duration.as_millis();
+    let mut parts = Vec::new();
+    for (unit, length) in UNITS {
+        let count = left / length;
+        left %= length;
+        if count > 0 {
+            parts.push(format!("{count} {unit}"));
+        }
+        // The unit behind the first one is the last that is shown.
+        if parts.len() == 2 || (parts.len() == 1 && count == 0) {
+            break;
+        }
+    }
+    if parts.is_empty() { "0 s".to_owned() } else { parts.join(" ") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn people_read_two_units() {
+        let shown = |millis| in_words(Duration::from_millis(millis));
+        assert_eq!(shown(0), "0 s");
+        assert_eq!(shown(999), "999 ms");
+        assert_eq!(shown(1_000), "1 s");
+        assert_eq!(shown(1_500), "1 s 500 ms");
+        assert_eq!(shown(65_000), "1 min 5 s");
+        assert_eq!(shown(3_600_000 + 5_000), "1 h");
+        assert_eq!(shown((6 * 24 + 23) * 3_600_000 + 59_000), "6 d 23 h");
+    }
 
     #[test]
     fn each_is_in_the_first_bucket_that_holds_it() {

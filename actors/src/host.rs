@@ -14,7 +14,7 @@ pub struct HostAddr(SocketAddr);
 
 /// A text that is not `ip:port`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is not a host address: ip:port is wanted, as in 10.0.0.7:8888")]
+#[error("\"{text}\" is not a host address: expected ip:port such as 10.0.0.7:8888")]
 pub struct BadHostAddr {
     /// What was given.
     pub text: String,
@@ -112,7 +112,7 @@ pub enum HostMode {
 
 /// A text that names no mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is no mode of a host: active, draining or maintenance is wanted")]
+#[error("\"{text}\" is not a mode of a host: expected active, draining or maintenance")]
 pub struct BadHostMode {
     /// What was given.
     pub text: String,

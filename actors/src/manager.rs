@@ -47,7 +47,7 @@ pub struct ManagerId {
 
 /// A text that names no manager.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" names no manager: 32 hex digits, a slash and a number are wanted")]
+#[error("\"{0}\" is not a manager: expected 32 hex digits, a slash and a number")]
 pub struct BadManagerId(String);
 
 impl fmt::Display for ManagerId {

@@ -82,7 +82,7 @@ macro_rules! secret_id {
 
         $(#[doc = $bad_doc])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-        #[error("this is not the id of {}: 22 letters, digits, \"-\" and \"_\" are wanted", $what)]
+        #[error("this is not the id of {}: expected 22 letters, digits, \"-\" and \"_\"", $what)]
         pub struct $bad;
 
         impl $name {

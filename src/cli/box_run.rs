@@ -18,6 +18,7 @@ use command::Running;
 use guard::Guard;
 use signals::Signals;
 
+use super::NO_BOX;
 use super::boxes::priority;
 use super::client::NodeArgs;
 use super::failure::Failure;
@@ -26,8 +27,6 @@ use crate::box_client::{BoxClient, BoxClientError, Held, Lost, Wanted};
 
 pub use command::become_command;
 
-/// No box was free in time.
-const NO_BOX: u8 = 123;
 /// The lease was lost before the command had ended.
 const LOST: u8 = 124;
 /// There is no lease, for another reason.
@@ -41,72 +40,70 @@ const BY_SIGNAL: i32 = 128;
 
 /// Shown below the options.
 pub const AFTER_HELP: &str = "\
-In the arguments of the command {box}, {token}, {pool} and {lease} stand for what it was given; its
-environment has the same as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL and REELYARD_BOX_LEASE.
+In the arguments of the command, {box}, {token}, {pool} and {lease} are replaced. The environment of
+the command has them as REELYARD_BOX, REELYARD_BOX_TOKEN, REELYARD_BOX_POOL and REELYARD_BOX_LEASE.
 
-The lease is renewed while the command runs. However it ends, everything that it started and that still
-runs is ended, also in another session or without its environment, and the box is given back. SIGINT,
-SIGTERM, SIGHUP and SIGQUIT are passed on to the command; while this process waits for a box they
-take it out of the queue. A signal that is ignored from the start, as nohup does, stays ignored.
+The lease is renewed while the command runs. When the command ends, all processes that it started are
+ended, and the box is released. This includes processes in another session or without the environment.
+SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the command. During the wait for a box they leave
+the queue. Signals that are ignored at the start stay ignored, as with nohup.
 
-Two processes do this: the one that you start, and one below it that holds the lease and starts the
-command. If SIGKILL or the out-of-memory killer ends the first, the second ends the command (SIGTERM,
-after --grace SIGKILL) with everything that it started, and gives the box back. If the second is
-killed, the first kills everything that it started; the box is free once its ttl is over. Some
-processes can outlive both: if both are killed at the same moment only the command itself dies
-with them, not what it started; and a process that runs as another user, as by a set-user-ID bit,
-is ended only if this process runs as root.
+Two processes do this: the one that you start, and its child that holds the lease and runs the command.
+If the first is killed, the second ends the command with all its processes and releases the box. It
+sends SIGTERM, and SIGKILL after --grace. If the second is killed, the first kills all processes of the
+command; the box is free after the ttl. There are two limits. If both are killed at the same moment,
+only the command itself ends, not the processes that it started. A process of another user, for example
+by a set-user-ID bit, is ended only if this command runs as root.
 
-Ctrl-Z (SIGTSTP) stops the command as well, and nobody renews its lease meanwhile: continued, the
-command goes on if it has its lease still, and is ended if not. SIGSTOP for the first process alone
-stops nothing else. SIGSTOP for the second leaves the command running without renewal: its box is
-handed on once its ttl is over; continued, it ends a command whose lease is over at once.
+Ctrl-Z (SIGTSTP) also stops the command, and the lease is not renewed. After SIGCONT the command
+continues if its lease is still valid; otherwise it is ended. SIGSTOP of the first process stops nothing
+else. SIGSTOP of the second leaves the command running without renewal, and its box is handed on after
+the ttl. After SIGCONT it ends a command whose lease is over at once.
 
-When no node answers the lease is lost as its ttl ends, and a command that ignores SIGTERM has --grace
-more: the pool's own grace, 5s unless it is set, is to be longer, so that the box is left alone until
-then.
+If no node answers, the lease is lost at the end of its ttl. A command that ignores SIGTERM then has
+--grace more time. Set the grace of the pool (default 5s) to a longer time, so that the box is not
+cleaned before.
 
-Exit codes: that of the command, 128+n if signal n ended it, or
-  2    wrong arguments
+Exit codes: the code of the command, 128+n if signal n ended it, or
+  2    the command line is wrong
   123  no box was free within --wait
-  124  the lease was lost before the command had ended; the command was ended
-  125  there is no box for another reason: the node refused or cannot be reached; or the process
+  124  the lease was lost before the command ended; the command was ended
+  125  there is no box for another reason: the node refused or cannot be reached, or the process
        that holds the lease was killed
   126  the command cannot be run
-  127  the command is not there
+  127  the command does not exist
 
 Example: reelyard box run --pool judge --wait 5m -- isolate --box-id={box} --run -- ./solution";
 
 /// Arguments of `reelyard box run`.
 #[derive(Debug, Args)]
 pub struct BoxRunArgs {
-    /// Of which pool
+    /// Name of the pool.
     #[arg(long)]
     pool: String,
-    /// For how long the box stays taken if nobody renews its lease, such as 30s; as the pool says if
-    /// not given
+    /// Lifetime of the lease without a renewal, for example 30s [default: that of the pool].
     #[arg(long)]
     ttl: Option<Span>,
-    /// For how long to wait for a box, such as 5m; tries once if not given
+    /// Longest wait for a box, for example 5m; 0s does not wait.
     #[arg(long, default_value = "0s")]
     wait: Span,
-    /// Who wants it; this host and process if not given
+    /// Name of the holder [default: this host and process].
     #[arg(long)]
     holder: Option<String>,
-    /// How urgent it is, from -100 to 100
+    /// Priority from -100 to 100; higher is served first.
     #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = priority)]
     priority: Priority,
-    /// Names one attempt of a job, as in job-17/2: whoever repeats it under the same name gets the
-    /// same box. Once its lease has ended the name is refused
+    /// Idempotency key of one attempt of a job, for example job-17/2. A repeated attempt with the
+    /// same key gets the same box. It is refused after the lease has ended.
     #[arg(long)]
     request_id: Option<String>,
-    /// Go on with the box of another process that asked under the same name, and must have ended
+    /// Take over the box of an ended process that used the same idempotency key.
     #[arg(long, requires = "request_id")]
     take_over: bool,
-    /// How long the command may take to end after SIGTERM, once the lease is lost
+    /// Time between SIGTERM and SIGKILL for the command after the lease is lost.
     #[arg(long, default_value = "3s")]
     grace: Span,
-    /// The command and its arguments
+    /// Command with its arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -116,7 +113,7 @@ pub struct BoxRunArgs {
 pub struct BecomeArgs {
     /// Who started it
     parent: i32,
-    /// The command and its arguments
+    /// Command with its arguments.
     #[arg(required = true, last = true)]
     command: Vec<OsString>,
 }

@@ -38,50 +38,50 @@ enum BoxCommand {
     Pools(PoolsArgs),
     /// List the live leases of a pool
     Leases(LeasesArgs),
-    /// Show a lease; of one that has ended, when and how
+    /// Show a lease; for an ended one, when and how it ended.
     Lease {
-        /// Its id
+        /// Id of the lease.
         lease: LeaseId,
     },
-    /// Wait for boxes and lease them: all that are asked for, or none
+    /// Lease boxes, and wait for them if needed: all requested boxes or none.
     Acquire(AcquireArgs),
-    /// Have a lease last longer, from now on
+    /// Renew a lease from now on.
     Renew {
         #[command(flatten)]
         lease: LeaseArgs,
-        /// How long from now on; as long as it was asked for first if not given
+        /// New lifetime from now on [default: the lifetime of the first request].
         #[arg(long)]
         ttl: Option<Span>,
     },
-    /// Give a box back
+    /// Release a lease: give its box back.
     Release(LeaseArgs),
-    /// Tell whether a lease is valid
+    /// Check whether a lease is valid.
     Verify(LeaseArgs),
-    /// Take a box away from its holder
+    /// Revoke a lease: take its box from the holder.
     Revoke {
-        /// The id of its lease
+        /// Id of the lease.
         lease: LeaseId,
-        /// Why
+        /// Reason, for the audit.
         #[arg(long, value_parser = Reason::new)]
         reason: Option<Reason>,
     },
-    /// List the boxes of a pool: where each stands, and who has it
+    /// List the boxes of a pool with their state and holder.
     List(ListArgs),
-    /// Show a box, and the evidence if it is out of use
+    /// Show a box; for a quarantined one also the evidence.
     Show(PlaceArgs),
-    /// Take a box out of use that nobody has
+    /// Quarantine a free box.
     Quarantine {
         #[command(flatten)]
         place: PlaceArgs,
-        /// Why
+        /// Reason, for the audit.
         #[arg(long, value_parser = Reason::new)]
         reason: Reason,
     },
-    /// Have a box cleaned that is out of use, to be used again
+    /// Clean a quarantined box and use it again.
     Unquarantine(PlaceArgs),
-    /// Show what happened to the boxes of a pool, or to one, newest first
+    /// Show the audit of a pool or of one box, newest first.
     Audit(AuditArgs),
-    /// Run a command that has a box for as long as it runs
+    /// Run a command that holds a box while it runs.
     #[command(after_help = box_run::AFTER_HELP)]
     Run(BoxRunArgs),
     /// What `run` starts: it becomes the command
@@ -92,29 +92,29 @@ enum BoxCommand {
 /// A lease, by its id and its token.
 #[derive(Debug, Args)]
 struct LeaseArgs {
-    /// Its id
+    /// Id of the lease.
     lease: LeaseId,
-    /// Its fencing token; `--token` is another one, which the node shares with its clients
-    #[arg(value_parser = fence, value_name = "FENCING_TOKEN")]
+    /// Fencing token of the lease. The option --token is the API token.
+    #[arg(value_parser = fence, value_name = "FENCE")]
     fence: FenceToken,
 }
 
 /// A box, by its pool and its number.
 #[derive(Debug, Args)]
 struct PlaceArgs {
-    /// The pool
+    /// Name of the pool.
     #[arg(value_parser = PoolName::new)]
     pool: PoolName,
-    /// Its number
+    /// Number of the box.
     number: u32,
 }
 
 #[derive(Debug, Args)]
 struct LeasesArgs {
-    /// The pool
+    /// Name of the pool.
     #[arg(value_parser = PoolName::new)]
     pool: PoolName,
-    /// Only those of this holder
+    /// Only leases of this holder.
     #[arg(long, value_parser = Holder::new)]
     holder: Option<Holder>,
     #[command(flatten)]
@@ -123,11 +123,11 @@ struct LeasesArgs {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// The pool
+    /// Name of the pool.
     #[arg(value_parser = PoolName::new)]
     pool: PoolName,
-    /// Only those that are free, unchecked, preparing, leased, draining or quarantined
-    #[arg(long, value_parser = word::read::<BoxPhase>)]
+    /// Only boxes in this state.
+    #[arg(long, value_parser = word::parser::<BoxPhase>())]
     state: Option<BoxPhase>,
     #[command(flatten)]
     page: PageArgs,
@@ -136,47 +136,47 @@ struct ListArgs {
 /// What is asked for.
 #[derive(Debug, Args)]
 struct AcquireArgs {
-    /// The pool
+    /// Name of the pool.
     #[arg(value_parser = PoolName::new)]
     pool: PoolName,
-    /// Who wants them
+    /// Name of the holder.
     #[arg(long, value_parser = Holder::new)]
     holder: Holder,
-    /// How long the lease lasts, as in 10s; as the pool says if not given
+    /// Lifetime of the lease, for example 10s [default: that of the pool].
     #[arg(long)]
     ttl: Option<Span>,
-    /// How long to wait, as in 10s; not at all if not given
+    /// Longest wait for the boxes, for example 10s; 0s does not wait.
     #[arg(long, default_value = "0s")]
     wait: Span,
-    /// How urgent it is, from -100 to 100
+    /// Priority from -100 to 100; higher is served first.
     #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = priority)]
     priority: Priority,
-    /// How many boxes
+    /// Number of boxes.
     #[arg(long, default_value_t = 1)]
     count: u32,
-    /// Names this one request: repeated under the same name it answers the same leases, and is refused
-    /// once one of them has ended
+    /// Idempotency key. A repeated request with the same key returns the same leases. It is
+    /// refused after one of them has ended.
     #[arg(long)]
     request_id: Option<String>,
-    /// Go on with what another holder was granted by the same request, which must have ended
+    /// Take over the leases that the same request gave to another holder, which must have ended.
     #[arg(long, requires = "request_id")]
     take_over: bool,
 }
 
 #[derive(Debug, Args)]
 struct AuditArgs {
-    /// The pool
+    /// Name of the pool.
     #[arg(value_parser = PoolName::new)]
     pool: PoolName,
-    /// Only this box
+    /// Number of the box [default: all boxes].
     number: Option<u32>,
     /// Only leases of this holder
     #[arg(long, value_parser = Holder::new)]
     holder: Option<Holder>,
-    /// Only the lease of this token, and what was run after it
+    /// Only the lease with this fencing token, and its cleanups.
     #[arg(long, value_name = "TOKEN")]
     fence: Option<u64>,
-    /// Only what is of this kind, as in expired or clean_failed
+    /// Only entries of this kind, for example expired or clean_failed.
     #[arg(long)]
     what: Option<String>,
     #[command(flatten)]

@@ -16,17 +16,20 @@ use serde::de::DeserializeOwned;
 use super::failure::Failure;
 use crate::box_client::{BoxClient, BoxClientError};
 
+/// Heading of the options that every command has which calls a node.
+const GLOBAL: &str = "Global options";
+
 /// Which node is asked, and how its answer is printed.
 #[derive(Clone, Args)]
 pub struct NodeArgs {
-    /// Where the node is
-    #[arg(long, global = true, env = "REELYARD_URL", default_value = "http://127.0.0.1:8080")]
+    /// URL of the node.
+    #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_URL", default_value = "http://127.0.0.1:8080")]
     url: String,
-    /// The token that the node shares; better given in the environment, where others do not see it
-    #[arg(long, global = true, env = "REELYARD_TOKEN", hide_env_values = true)]
+    /// API token. Prefer the environment variable: other users can see command lines.
+    #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Print JSON instead of tables
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
 }
 
@@ -57,13 +60,13 @@ impl std::fmt::Debug for NodeArgs {
 /// How many items are printed, and from where on.
 #[derive(Clone, Debug, Args)]
 pub struct PageArgs {
-    /// How many to print
+    /// Number of rows to print.
     #[arg(long, default_value_t = DEFAULT_LIMIT, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// Print all there are
+    /// Print all rows.
     #[arg(long, conflicts_with = "limit")]
     all: bool,
-    /// Begin where an earlier, longer list was cut
+    /// Continue an earlier list at this cursor.
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -103,7 +106,7 @@ impl Client {
             .ok()
             .filter(|url| url.scheme() == "http" && url.host().is_some())
             .ok_or_else(|| {
-                Failure::Usage(format!("--url {}: http://host:port is wanted", args.url))
+                Failure::Usage(format!("--url {}: expected http://host:port", args.url))
             })?;
         let token = args.token()?;
         let http = outbound::in_the_clear()

@@ -24,9 +24,9 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print every setting as it holds, and where it comes from; secrets are hidden
+    /// Print every setting with its value and origin; secrets are hidden.
     Show {
-        /// Of which role
+        /// Role.
         #[arg(default_value = "node")]
         role: RoleName,
         #[command(flatten)]
@@ -35,35 +35,35 @@ enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Say whether a role would start with this configuration; list every fault
+    /// Check whether a role would start with this configuration, and list all faults.
     Check {
-        /// Of which role
+        /// Role.
         #[arg(default_value = "node")]
         role: RoleName,
         #[command(flatten)]
         layers: LayerArgs,
     },
-    /// Have a running node read its configuration again, as SIGHUP does; print what differs
+    /// Reload the configuration of a running node, as SIGHUP does, and print the differences.
     Reload {
         #[command(flatten)]
         node: NodeArgs,
-        /// Only print what would change
+        /// Only print the changes.
         #[arg(long)]
         dry_run: bool,
     },
-    /// Print a file with every setting at its default, and what each is for
+    /// Print a commented file with every setting at its default.
     Default {
-        /// Of which role
+        /// Role.
         role: RoleName,
     },
-    /// Print a cfm.yml or cfw.yml as a configuration of ours, and say on stderr what changed
+    /// Convert a cfm.yml or cfw.yml; changes are listed on stderr.
     Import {
-        /// The old file
+        /// File of the old program.
         file: PathBuf,
-        /// Which program it was for, when its name does not say
+        /// Program of the file, if its name does not show it.
         #[arg(long)]
         program: Option<ProgramName>,
-        /// Write a usable file although some values are lost
+        /// Write a usable file even if some values are lost.
         #[arg(long)]
         accept_loss: bool,
     },
@@ -152,6 +152,8 @@ fn check<R: Role>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Failure>
     )?;
     let missing = config.not_there();
     missing.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
+    let renamed = config::renamed::warnings(&settings);
+    renamed.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
     let exposed = exposed(&settings);
     exposed.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
     Ok(())

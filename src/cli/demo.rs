@@ -15,25 +15,26 @@ use crate::demo;
 /// How the demo is to be.
 #[derive(Clone, Debug, Args)]
 pub struct DemoArgs {
-    /// End when everything is placed: with 0 only if every expected copy exists with the right hash
+    /// End when every file is placed. The exit code is 0 only if every copy exists with the right
+    /// hash.
     #[arg(long)]
     once: bool,
-    /// Replay this load-balancer log: the files it asks for most become the catalogue
+    /// Replay this load-balancer log. Its most requested files become the catalog.
     #[arg(long, value_name = "FILE")]
     event_log: Option<PathBuf>,
-    /// The server in that log whose hits make a file hot; the one selected most when not given
+    /// Server in that log whose hits make a file hot [default: the one with the most hits].
     #[arg(long, value_name = "IP", requires = "event_log")]
     watch_address: Option<IpAddr>,
-    /// How many files there are
+    /// Number of files.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(8..))]
     files: u16,
-    /// Their mean size
+    /// Mean size of a file.
     #[arg(long, default_value = "12MiB", value_parser = size_argument)]
     size: ByteSize,
-    /// How many megabits a second one copy may take
+    /// Highest rate of one copy, in Mbit/s.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     megabits: u64,
-    /// Where the node listens; a free port of 127.0.0.1 when not given
+    /// Address of the node [default: a free port of 127.0.0.1].
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
 }

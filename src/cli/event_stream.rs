@@ -16,7 +16,7 @@ const LONGEST_LINE: usize = 4 << 20;
 
 /// The server sends something other than events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what it sends is no stream of events")]
+#[error("its answer is not a stream of events")]
 pub struct NoEvents;
 
 /// A stream while it is read.

@@ -28,9 +28,9 @@ pub struct EventsArgs {
     node: NodeArgs,
     /// Only changes of these kinds: task, placement, host, input, leadership, stranger, removal, pin,
     /// back_off, configuration, share, box
-    #[arg(long, value_delimiter = ',', value_parser = word::read::<ChangeKind>)]
+    #[arg(long, value_delimiter = ',', value_parser = word::parser::<ChangeKind>())]
     kinds: Vec<ChangeKind>,
-    /// Begin after the event of this id, as --json prints it
+    /// Start after the event with this id; --json prints the ids.
     #[arg(long, value_name = "ID")]
     after: Option<ChangeId>,
 }

@@ -1,4 +1,4 @@
-//! `reelyard plan --explain FILE`
+//! `reelyard files show FILE` and `reelyard plan --explain FILE`
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let file = super::files::file_name(file, percent_encoded)
-        .map_err(|bad| Failure::Usage(format!("--explain: {bad}")))?;
+        .map_err(|bad| Failure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
     let view: ExplainView = client.get_file(&file, "explain")?;
     if json {
         return Ok(output::json(&view, out)?);

@@ -69,7 +69,7 @@ impl Failure {
             | Failure::Failed(_) => 1,
             Failure::Configuration(_) | Failure::Usage(_) => 2,
             Failure::Unreachable { .. } | Failure::NoNode(_) => 3,
-            Failure::Refused(problem) if is_no_box(problem) => 7,
+            Failure::Refused(problem) if is_no_box(problem) => super::NO_BOX,
             Failure::Refused(_) | Failure::NotThere(_) => 4,
             Failure::StoreNotWhole(_) => super::store::NOT_WHOLE,
             Failure::StoreInUse(_) => 6,

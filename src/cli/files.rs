@@ -15,6 +15,7 @@ use reelyard_actors::wire::api::{
 use serde::Serialize;
 
 use super::client::{Client, NodeArgs, PageArgs, filters};
+use super::explain;
 use super::failure::Failure;
 use super::output::{self, maybe, name, number, plain, size};
 use super::word;
@@ -25,13 +26,13 @@ pub struct FilesArgs {
     node: NodeArgs,
     #[command(subcommand)]
     command: Option<FilesCommand>,
-    /// Only files whose names begin so
+    /// Only files whose names begin with this text.
     #[arg(long)]
     prefix: Option<String>,
-    /// Only files that stand so: placed, copying, waiting, backing_off, no_master, ...
-    #[arg(long, value_parser = word::read::<FileState>)]
+    /// Only files in this state.
+    #[arg(long, value_parser = word::parser::<FileState>())]
     state: Option<FileState>,
-    /// Only files that this host holds (ip:port)
+    /// Only files on this host (ip:port).
     #[arg(long)]
     host: Option<HostAddr>,
     /// Only hot files
@@ -43,31 +44,39 @@ pub struct FilesArgs {
 
 #[derive(Debug, Subcommand)]
 enum FilesCommand {
-    /// Copy a file to a destination now, before better ones
-    Copy {
-        /// Its name
+    /// Show one file: its rank, its copies, and why it is copied or not.
+    Show {
+        /// Name of the file.
         file: OsString,
-        /// Where to (ip:port)
+        /// The name is percent-encoded, as lists show names that are not UTF-8.
+        #[arg(long)]
+        percent_encoded: bool,
+    },
+    /// Copy a file to a destination now, before better files.
+    Copy {
+        /// Name of the file.
+        file: OsString,
+        /// Destination (ip:port).
         #[arg(long)]
         to: HostAddr,
-        /// Where from (ip:port); any source that can where it is not given
+        /// Source (ip:port) [default: any usable source].
         #[arg(long)]
         from: Option<HostAddr>,
         /// The name is percent-encoded, as lists show names that are not UTF-8
         #[arg(long)]
         percent_encoded: bool,
     },
-    /// Have no copy of these files removed, until they are unpinned
+    /// Protect all copies of these files from removal.
     Pin {
         #[command(flatten)]
         names: NamesArgs,
-        /// Pin a name that nothing knows, too
+        /// Also pin names that are in no list.
         #[arg(long)]
         force: bool,
     },
-    /// Treat these files like any other again
+    /// End the protection of these files.
     Unpin(NamesArgs),
-    /// List the files that are pinned
+    /// List the pinned files.
     Pins {
         #[command(flatten)]
         page: PageArgs,
@@ -76,7 +85,7 @@ enum FilesCommand {
 
 #[derive(Debug, Args)]
 struct NamesArgs {
-    /// Their names
+    /// Names of the files.
     #[arg(required = true)]
     files: Vec<OsString>,
     /// The names are percent-encoded, as lists show names that are not UTF-8
@@ -117,6 +126,9 @@ pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let json = args.node.json;
     match &args.command {
         None => list(&client, &args, out),
+        Some(FilesCommand::Show { file, percent_encoded }) => {
+            explain::run(&client, file, *percent_encoded, json, out)
+        }
         Some(FilesCommand::Copy { file, to, from, percent_encoded }) => {
             let file = file_name(file, *percent_encoded)
                 .map_err(|bad| Failure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;

@@ -17,10 +17,10 @@ use super::output::{self, maybe, name, plain, size};
 pub struct HistoryArgs {
     #[command(flatten)]
     node: NodeArgs,
-    /// Only what happened to copies of this file
+    /// Only copies and removals of this file.
     #[arg(long)]
     file: Option<OsString>,
-    /// Only what happened on this host (ip:port)
+    /// Only copies and removals on this host (ip:port).
     #[arg(long)]
     host: Option<HostAddr>,
     /// Only copies, or only removals

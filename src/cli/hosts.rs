@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_actors::clock::Clock;
@@ -36,62 +37,66 @@ pub struct HostsArgs {
 
 #[derive(Debug, Args)]
 struct HostFilter {
-    /// Only hosts that are for this: source, destination or both
-    #[arg(long, value_parser = word::read::<HostRole>)]
+    /// Only hosts with this role.
+    #[arg(long, value_parser = word::parser::<HostRole>())]
     role: Option<HostRole>,
-    /// Only hosts whose health is this: unknown, up, suspect or down
-    #[arg(long, value_parser = word::read::<Health>)]
+    /// Only hosts with this health.
+    #[arg(long, value_parser = word::parser::<Health>())]
     health: Option<Health>,
-    /// Only hosts in this mode: active, draining or maintenance
-    #[arg(long, value_parser = word::read::<HostMode>)]
+    /// Only hosts in this mode.
+    #[arg(long, value_parser = word::parser::<HostMode>())]
     mode: Option<HostMode>,
 }
 
 #[derive(Debug, Subcommand)]
 enum HostsCommand {
-    /// Trust hosts again that are left alone or on probation, once what was wrong is mended
+    /// Show one host.
+    Show {
+        /// Address of the host (ip:port).
+        host: HostAddr,
+    },
+    /// Close the circuit breaker and end backoff and probation of hosts, after you repaired them.
     Reset {
-        /// Their addresses (ip:port)
+        /// Addresses of the hosts (ip:port).
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
     },
-    /// Have workers obey this cluster from now on, also where they obeyed another one or heard of an
-    /// epoch that is not right
+    /// Let workers obey this cluster, also if they obeyed another cluster or saw a wrong epoch.
     Adopt {
-        /// Their addresses (ip:port)
+        /// Addresses of the hosts (ip:port).
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
     },
-    /// Give hosts no new copies; what only they hold is to be placed elsewhere
+    /// Give hosts no new copies, and copy their only copies to other hosts.
     Drain {
-        /// Their addresses (ip:port)
+        /// Addresses of the hosts (ip:port).
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
     },
-    /// Ask nothing of hosts that are being worked on: their silence is no failure
+    /// Stop all calls to hosts during maintenance; their silence is not a failure.
     Maintain {
-        /// Their addresses (ip:port)
+        /// Addresses of the hosts (ip:port).
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
     },
-    /// Let hosts take part again
+    /// End draining or maintenance of hosts.
     Activate {
-        /// Their addresses (ip:port)
+        /// Addresses of the hosts (ip:port).
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
     },
-    /// Add hosts to the yard beside those of the configuration
+    /// Add hosts to the yard, in addition to those of the configuration.
     Add {
-        /// Their addresses (ip:port)
+        /// Addresses of the hosts (ip:port).
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
-        /// What they are for: source, destination or both
-        #[arg(long, value_parser = word::read::<HostRole>)]
+        /// Role of the hosts.
+        #[arg(long, value_parser = word::parser::<HostRole>())]
         role: HostRole,
     },
-    /// Remove hosts that were added, and forget what they hold
+    /// Remove hosts that were added, and forget their files.
     Remove {
-        /// Their addresses (ip:port)
+        /// Addresses of the hosts (ip:port).
         #[arg(required = true)]
         hosts: Vec<HostAddr>,
     },
@@ -106,6 +111,7 @@ pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), Failure> {
     };
     match args.command {
         None => list(&client, &args.filter, &args.page, json, out),
+        Some(HostsCommand::Show { host }) => show(&client, host, json, out),
         Some(HostsCommand::Reset { hosts }) => {
             hosts.iter().try_for_each(|host| reset(&client, *host, json, out))
         }
@@ -218,9 +224,7 @@ fn list(
     }
     let mut table = output::table(&header);
     for host in &hosts.items {
-        let why = host.breakers.iter().map(breaker);
-        let why: Vec<String> =
-            standing(host).into_iter().chain(why).chain(host.failure.clone()).collect();
+        let why = whys(host);
         let mut row = vec![
             Cell::new(host.host),
             Cell::new(format!("{:?}", host.role).to_lowercase()),
@@ -244,6 +248,43 @@ fn list(
     output::print(&table, out)?;
     output::more(&hosts, out)?;
     print_strangers(&hosts.items, out)
+}
+
+/// Prints everything that is known of one host.
+fn show(client: &Client, host: HostAddr, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let host: HostView = client.get(&["hosts", &host.to_string()], &[])?;
+    if json {
+        return Ok(output::json(&host, out)?);
+    }
+    let now = Clock::system().now();
+    let lines = [
+        ("host", Some(host.host.to_string())),
+        ("role", Some(word::of(host.role))),
+        ("kind", Some(kind(host.kind).to_owned())),
+        ("mode", Some(host.mode.to_string())),
+        ("health", Some(word::of(host.health))),
+        ("for", host.health_since.map(|since| age(since, now))),
+        ("latency", host.latency_ms.map(|ms| format!("{ms} ms"))),
+        ("files", host.files.map(|files| files.to_string())),
+        ("disk used", host.disk.map(|disk| format!("{} %", disk.used_percent))),
+        ("room", host.room.map(|room| ByteSize::b(room).to_string())),
+        ("copies", Some(format!("{} out, {} in", host.serving, host.fetching))),
+        ("limit", limit(&host)),
+        ("traffic", host.traffic.as_ref().map(traffic)),
+    ];
+    for (label, value) in lines {
+        writeln!(out, "{label:<11}{}", value.as_deref().unwrap_or("-"))?;
+    }
+    for why in whys(&host) {
+        writeln!(out, "{:<11}{}", "why", plain(&why))?;
+    }
+    print_strangers(&[host], out)
+}
+
+/// Why a host has no or less part in new copies.
+fn whys(host: &HostView) -> Vec<String> {
+    let breakers = host.breakers.iter().map(breaker);
+    standing(host).into_iter().chain(breakers).chain(host.failure.clone()).collect()
 }
 
 /// Prints the signs that somebody else manages a host too.

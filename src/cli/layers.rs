@@ -9,12 +9,19 @@ use crate::config::Layers;
 /// Where settings come from, besides the environment.
 #[derive(Clone, Debug, Args)]
 pub struct LayerArgs {
-    /// The configuration file (TOML); without one every setting has its default
-    #[arg(short, long, value_name = "FILE", env = "REELYARD_CONFIG", global = true)]
+    /// Configuration file (TOML). Without it every setting has its default.
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        env = "REELYARD_CONFIG",
+        global = true,
+        help_heading = "Configuration"
+    )]
     config: Option<PathBuf>,
-    /// Set one setting, before what file and environment say; can be repeated. One entry of a table is
-    /// set by its dotted key, as in share.roots.media=/data/media
-    #[arg(long, value_name = "KEY=VALUE", global = true)]
+    /// Set one setting; overrides the file and the environment. Repeatable. A dotted key sets one
+    /// entry of a table: share.roots.media=/data/media.
+    #[arg(long, value_name = "KEY=VALUE", global = true, help_heading = "Configuration")]
     set: Vec<String>,
 }
 
@@ -30,7 +37,7 @@ impl LayerArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub layers: LayerArgs,
-    /// Stop in order when standard input is closed, as when the parent process has ended
+    /// Stop cleanly when standard input closes, for example when the parent process ends.
     #[arg(long)]
     pub until_stdin_closes: bool,
 }

@@ -46,25 +46,28 @@ struct Cli {
     command: Command,
 }
 
+/// The exit code when no box was free in time, of every command.
+const NO_BOX: u8 = 123;
+
 const AFTER_HELP: &str = "\
 Examples:
-  reelyard demo                                  a whole yard on this machine
-  reelyard config default node > node.toml       every setting, with its meaning
+  reelyard demo                                  run a whole yard on this machine
+  reelyard config default node > node.toml       write a commented configuration
   reelyard node --config node.toml               run a node
   reelyard worker --set listen=10.0.0.21:8888 --set node=10.0.0.1:8080 --set base_dir=/data
-  reelyard tasks --url http://10.0.0.1:8080      what is being copied
-  reelyard simulate --days 7 --plots plots       a week of a yard, in seconds
-  reelyard guide operate                         a chapter of the guide
+  reelyard tasks --url http://10.0.0.1:8080      list the copies
+  reelyard simulate --days 7 --plots plots       simulate a week of a yard in seconds
+  reelyard guide operate                         print a chapter of the guide
 
 Exit codes:
-  0  it was done
-  1  it failed
-  2  the command line or the configuration is wrong; every fault is listed
-  3  the node cannot be reached
-  4  the node refused
-  5  the store is damaged, or its end is missing
-  6  the store is in use by a running node
-  7  no box was free in time, or too many wait: asking again later helps";
+  0    success
+  1    failure
+  2    the command line or the configuration is wrong; all faults are listed
+  3    the node cannot be reached
+  4    the node refused the request
+  5    the store is damaged, or its end is missing
+  6    a running node uses the store
+  123  no box was free in time, or the queue is full; try again later";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -74,34 +77,34 @@ enum Command {
     Node(layers::RunArgs),
     /// Run a worker: one per storage host
     Worker(layers::RunArgs),
-    /// Show the last round of planning and what stands in the way of further copies
+    /// Show the last planning round and the obstacles for further copies.
     Plan(plan::PlanArgs),
-    /// List, show and cancel tasks
+    /// List, show, retry and cancel tasks: the copies, newest first.
     Tasks(tasks::TasksArgs),
-    /// Show which copies go, and what keeps others
+    /// Show planned removals, and why other copies stay.
     Removals(removals::RemovalsArgs),
-    /// Make links to files and directories, list and end them
+    /// Create, list, extend and revoke share links.
     Share(share::ShareArgs),
-    /// Lease numbered boxes, and look after their pools
+    /// Lease numbered boxes and manage their pools.
     Box(boxes::BoxArgs),
-    /// List what became of copies and removals, newest first
+    /// List ended copies and removals, newest first.
     History(history::HistoryArgs),
-    /// List the hosts and how they are
+    /// List the hosts with their state.
     Hosts(hosts::HostsArgs),
-    /// List the files, best first, where they are, and which inputs cannot be read
+    /// List the files with their hosts, best first, and unreadable inputs.
     Files(files::FilesArgs),
-    /// Follow every change as it happens
+    /// Print every change when it happens.
     Events(events::EventsArgs),
-    /// Try rules on a simulated yard before they come into force
+    /// Try settings on a simulated yard before you use them.
     #[command(after_help = simulate::AFTER_HELP)]
     Simulate(simulate::SimulateArgs),
-    /// Print the guide, chapter by chapter, or search it
+    /// Print or search the guide.
     Guide(guide::GuideArgs),
-    /// Print what the API is, as an OpenAPI document
+    /// Print the OpenAPI document of the API.
     Openapi,
-    /// Check, back up and restore what a node has stored
+    /// Check, back up and restore the store of a node.
     Store(store::StoreArgs),
-    /// Show, check and import configurations
+    /// Show, check, reload and import configurations.
     Config(config::ConfigArgs),
 }
 

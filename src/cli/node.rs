@@ -11,7 +11,7 @@ use crate::{logging, role};
 pub fn run(args: RunArgs) -> Result<(), Failure> {
     let configured = Configured::read(args.layers.layers())?;
     logging::start(&configured.config.log)?;
-    configured.warn_of_exposed();
+    configured.warn_of_doubts();
     role::run(args.until_stdin_closes, |mut stop| async move {
         // Heard from the beginning: unheard it would end the process.
         let mut hang_ups = role::hang_ups()?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use reelyard_actors::clock::Millis;
+use reelyard_actors::durations::in_words;
 use reelyard_actors::names::ShownName;
 use reelyard_actors::wire::api::Page;
 use serde::Serialize;
@@ -59,8 +60,7 @@ pub fn age(at: Millis, now: Millis) -> String {
     let since = now.since(at);
     let unit = if since < Duration::from_secs(10) { 1 } else { 1000 };
     let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX) / unit * unit;
-    let shown = humantime::format_duration(Duration::from_millis(millis)).to_string();
-    shown.split(' ').take(2).collect::<Vec<_>>().join(" ")
+    in_words(Duration::from_millis(millis))
 }
 
 /// A file's name. The mark says that its bytes are not UTF-8 and are shown percent-encoded.

@@ -17,7 +17,7 @@ use super::removals;
 pub struct PlanArgs {
     #[command(flatten)]
     node: NodeArgs,
-    /// Explain why this file is or is not planned, instead of printing the round
+    /// Explain why this file is planned or not, instead of the round.
     #[arg(long, value_name = "FILE")]
     explain: Option<OsString>,
     /// FILE is percent-encoded, as lists show names that are not UTF-8

@@ -25,33 +25,34 @@ pub struct PoolsArgs {
 enum PoolsCommand {
     /// List the pools
     List(PageArgs),
-    /// Show one: what it is to be, where its boxes stand, and what ever happened
+    /// Show a pool: its settings, the state of its boxes, and its counters.
     Show {
-        /// Its name
+        /// Name of the pool.
         #[arg(value_parser = PoolName::new)]
         pool: PoolName,
     },
-    /// Create one, or change it: what is not given stays as it is, or is as usual in a new one
+    /// Create or change a pool. Options that you omit keep their value, or their default in a new
+    /// pool.
     Put(Box<PutArgs>),
-    /// Remove one: nothing is granted any more, and it goes with its last box
+    /// Remove a pool. It grants no more boxes and disappears with its last lease.
     Remove {
-        /// Its name
+        /// Name of the pool.
         #[arg(value_parser = PoolName::new)]
         pool: PoolName,
-        /// Revoke its leases, instead of waiting for their ends
+        /// Revoke its leases instead of waiting for their end.
         #[arg(long)]
         revoke: bool,
     },
-    /// Give it its boxes on its host, which knows them as those of another pool or cluster: after that
-    /// pool was removed or its cluster replaced. A pool that still uses them loses them
+    /// Assign the boxes on the pool's host to this pool. Use it when the host knows them as boxes
+    /// of a removed pool or a replaced cluster. A pool that still uses them loses them.
     Adopt {
-        /// Its name
+        /// Name of the pool.
         #[arg(value_parser = PoolName::new)]
         pool: PoolName,
     },
-    /// Have its host look at its free boxes before they are granted
+    /// Let the host check the free boxes before they are granted.
     Recheck {
-        /// Its name
+        /// Name of the pool.
         #[arg(value_parser = PoolName::new)]
         pool: PoolName,
     },
@@ -59,59 +60,59 @@ enum PoolsCommand {
 
 #[derive(Debug, Args)]
 struct PutArgs {
-    /// Its name
+    /// Name of the pool.
     #[arg(value_parser = PoolName::new)]
     pool: PoolName,
-    /// How many boxes there are; must be given for a new one
+    /// Number of boxes; required for a new pool.
     #[arg(long)]
     size: Option<u32>,
-    /// The number of the first box
+    /// Number of the first box.
     #[arg(long)]
     first_id: Option<u32>,
-    /// Draw the ids that holders see from these, as in 1000..1500, so that a late one hits nobody;
-    /// none for each box its own number
+    /// Range of the ids that holders see, for example 1000..1500, so that a late holder disturbs
+    /// nobody. "none": the number of the box is its id.
     #[arg(long, value_parser = slots, value_name = "FIRST..END")]
     slots: Option<Given<(SlotId, u32)>>,
-    /// How long an id is not drawn again after its lease ended
+    /// Time before an id is used again after its lease ended.
     #[arg(long)]
     slots_rest: Option<Span>,
-    /// The worker that runs what is run for the boxes; none for a purely logical pool
+    /// Worker that runs the hooks of the boxes. "none": a pool without hooks.
     #[arg(long, value_parser = given::<HostAddr>)]
     host: Option<Given<HostAddr>>,
-    /// Under which name the worker's configuration defines that; none for the pool's own
+    /// Name of the hooks in the worker's configuration. "none": the name of the pool.
     #[arg(long, value_parser = hooks)]
     hooks: Option<Given<HooksName>>,
-    /// A label, as in site=a; given again for more, and instead of all there were
+    /// Label, for example site=a. Repeatable. The given labels replace all labels of the pool.
     #[arg(long = "label", value_parser = label, value_name = "KEY=VALUE")]
     labels: Vec<(String, String)>,
-    /// How long a lease lasts if nothing is said
+    /// Default lifetime of a lease.
     #[arg(long)]
     ttl_default: Option<Span>,
-    /// How long it may last at most without a renewal
+    /// Longest lifetime of a lease without a renewal.
     #[arg(long)]
     ttl_max: Option<Span>,
-    /// How long a box may be held in all; none for any time
+    /// Longest time that one lease may hold a box. "none": no limit.
     #[arg(long, value_parser = given::<Span>)]
     max_hold: Option<Given<Span>>,
-    /// How long the box of a lease that expired or was revoked is left alone
+    /// Pause before the box of an expired or revoked lease is cleaned.
     #[arg(long)]
     grace: Option<Span>,
-    /// How many may wait
+    /// Largest number of waiting requests.
     #[arg(long)]
     queue_limit: Option<u32>,
-    /// How many boxes one holder may have or wait for; 0 for any number
+    /// Largest number of boxes that one holder has or waits for. 0: no limit.
     #[arg(long)]
     quota: Option<u32>,
-    /// How long one has to wait to be as urgent as one of the next higher priority
+    /// After this wait a request counts like one of the next higher priority.
     #[arg(long)]
     priority_ages: Option<Span>,
-    /// How often a cleanup is tried before the box is taken out of use
+    /// Number of failed cleanups after which a box is quarantined.
     #[arg(long)]
     clean_attempts: Option<u32>,
-    /// How long after a failed cleanup it is tried again the first time
+    /// First pause before a failed cleanup is tried again.
     #[arg(long)]
     clean_again_after: Option<Span>,
-    /// How long after a failed cleanup it is tried again at the latest
+    /// Longest pause before a failed cleanup is tried again.
     #[arg(long)]
     clean_again_at_most: Option<Span>,
 }
@@ -237,7 +238,7 @@ fn put(wanted: PutArgs, client: &Client) -> Result<PoolShown, Failure> {
         (Some(shown), _) => shown.spec,
         (None, Some(size)) => WantedPool::from(&PoolSpec::of(0, size)),
         (None, None) => {
-            return Err(Failure::Usage(format!("--size: there is no pool {pool} yet")));
+            return Err(Failure::Usage(format!("--size: no pool is named {pool} yet")));
         }
     };
     client.put(&path, &wanted.over(before)?)

@@ -16,7 +16,7 @@ use super::output::{self, maybe, name, number, plain, size};
 pub struct RemovalsArgs {
     #[command(flatten)]
     node: NodeArgs,
-    /// Have all copies looked at now, instead of when that is due
+    /// Check all copies now instead of at the next interval.
     #[arg(long)]
     now: bool,
 }

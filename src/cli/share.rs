@@ -32,39 +32,38 @@ pub struct ShareArgs {
 
 #[derive(Debug, Subcommand)]
 enum ShareCommand {
-    /// Make a link to a file or a directory, and print it
+    /// Create a link to a file or directory, and print it.
     Create(CreateArgs),
     /// List the shares that have not ended
     List(ListArgs),
-    /// Show one
+    /// Show one share.
     Show {
-        /// Its id, or its link
+        /// Id or link of the share.
         #[arg(allow_hyphen_values = true)]
         share: ShareRef,
     },
-    /// Give one a later deadline, or with --if an earlier one, or another number of downloads
+    /// Change the deadline or the number of downloads of a share.
     Extend(ExtendArgs),
-    /// Take shares back: these, or all of an owner, or all of a path; with both --owner and --path
-    /// those of the owner below the path
+    /// Revoke shares: the named ones, or all of an owner, a path, or both.
     Revoke(RevokeArgs),
-    /// Move or rename a file or directory: every link to it, and to what is in it, goes on
+    /// Move or rename a shared file or directory; all links to it keep working.
     Move(MoveArgs),
-    /// List the moves in progress, and those of which only the disk knows what became of them
+    /// List the moves in progress, and moves whose result only the disk shows.
     Moves,
-    /// Reclaim nothing for a while: links are refused at their deadlines all the same
+    /// Pause the reclaim of ended shares. Links still stop at their deadlines.
     PauseReclaim,
-    /// Reclaim what is due again
+    /// Resume the reclaim of ended shares.
     ResumeReclaim,
     /// Confirm that the wall clock is right: shares go by it at once. Where it is ahead, what is due
     /// is reclaimed. Where it is behind, links that were not reclaimed may come back
     ConfirmClock,
-    /// Print what happens to shares, until it is ended: of each what webhooks are told
+    /// Print the events of shares, as webhooks get them, until you stop the command.
     Events {
-        /// Begin with the happening of this number; 0 for all that are kept
+        /// Start with the event of this number; 0 prints all stored events.
         #[arg(long, value_name = "NUMBER")]
         from: Option<u64>,
     },
-    /// Show how many there are, what became of all, and how reclaim and webhooks stand
+    /// Show counts of shares, and the state of reclaim and webhooks.
     Status,
 }
 
@@ -87,49 +86,49 @@ impl std::str::FromStr for ShareRef {
 
 #[derive(Debug, Args)]
 struct TermArgs {
-    /// How long it lasts, as in 7d, "1h 30m", or never
+    /// Lifetime: 7d, "1h 30m" or never.
     #[arg(long)]
     ttl: Option<Ttl>,
-    /// Until when it lasts, as in 2026-12-31T18:00:00+09:00
+    /// Deadline, for example 2026-12-31T18:00:00+09:00.
     #[arg(long, conflicts_with = "ttl", value_name = "INSTANT")]
     until: Option<Rfc3339>,
 }
 
 #[derive(Debug, Args)]
 struct CreateArgs {
-    /// What: the name of a root, and the path below it, as in movies/new/a.mpg
+    /// Name of a root and the path below it, for example movies/new/a.mpg.
     path: String,
     #[command(flatten)]
     term: TermArgs,
-    /// Ask for a password, which is read from standard input
+    /// Protect the link with a password; it is read from standard input.
     #[arg(long)]
     password: bool,
-    /// How many downloads it allows
+    /// Number of downloads that the link allows.
     #[arg(long)]
     max_downloads: Option<NonZeroU32>,
-    /// Whose it is
+    /// Owner of the share.
     #[arg(long, value_parser = Owner::new)]
     owner: Option<Owner>,
-    /// A note, which whoever has the link does not see
+    /// Note for operators; visitors of the link do not see it.
     #[arg(long, value_parser = Note::new)]
     note: Option<Note>,
-    /// Names the request: repeated under the same name it answers the same share
+    /// Idempotency key. A repeated request with the same key returns the same share.
     #[arg(long)]
     request_id: Option<String>,
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Only those of this owner
+    /// Only shares of this owner.
     #[arg(long)]
     owner: Option<String>,
-    /// Only those of this path, and of all below it
+    /// Only shares of this path and below it.
     #[arg(long)]
     path: Option<String>,
-    /// Only those in this state: live, exhausted or due
-    #[arg(long, value_parser = word::read::<ShareState>)]
+    /// Only shares in this state.
+    #[arg(long, value_parser = word::parser::<ShareState>())]
     state: Option<ShareState>,
-    /// Only those that are due before this instant
+    /// Only shares with a deadline before this time.
     #[arg(long, value_name = "INSTANT")]
     due_before: Option<Rfc3339>,
     #[command(flatten)]
@@ -139,34 +138,34 @@ struct ListArgs {
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("other").required(true).multiple(true)))]
 struct ExtendArgs {
-    /// Its id, or its link
+    /// Id or link of the share.
     #[arg(allow_hyphen_values = true)]
     share: ShareRef,
-    /// How long it lasts from now on, as in 7d, "1h 30m", or never
+    /// Lifetime from now on: 7d, "1h 30m" or never.
     #[arg(long, group = "other")]
     ttl: Option<Ttl>,
-    /// Until when it lasts, as in 2026-12-31T18:00:00+09:00
+    /// Deadline, for example 2026-12-31T18:00:00+09:00.
     #[arg(long, group = "other", conflicts_with = "ttl", value_name = "INSTANT")]
     until: Option<Rfc3339>,
-    /// Only if its deadline is such: none, exists, greater (the new one is later, as without this) or
-    /// less (it is earlier: that shortens the share)
-    #[arg(long = "if", value_parser = word::read::<OnlyIf>)]
+    /// Condition for the change: the share has no deadline, has one, or the new deadline is later
+    /// (default) or earlier.
+    #[arg(long = "if", value_parser = word::parser::<OnlyIf>())]
     only_if: Option<OnlyIf>,
-    /// How many downloads it allows in all
+    /// Number of downloads that the link allows in total.
     #[arg(long, group = "other")]
     max_downloads: Option<NonZeroU32>,
 }
 
 #[derive(Debug, Args)]
 struct MoveArgs {
-    /// What: the name of a root, and the path below it, as in movies/new/a.mpg
+    /// Name of a root and the path below it, for example movies/new/a.mpg.
     from: String,
-    /// Its new path, with its own name at the end, as in movies/old/a.mpg
+    /// New path with the name at its end, for example movies/old/a.mpg.
     to: String,
-    /// Overwrite what is there; its links end
+    /// Overwrite an existing file; its links end.
     #[arg(long)]
     overwrite: bool,
-    /// Names the request, so that repeating it is safe
+    /// Idempotency key, so that you can repeat the request safely.
     #[arg(long)]
     request_id: Option<String>,
 }

@@ -14,16 +14,16 @@ use super::share::ShareRef;
 
 #[derive(Debug, Args)]
 pub struct RevokeArgs {
-    /// Their ids, or their links; an id that begins with "-" comes behind --
+    /// Ids or links of the shares. Put -- before an id that begins with "-".
     #[arg(required_unless_present_any = ["owner", "path"])]
     shares: Vec<ShareRef>,
-    /// All of this owner, or those of them below --path
+    /// All shares of this owner; with --path only those below the path.
     #[arg(long, value_parser = Owner::new, conflicts_with = "shares")]
     owner: Option<Owner>,
-    /// All of this path, and of all below it, or those of them that are --owner's
+    /// All shares of this path and below it; with --owner only those of the owner.
     #[arg(long, conflicts_with = "shares")]
     path: Option<String>,
-    /// Cut downloads that are running
+    /// Also cut running downloads.
     #[arg(long)]
     hard: bool,
 }
@@ -56,7 +56,7 @@ fn unknown(client: &Client, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, Fail
     for id in ids {
         match client.get::<ShareShown>(&["shares", &id.to_string()], &[]) {
             Err(Failure::Refused(problem)) if problem.word() == "not-found" => {
-                unknown.push(format!("there is no such share: {id}"));
+                unknown.push(format!("share {id} does not exist"));
             }
             // It has ended.
             Ok(_) | Err(Failure::Refused(_)) => {}

@@ -19,15 +19,15 @@ use crate::simulate::options::{
 use crate::simulate::{self, Amount, Fill, Report, Rules};
 
 pub const AFTER_HELP: &str = "\
-The rules are those of a node, and so are their settings: task.*, storage.*, remover.*, copies.*,
-ignore.prefixes, bandwidth.*, catalog.ungraded_hot, event_log.window, event_log.hit_base. Hosts are
-those given here, not those of the configuration. Hosts and masters answer at once; a copy goes at
-its source's rate, or below it at what task.copy_speed and bandwidth.* allow when it begins. No
-host is ever down, and what their links carry besides is not simulated: placement.* decides nothing.
+The simulation runs the rules of a node with these settings: task.*, storage.*, remover.*, copies.*,
+ignore.prefixes, bandwidth.*, catalog.ungraded_hot, event_log.window and event_log.hit_base. The
+options above define the hosts, not the configuration. Hosts and masters answer at once. A copy runs at
+the rate of its source, or at the lower limit of task.copy_speed and bandwidth.* at its start. No host
+is ever down, and other network load is not simulated; placement.* has no effect.
 
-The demand, unless --event-log gives one, has quiet nights and busy evenings; popularity falls by
---zipf and drifts; new titles come every day, and cold files are suddenly asked for. The ranking
-is made anew every day from what was asked for.
+Without --event-log the demand has quiet nights and busy evenings. Popularity follows --zipf and drifts.
+New titles arrive every day, and some cold files get sudden demand. The ranking is computed every day
+from the requests.
 
 Examples:
   reelyard simulate
@@ -40,71 +40,71 @@ Examples:
 pub struct SimulateArgs {
     #[command(flatten)]
     layers: LayerArgs,
-    /// How many destinations there are
+    /// Number of destinations.
     #[arg(long, default_value_t = 20)]
     destinations: u32,
-    /// How many sources; one to ten destinations when not given
+    /// Number of sources [default: one per ten destinations].
     #[arg(long)]
     sources: Option<u32>,
-    /// The disk of each destination; enough for 60% of the catalogue in all when not given
+    /// Disk size of each destination [default: room for 60 % of the catalog in total].
     #[arg(long, value_name = "SIZE", value_parser = size_argument)]
     disk: Option<ByteSize>,
-    /// How full the disks are in the beginning, in percent, best files first; up to
-    /// storage.low_water_percent when not given
+    /// Fill level of the disks at the start, in percent, best files first [default:
+    /// storage.low_water_percent].
     #[arg(long, value_name = "PERCENT")]
     start_fill: Option<u32>,
-    /// How many megabits a second one source sends, divided among the copies it serves at a time
+    /// Rate that one source sends in total, in Mbit/s.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..))]
     megabits: u64,
-    /// Which part of the copies fails: "1%", "0.01"
+    /// Part of the copies that fail: "1%" or "0.01".
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     failures: f64,
-    /// How many files there are
+    /// Number of files.
     #[arg(long, default_value_t = 20_000, conflicts_with = "event_log")]
     files: u32,
-    /// The mean size of files whose size no file tells
+    /// Mean size of files with an unknown size.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size_argument)]
     size: ByteSize,
-    /// For how many days; 7, or as long as the logs last, when not given. Logs that are shorter
-    /// come again
+    /// Number of days [default: 7, or the length of the logs]. Shorter logs are repeated.
     #[arg(long)]
     days: Option<u32>,
-    /// How many requests a day; 2000 to each destination when not given
+    /// Requests per day [default: 2000 per destination].
     #[arg(long, conflicts_with = "event_log")]
     requests_per_day: Option<u64>,
-    /// By which power of the rank popularity falls
+    /// Exponent of the Zipf distribution of popularity.
     #[arg(long, default_value_t = 0.9, conflicts_with = "event_log")]
     zipf: f64,
-    /// Which part of the files changes its place in popularity in a day
+    /// Part of the files that change their popularity in a day.
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share,
           conflicts_with = "event_log")]
     drift: f64,
-    /// How many new titles come a day; one to 2000 files when not given
+    /// New titles per day [default: one per 2000 files].
     #[arg(long, conflicts_with = "event_log")]
     new_titles_per_day: Option<u32>,
-    /// How many cold files are suddenly asked for a day; one to 4 destinations when not given
+    /// Cold files per day with sudden demand [default: one per 4 destinations].
     #[arg(long, conflicts_with = "event_log")]
     rises_per_day: Option<u32>,
-    /// A load balancer's log as the demand; can be given several times
+    /// Load-balancer log that is used as the demand. Repeatable.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     event_log: Vec<PathBuf>,
-    /// The ranking of the first day; that of the logs when not given
+    /// Ranking of the first day [default: the ranking of the logs].
     #[arg(long, value_name = "FILE", requires = "event_log")]
     grade_info: Option<PathBuf>,
-    /// The sizes of the files in it
+    /// hitcount.history with the sizes of the files.
     #[arg(long, value_name = "FILE", requires = "grade_info")]
     hitcount_history: Option<PathBuf>,
-    /// What all chance is drawn from: the same seed gives the same report
+    /// Seed of the random numbers. The same seed gives the same report.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How long changes are gathered before a round of planning; 1s to 10s, as the yard's size
-    /// asks for, when not given
+    /// Time that changes are collected before a planning round [default: 1s to 10s, by the size of
+    /// the yard].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     gather: Option<Duration>,
-    /// Print JSON, every hour included
+    /// Print JSON with every hour.
     #[arg(long)]
     json: bool,
-    /// Draw hit ratio, copies and removals, disks, and times to serve into this directory, as SVG
+    /// Write SVG plots of hit ratio, copies, removals, disks and times to serve into this
+    /// directory.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
 }
@@ -166,7 +166,7 @@ impl SimulateArgs {
 
 /// A part of a whole: "1%" or "0.01".
 fn share(text: &str) -> Result<f64, String> {
-    let wanted = || format!("a share is wanted, as in 5% or 0.05, not \"{text}\"");
+    let wanted = || format!("expected a share such as 5% or 0.05, not \"{text}\"");
     let (digits, whole) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
     let number: f64 = digits.trim().parse().map_err(|_| wanted())?;
     let share = number / whole;

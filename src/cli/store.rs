@@ -24,7 +24,7 @@ pub const NOT_WHOLE: u8 = 5;
 pub struct StoreArgs {
     #[command(subcommand)]
     command: StoreCommand,
-    /// The node's data_dir, instead of the one that its configuration names
+    /// data_dir of the node [default: from its configuration].
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -36,31 +36,31 @@ pub struct StoreArgs {
 
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
-    /// Check everything that a stopped node has stored, and tell what is there and what is damaged
+    /// Check the store of a stopped node, and report its content and damage.
     Check {
-        /// Go on with what is left of a store whose end is missing: what is missing is forgotten
+        /// Accept a store whose end is missing; the missing part is lost.
         #[arg(long)]
         accept_loss: bool,
         #[command(flatten)]
         scratch: ScratchArgs,
     },
-    /// Write everything that a stopped node has stored to a file
+    /// Write the store of a stopped node to a backup file.
     Backup {
-        /// The file, or a directory to make it in
+        /// Backup file, or a directory for it.
         target: PathBuf,
         #[command(flatten)]
         scratch: ScratchArgs,
     },
-    /// Make the store of a node, which must not have one, from a backup
+    /// Create the store of a node from a backup; the node must not have one.
     Restore {
-        /// The backup
+        /// Backup file.
         file: PathBuf,
     },
 }
 
 #[derive(Debug, Args)]
 struct ScratchArgs {
-    /// Where the copy that is looked into is made; beside the store without one
+    /// Directory for the temporary copy that is checked [default: beside the store].
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
 }

@@ -19,46 +19,46 @@ use super::word;
 pub struct TasksArgs {
     #[command(flatten)]
     node: NodeArgs,
+    #[command(flatten)]
+    filter: ListArgs,
     #[command(subcommand)]
     command: Option<TasksCommand>,
 }
 
 #[derive(Debug, Subcommand)]
 enum TasksCommand {
-    /// List tasks, newest first; without a subcommand the newest 100
-    List(ListArgs),
-    /// Show everything about one task
+    /// Show one task.
     Show {
-        /// Its number
+        /// Number of the task.
         #[arg(value_parser = task_id)]
         id: TaskId,
     },
-    /// Try copies again now that failed or were taken back
+    /// Retry failed or cancelled copies now.
     Retry {
-        /// Their numbers
+        /// Numbers of the tasks.
         #[arg(required = true, value_parser = task_id)]
         ids: Vec<TaskId>,
     },
-    /// Cancel tasks that are under way, and drop those that have ended from the list
+    /// Cancel running tasks, and remove ended tasks from the list.
     Cancel {
-        /// Their numbers
+        /// Numbers of the tasks.
         #[arg(required = true, value_parser = task_id)]
         ids: Vec<TaskId>,
     },
 }
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 struct ListArgs {
-    /// Only tasks in this state: open (not ended), ready, working, done, failed, timeout or cancelled
-    #[arg(long, value_parser = word::read::<StateFilter>)]
+    /// Only tasks in this state; "open" means not ended.
+    #[arg(long, value_parser = word::parser::<StateFilter>())]
     state: Option<StateFilter>,
     /// Only tasks from or to this host (ip:port)
     #[arg(long)]
     host: Option<HostAddr>,
-    /// Only tasks for whose failure this was blamed: source, destination, file or pair
-    #[arg(long, value_parser = word::read::<Blame>)]
+    /// Only failed tasks with this cause.
+    #[arg(long, value_parser = word::parser::<Blame>())]
     blame: Option<Blame>,
-    /// Only tasks whose state changed within this time, as in 90m or 2days
+    /// Only tasks whose state changed within this time, for example 90m or 2d.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     within: Option<Duration>,
     #[command(flatten)]
@@ -77,8 +77,7 @@ fn state_word(state: impl std::fmt::Debug) -> String {
 pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let client = Client::new(&args.node)?;
     match args.command {
-        None => list(&client, ListArgs::default(), args.node.json, out),
-        Some(TasksCommand::List(filter)) => list(&client, filter, args.node.json, out),
+        None => list(&client, args.filter, args.node.json, out),
         Some(TasksCommand::Show { id }) => show(&client, id, args.node.json, out),
         Some(TasksCommand::Retry { ids }) => {
             for id in ids {

@@ -1,12 +1,53 @@
 //! Words of the API on the command line: read and written as its JSON has them.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
 use serde_json::Value;
 
 /// The value that a word stands for.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
     serde_json::from_value(text.into())
+}
+
+/// Reads the words of `T`, whose variants carry no data. `--help` and errors list them.
+pub fn parser<T: DeserializeOwned + Clone + Send + Sync + 'static>()
+-> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words::<T>()).try_map(|word| read::<T>(&word))
+}
+
+/// The words of `T`, in the order of its declaration.
+fn words<T: DeserializeOwned>() -> &'static [&'static str] {
+    let mut words: &'static [&'static str] = &[];
+    // Always an error: only the list of variants is wanted.
+    let _ = T::deserialize(VariantList(&mut words));
+    words
+}
+
+/// Takes the variants that an enum's `Deserialize` names, and reads nothing.
+struct VariantList<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for VariantList<'_> {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(Error::custom("not an enum of words"))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = variants;
+        Err(Error::custom("only the variants are read"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
 }
 
 /// The word for a value.
@@ -30,5 +71,11 @@ mod tests {
         assert_eq!(of(FileState::BackingOff), "backing_off");
         let refused = read::<FileState>("gone").unwrap_err().to_string();
         assert!(refused.contains("placed"), "{refused}");
+    }
+
+    #[test]
+    fn the_words_of_an_enum_are_listed() {
+        assert!(words::<FileState>().contains(&"backing_off"));
+        assert!(words::<u32>().is_empty());
     }
 }

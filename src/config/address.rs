@@ -30,7 +30,7 @@ impl SettingValue for NodeAddr {
         if is_node_addr(written) {
             return Ok(NodeAddr(written.to_owned()));
         }
-        wrong(format!("host:port is wanted, as in 10.0.0.1:8080, not {}", quoted(value)))
+        wrong(format!("expected host:port such as 10.0.0.1:8080, not {}", quoted(value)))
     }
 
     fn to_toml(&self) -> Option<Value> {
@@ -56,7 +56,7 @@ fn is_node_addr(text: &str) -> bool {
 impl SettingValue for SocketAddr {
     fn from_toml(value: &Value) -> Read<Self> {
         let not_addr = |_| {
-            let wanted = "ip:port is wanted, as in 127.0.0.1:8080";
+            let wanted = "expected ip:port such as 127.0.0.1:8080";
             wrong(format!("{wanted}, not {}", quoted(value)))
         };
         text(value, "ip:port")?.parse().or_else(not_addr)
@@ -76,7 +76,7 @@ impl SettingValue for HostAddr {
         };
         let ip = host.ip();
         if ip.is_unspecified() || ip.is_multicast() {
-            let what = "names no single host: the address by which others reach it is wanted";
+            let what = "names no single host: expected the address by which others reach it";
             return wrong(format!("{host} {what}"));
         }
         Ok(host)
@@ -90,7 +90,7 @@ impl SettingValue for HostAddr {
 impl SettingValue for IpAddr {
     fn from_toml(value: &Value) -> Read<Self> {
         let not_ip =
-            |_| wrong(format!("an IP is wanted, as in 125.159.40.3, not {}", quoted(value)));
+            |_| wrong(format!("expected an IP such as 125.159.40.3, not {}", quoted(value)));
         text(value, "an IP")?.parse().or_else(not_ip)
     }
 

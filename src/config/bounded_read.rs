@@ -101,8 +101,8 @@ pub fn open(path: &Path, source: Source) -> io::Result<File> {
         _ => "a device",
     };
     let wanted = match source {
-        Source::File => "a regular file is wanted",
-        Source::FileOrPipe => "a regular file or a pipe is wanted",
+        Source::File => "expected a regular file",
+        Source::FileOrPipe => "expected a regular file or a pipe",
     };
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}: {wanted}")))
 }

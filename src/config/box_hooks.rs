@@ -61,7 +61,7 @@ impl SettingValue for BoxHooks {
     fn from_toml(value: &Value) -> Read<Self> {
         let Value::Table(told) = value else {
             return wrong(format!(
-                "a table is wanted, as in {{ isolate = {{ file = \"config/pools/isolate.toml\" }} }}, \
+                "expected a table such as {{ isolate = {{ file = \"config/pools/isolate.toml\" }} }}, \
                  not {}",
                 quoted(value)
             ));
@@ -71,7 +71,7 @@ impl SettingValue for BoxHooks {
             let named = HooksName::new(name).or_else(|bad| wrong(bad.to_string()));
             let table = match hooks {
                 Value::Table(_) => Ok(()),
-                other => wrong(format!("a table is wanted, not {}", quoted(other))),
+                other => wrong(format!("expected a table, not {}", quoted(other))),
             };
             wrongs.extend(about(name, named.and(table).err()));
         }
@@ -170,7 +170,7 @@ fn hook_set(table: &Table) -> Read<HookSet> {
     };
     if hooks.cleanup.is_none() && hooks.checks.are_none() {
         return wrong(
-            "cleanup, or one of first_uid, no_directory and no_cgroup is wanted: else every box \
+            "expected cleanup, or one of first_uid, no_directory and no_cgroup: else every box \
              would be called clean unseen",
         );
     }
@@ -237,7 +237,7 @@ fn check_program(path: &Path) -> Read<()> {
 
 fn templates(value: &Value, known: &[Blank]) -> Read<Vec<Template>> {
     let Value::Array(texts) = value else {
-        return wrong(format!("a list of texts is wanted, not {}", quoted(value)));
+        return wrong(format!("expected a list of texts, not {}", quoted(value)));
     };
     let template = |value: &Value| {
         let text = text(value, "a text")?;
@@ -279,13 +279,13 @@ fn codes(table: &Table, key: &str) -> Read<Option<Vec<u8>>> {
 
 fn uid(value: &Value) -> Read<Uid> {
     let uid = value.as_integer().and_then(|uid| u32::try_from(uid).ok()).and_then(Uid::new);
-    let none = || wrong(format!("a user id other than root's is wanted, not {}", quoted(value)));
+    let none = || wrong(format!("expected a user id other than root's, not {}", quoted(value)));
     uid.map_or_else(none, Ok)
 }
 
 fn count(value: &Value) -> Read<u32> {
     let count = value.as_integer().and_then(|count| u32::try_from(count).ok());
-    let none = || wrong(format!("a number of boxes is wanted, not {}", quoted(value)));
+    let none = || wrong(format!("expected a number of boxes, not {}", quoted(value)));
     count.filter(|count| *count > 0).map_or_else(none, Ok)
 }
 
@@ -293,7 +293,7 @@ fn environment(table: &Table) -> Read<BTreeMap<String, String>> {
     let read = |value: &Value| {
         let Value::Table(variables) = value else {
             return wrong(format!(
-                "a table is wanted, as in {{ NAME = \"value\" }}, not {}",
+                "expected a table such as {{ NAME = \"value\" }}, not {}",
                 quoted(value)
             ));
         };
@@ -358,20 +358,20 @@ mod tests {
     fn what_is_wrong_is_told_with_its_name() {
         let plain = std::env::current_exe().unwrap().with_file_name("");
         for (bad, why) in [
-            ("[]", "a table is wanted"),
-            ("{ a = 1 }", "a: a table is wanted, not 1"),
+            ("[]", "expected a table"),
+            ("{ a = 1 }", "a: expected a table, not 1"),
             ("{ \"-\" = {} }", "-: the name of hooks is 1 to 64"),
             ("{ a = {} }", "would be called clean unseen"),
             ("{ a = { clean = [] } }", "clean is nothing that hooks have: init,"),
             ("{ a = { cleanup = [] } }", "a: cleanup: the path of a program"),
-            ("{ a = { cleanup = \"/bin/true\" } }", "a list of texts is wanted"),
+            ("{ a = { cleanup = \"/bin/true\" } }", "expected a list of texts"),
             ("{ a = { cleanup = [\"true\"] } }", "true is not an absolute path"),
             ("{ a = { cleanup = [\"/gone\"] } }", "/gone cannot be used"),
             ("{ a = { cleanup = [\"/etc/passwd\"] } }", "is not executable"),
             ("{ a = { cleanup = [\"/bin/{pool}\"] } }", "is chosen by the box"),
             ("{ a = { cleanup = [\"/bin/true\", \"{boxid}\"] } }", "{boxid} stands for nothing"),
             ("{ a = { first_uid = 0 } }", "first_uid: a user id other than root's"),
-            ("{ a = { first_uid = 1, boxes = 0 } }", "boxes: a number of boxes is wanted"),
+            ("{ a = { first_uid = 1, boxes = 0 } }", "boxes: expected a number of boxes"),
             ("{ a = { no_directory = [\"/x/{token}\"] } }", "{box}, {pool} do"),
             ("{ a = { no_directory = [\"{pool}\"] } }", "is not an absolute path"),
             ("{ a = { no_directory = [\"/x\"], kill_left = true } }", "kill_left: nothing"),

@@ -12,39 +12,41 @@ use super::declare::settings;
 use super::value::{Read, SettingValue, Wrong, quoted, wrong};
 
 settings! {
-    /// Numbered boxes, each in one holder's hands at a time.
+    /// Numbered boxes. Each box has one holder at a time.
     pub struct BoxSettings {
-        /// Pools of boxes by name: { judges = { size = 8 } }, or a table of its own for
-        /// each, [box.pools.judges]. A pool has, and only its size must be given:
-        /// size, first_id (0): how many boxes there are, and the number of the first one.
-        /// slots (none), as in { first = 1000, count = 500, rest = "10m" }: a larger range from which the
-        /// ids are drawn that holders see, so that a late one hits nobody; none of them is drawn again
-        /// before its rest is over.
-        /// host, hooks (none): the worker that makes boxes ready and cleans them, and the name under which
-        /// its own configuration says how, if that is not the pool's. Without a host nothing is run.
-        /// labels ({}), as in { site = "a" }: for people and scripts.
-        /// ttl_default ("1m"), ttl_max ("1day"): how long a lease lasts, and may at most without a renewal.
-        /// max_hold (any time): how long it may be held in all.
-        /// grace ("5s"): how long the box of a lease that expired or was revoked is left alone.
-        /// queue_limit (1000), quota (0 for any number): how many may wait for boxes, and how many boxes
-        /// one holder may have or wait for.
-        /// priority_ages ("1m"): how long one has to wait to be as urgent as one of the next priority.
-        /// clean_attempts (5), clean_again_after ("1s"), clean_again_at_most ("1m"): how often a cleanup is
-        /// tried before a box is taken out of use, and after what times.
-        /// Pools are created and changed when this node begins to lead, and whenever the configuration is
-        /// read again: what was changed by the API is put back then. One that is taken out of here stays
-        /// until it is removed: reelyard box pools remove.
+        /// Pools of boxes by name: { judges = { size = 8 } }, or a table [box.pools.judges] for each.
+        /// Only `size` is required. Defaults stand in parentheses.
+        ///   size, first_id (0)    number of boxes, and the number of the first box
+        ///   slots (none)          a larger range of ids that holders see, for example
+        ///                         { first = 1000, count = 500, rest = "10m" }. An id is reused only
+        ///                         after its rest, so that a late holder disturbs nobody
+        ///   host (none)           worker that prepares and cleans the boxes. Without it no hook runs
+        ///   hooks (pool's name)   name of the hooks in the configuration of that worker
+        ///   labels ({})           for people and scripts: { site = "a" }
+        ///   ttl_default ("1m")    lifetime of a lease
+        ///   ttl_max ("1day")      longest lifetime without a renewal
+        ///   max_hold (no limit)   longest time that one lease may hold a box
+        ///   grace ("5s")          pause before the box of an expired or revoked lease is cleaned
+        ///   queue_limit (1000)    largest number of waiting requests
+        ///   quota (0: no limit)   largest number of boxes that one holder has or waits for
+        ///   priority_ages ("1m")  after this wait a request counts like one of the next priority
+        ///   clean_attempts (5)    failed cleanups after which a box is quarantined
+        ///   clean_again_after ("1s"), clean_again_at_most ("1m")   first and longest pause between
+        ///                         two cleanups
+        /// The node creates and changes these pools when it starts to lead and at each reload. It then
+        /// overwrites changes that were made by the API. A pool that you remove here stays until you
+        /// run: reelyard box pools remove.
         pools: Pools = Default "{}",
-        /// How long it is remembered how a lease ended, so that whoever comes late is told, and a
-        /// repeated request what came of it, and
+        /// The node remembers for this long how a lease ended. Late holders and repeated requests
+        /// get the right answer in this time.
         keep_ended: Duration = Default "7d",
-        /// of how many leases at most.
+        /// Largest number of ended leases that the node remembers.
         keep_ended_most: NonZeroU64 = Default "100000",
-        /// How long it is remembered what was run for boxes and said, and who took them out of use,
-        /// and
-        keep_care: Duration = Default "30d",
-        /// how many lines of that at most.
-        keep_care_most: NonZeroU64 = Default "20000",
+        /// The node remembers for this long which hooks ran for a box, their output, and who
+        /// quarantined it.
+        log_retention: Duration = Default "30d",
+        /// Largest number of lines of that memory.
+        log_retention_count: NonZeroU64 = Default "20000",
     }
 }
 
@@ -57,7 +59,7 @@ impl SettingValue for Pools {
         let Value::Table(table) = value else {
             let shown = quoted(value);
             return wrong(format!(
-                "a table is wanted, as in {{ judges = {{ size = 8 }} }}, not {shown}"
+                "expected a table such as {{ judges = {{ size = 8 }} }}, not {shown}"
             ));
         };
         let (mut pools, mut wrongs) = (BTreeMap::new(), Vec::new());
@@ -84,7 +86,7 @@ impl SettingValue for Pools {
 
 fn pool(value: &Value) -> Read<PoolSpec> {
     let Value::Table(_) = value else {
-        return wrong(format!("a table is wanted, as in {{ size = 8 }}, not {}", quoted(value)));
+        return wrong(format!("expected a table such as {{ size = 8 }}, not {}", quoted(value)));
     };
     let read: Result<WantedPool, _> = value.clone().try_into();
     let spec = match read {
@@ -130,10 +132,10 @@ mod tests {
             ("{ judges = { size = -1 } }", "judges: "),
             ("{ judges = { size = 70000 } }", "judges: a pool has at most 65536 boxes"),
             ("{ judges = { size = 1, ttl_default = \"soon\" } }", "\"soon\" is no duration"),
-            ("{ judges = { size = 1, hooks = \"x\" } }", "hooks are run by a host"),
+            ("{ judges = { size = 1, hooks = \"x\" } }", "a pool without a host"),
             ("{ \"a b\" = { size = 1 } }", "a b: the name of a pool is"),
-            ("{ judges = 8 }", "judges: a table is wanted"),
-            ("8", "a table is wanted"),
+            ("{ judges = 8 }", "judges: expected a table"),
+            ("8", "expected a table"),
         ] {
             let told = read(bad).unwrap_err();
             assert!(told.contains(why) && !told.contains('\n'), "{bad}: {told}");

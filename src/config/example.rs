@@ -18,9 +18,9 @@ pub fn example<R: Role>() -> String {
 /// What the first section says of all.
 const HOW_TO_USE: &str = "\
 #
-# Read by `reelyard ROLE --config FILE`. What stands here holds also without a file; what is
-# commented out is not set, or empty. Every setting can be given in the environment too, as
-# REELYARD_LOG__LEVEL=debug, and as --set log.level=debug, which goes before both.
+# Use it with `reelyard ROLE --config FILE`. The values in this file are the defaults. Settings in
+# comments are not set, or are empty. The environment overrides the file, for example
+# REELYARD_LOG__LEVEL=debug. The option --set log.level=debug overrides both.
 ";
 
 // Writing to a String cannot fail.
@@ -49,7 +49,7 @@ fn write_setting(file: &mut String, setting: &Described) {
         let _ = writeln!(file, "#{line}");
     }
     if setting.presence == Presence::Required {
-        let _ = writeln!(file, "# Required: the value here is an example.");
+        let _ = writeln!(file, "# Required. The value here is an example.");
     }
     let name = setting.key.rsplit('.').next().unwrap_or(&setting.key);
     // An empty table that is written out could not be filled by a table of its own further below.
@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn tables_are_added_below_the_example() {
-        let more = "[box.pools.judges]\nsize = 8\n\n[share.hooks.billing]\nsecret = \"0123456789abcdef0123\"\n\
+        let more = "[box.pools.judges]\nsize = 8\n\n[share.webhooks.billing]\nsecret = \"0123456789abcdef0123\"\n\
                     url = \"http://10.0.0.5:9000/shares\"\n";
         let effective = load_text::<NodeConfig>(&format!("{}\n{more}", example::<NodeConfig>()));
-        for key in ["box.pools", "share.hooks"] {
+        for key in ["box.pools", "share.webhooks"] {
             let value = effective.iter().find(|(known, _)| known == key).unwrap().1.as_ref();
             assert!(value.is_some_and(|value| value != "{}"), "{key}: {value:?}");
         }

@@ -13,7 +13,7 @@ use super::reader::Effective;
 const NAMES_OF_FILES: [&str; 2] = ["token_file", "share.tls.key"];
 
 /// The settings that hold hooks, and the key in each that names a file with a secret.
-const HOOKS: (&str, &str) = ("share.hooks", "secret_file");
+const HOOKS: (&str, &str) = ("share.webhooks", "secret_file");
 
 /// The bits that let the group or others read.
 const READABLE: u32 = 0o044;
@@ -107,7 +107,7 @@ mod tests {
         assert!(told.len() == 1 && told[0].contains("node.toml"), "{told:?}");
         assert_eq!(exposed_by("[log]\nlevel = \"info\"\n".to_owned()), [""; 0]);
         let hooks = format!(
-            "[share.hooks.end]\nurl = \"https://h.example/\"\nsecret_file = {:?}\n",
+            "[share.webhooks.end]\nurl = \"https://h.example/\"\nsecret_file = {:?}\n",
             hook.display().to_string()
         );
         let told = exposed_by(hooks);

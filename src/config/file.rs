@@ -11,6 +11,7 @@ use super::bounded_read::{self, Source};
 use super::declare::{Keys, join};
 use super::fault::{Fault, Faults, Origin};
 use super::layers::{Gathered, Given, Raw};
+use super::renamed;
 
 /// How many unknown keys are named.
 const MOST_UNKNOWN: usize = 100;
@@ -87,6 +88,15 @@ impl File<'_> {
         if self.unknown > MOST_UNKNOWN {
             return;
         }
+        let new_key = renamed::new_key(&key);
+        let old_key = new_key.is_some().then(|| key.clone());
+        let key = new_key.unwrap_or(key);
+        if let Some(other) = self.gathered.given.get(&key) {
+            // Only two names of one setting get here: TOML itself refuses a key that stands twice.
+            let old = old_key.or(other.old_key.clone()).unwrap_or_default();
+            let why = format!("is set, and {old} is the old name of it: remove {old}");
+            return self.gathered.refuse(key, self.origin(name_at), &why);
+        }
         if let Some(why) = self.keys.refuse(&key) {
             let origin = self.origin(name_at);
             self.unknown += 1;
@@ -106,7 +116,7 @@ impl File<'_> {
             Ok(value) => {
                 self.gathered
                     .given
-                    .insert(key, Given { raw: Raw::Toml(value), origin, entry_lines });
+                    .insert(key, Given { raw: Raw::Toml(value), origin, entry_lines, old_key });
             }
             Err(error) => self.gathered.refuse(key, origin, error.message()),
         }

@@ -39,7 +39,7 @@ impl SettingValue for Hooks {
         // What is wrong is not repeated here: a secret may be in it.
         let Value::Table(table) = value else {
             return wrong(
-                "a table is wanted, as in { billing = { url = \"http://10.0.0.5:9000/shares\", \
+                "expected a table such as { billing = { url = \"http://10.0.0.5:9000/shares\", \
                  secret_file = \"/etc/reelyard/billing\" } }",
             );
         };
@@ -65,7 +65,7 @@ impl SettingValue for Hooks {
 
 fn hook(value: &Value) -> Read<HookSetting> {
     let Value::Table(table) = value else {
-        return wrong(format!("a table is wanted, with {}", KNOWN.join(", ")));
+        return wrong(format!("expected a table, with {}", KNOWN.join(", ")));
     };
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return wrong(format!("{other} is nothing that a webhook has: {} are", KNOWN.join(", ")));
@@ -75,13 +75,13 @@ fn hook(value: &Value) -> Read<HookSetting> {
     let url = url.parse().or_else(|bad| wrong(format!("url: {bad}")))?;
     let (secret, secret_file) = (table.get("secret"), table.get("secret_file"));
     if secret.is_some() == secret_file.is_some() {
-        return wrong("secret or secret_file: one of the two is wanted");
+        return wrong("secret or secret_file: expected one of the two");
     }
     let secret = secret.map(|secret| match secret {
         Value::String(secret) => {
             HookSecret::new(secret).or_else(|bad| wrong(format!("secret: {bad}")))
         }
-        _ => wrong("secret: it is wanted in quotes"),
+        _ => wrong("secret: expected a text in quotes"),
     });
     Ok(HookSetting {
         url,
@@ -140,7 +140,7 @@ impl Hooks {
             match secret {
                 Ok(secret) => hook.secret = Some(secret),
                 Err(why) => {
-                    reader.fault("share.hooks", format!("{name}: secret_file: {shown}: {why}"));
+                    reader.fault("share.webhooks", format!("{name}: secret_file: {shown}: {why}"));
                 }
             }
         }
@@ -178,14 +178,14 @@ mod tests {
         for (bad, why) in [
             (with(", kinds = [\"lost\"]"), "billing: kinds: some of notice, expired"),
             (with(", kinds = []"), "kinds: some of"),
-            (with(", secret_file = \"/x\""), "one of the two is wanted"),
+            (with(", secret_file = \"/x\""), "expected one of the two"),
             (with(", sekret = 1"), "sekret is nothing that a webhook has"),
             (format!("{{ b = {{ secret = \"{SECRET}\" }} }}"), "url is missing"),
             ("{ b = { url = \"http://a/x\" } }".to_owned(), "secret or secret_file"),
             ("{ b = { url = \"http://a/x\", secret = \"short\" } }".to_owned(), "16 to 1024"),
             ("{ B = {} }".to_owned(), "B: a hook is named by"),
-            (format!("{SECRET} = "), "a table is wanted"),
-            (format!("{{ b = \"{SECRET}\" }}"), "a table is wanted"),
+            (format!("{SECRET} = "), "expected a table"),
+            (format!("{{ b = \"{SECRET}\" }}"), "expected a table"),
         ] {
             let told = read(&bad).unwrap_err();
             assert!(told.contains(why), "{bad}: {told}");
@@ -199,14 +199,16 @@ mod tests {
         let file = place.path().join("secret");
         let load = || {
             let table = format!("url = \"http://a/x\", secret_file = \"{}\"", file.display());
-            let set = vec![format!("share.hooks={{ b = {{ {table} }} }}")];
+            let set = vec![format!("share.webhooks={{ b = {{ {table} }} }}")];
             load::<NodeConfig>(&Layers { set, ..Layers::default() })
         };
         let told = load().unwrap_err().to_string();
-        assert!(told.contains("share.hooks: b: secret_file: ") && told.contains("cannot be read"));
+        assert!(
+            told.contains("share.webhooks: b: secret_file: ") && told.contains("cannot be read")
+        );
         std::fs::write(&file, format!("{SECRET}\n")).unwrap();
         let (config, effective) = load().unwrap();
-        let hook = config.share.hooks.0.values().next().unwrap();
+        let hook = config.share.webhooks.0.values().next().unwrap();
         assert_eq!(hook.secret, HookSecret::new(SECRET).ok());
         assert!(!format!("{effective:?}").contains(SECRET));
     }

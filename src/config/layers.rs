@@ -8,7 +8,7 @@ use toml::Value;
 
 use super::declare::Keys;
 use super::fault::{Fault, Faults, Origin};
-use super::{file, table_entry};
+use super::{file, renamed, table_entry};
 
 /// What every variable that is a setting begins with.
 pub const ENVIRONMENT_PREFIX: &str = "REELYARD_";
@@ -45,6 +45,8 @@ pub struct Given {
     pub origin: Origin,
     /// The line of each entry, for a list of the file.
     pub entry_lines: Vec<usize>,
+    /// The old name that it was set by, if it was.
+    pub old_key: Option<String>,
 }
 
 /// What the layers say together, and what is wrong before any value is read.
@@ -103,7 +105,7 @@ impl Layers {
             let origin = Origin::Argument { key: key.clone() };
             match value {
                 Some(value) => gathered.add(keys, key, Raw::Text(value.to_owned()), origin),
-                None => gathered.refuse(key, origin, "key=value is wanted, as in log.level=debug"),
+                None => gathered.refuse(key, origin, "expected key=value such as log.level=debug"),
             }
         }
     }
@@ -112,20 +114,30 @@ impl Layers {
 impl Gathered {
     /// Lays a setting over what earlier layers say of it.
     fn add(&mut self, keys: &Keys, key: String, raw: Raw, origin: Origin) {
+        let new_key = renamed::new_key(&key);
+        let old_key = new_key.is_some().then(|| key.clone());
+        let key = new_key.unwrap_or(key);
         if let (Some((table, unset, entry)), Raw::Text(text)) = (keys.table_of(&key), &raw) {
-            return self.add_entry((table, unset), entry, text, origin);
+            return self.add_entry((table, unset), entry, text, origin, old_key);
         }
         match keys.refuse(&key) {
             Some(why) => self.refuse(key, origin, &why),
             None => {
-                self.given.insert(key, Given { raw, origin, entry_lines: Vec::new() });
+                self.given.insert(key, Given { raw, origin, entry_lines: Vec::new(), old_key });
             }
         }
     }
 
     /// Lays one entry of a table over what earlier layers say of that table, or over what holds
     /// without them.
-    fn add_entry(&mut self, (key, unset): (&str, &str), entry: &str, text: &str, origin: Origin) {
+    fn add_entry(
+        &mut self,
+        (key, unset): (&str, &str),
+        entry: &str,
+        text: &str,
+        origin: Origin,
+        old_key: Option<String>,
+    ) {
         let so_far = match self.given.get(key).map(|given| &given.raw) {
             Some(Raw::Toml(value)) => Some(value.clone()),
             Some(Raw::Text(text)) => text.parse().ok(),
@@ -138,7 +150,8 @@ impl Gathered {
             let what = format!("{key}.{entry} is no key: a part of it is no table");
             return self.refuse(key.to_owned(), origin, &what);
         }
-        let given = Given { raw: Raw::Toml(Value::Table(table)), origin, entry_lines: Vec::new() };
+        let raw = Raw::Toml(Value::Table(table));
+        let given = Given { raw, origin, entry_lines: Vec::new(), old_key };
         self.given.insert(key.to_owned(), given);
     }
 
@@ -255,7 +268,7 @@ mod tests {
                 "--set storage_limit: is no setting; did you mean storage.limit_percent?",
                 "--set base_dir: is a setting of a worker, which this is not",
                 "--set hosts: is a group of settings: set one of its keys",
-                "--set nonsense: key=value is wanted, as in log.level=debug",
+                "--set nonsense: expected key=value such as log.level=debug",
             ]
         );
     }

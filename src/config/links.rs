@@ -34,7 +34,7 @@ impl SettingValue for InterfaceName {
             return Ok(InterfaceName(name.to_owned()));
         }
         wrong(format!(
-            "the name of a network interface is wanted, as in \"eth0\", not {}",
+            "expected the name of a network interface such as \"eth0\", not {}",
             quoted(value)
         ))
     }
@@ -92,7 +92,7 @@ impl SettingValue for Agents {
     fn from_toml(value: &Value) -> Read<Self> {
         let Value::Table(table) = value else {
             return wrong(format!(
-                "a table is wanted, as in {{ \"10.0.0.21:8888\" = \"http://10.0.0.21:9100/metrics\" }}, not {}",
+                "expected a table such as {{ \"10.0.0.21:8888\" = \"http://10.0.0.21:9100/metrics\" }}, not {}",
                 quoted(value)
             ));
         };

@@ -26,6 +26,7 @@ mod node;
 mod node_order;
 mod pattern;
 pub(crate) mod reader;
+pub mod renamed;
 mod secret;
 mod share;
 mod source_dirs;

@@ -27,53 +27,55 @@ use super::zone::Zone;
 use super::{LogSettings, Role};
 
 settings! {
-    /// A node of Reelyard: the control plane.
+    /// A Reelyard node: the control plane.
     pub struct NodeConfig {
-        /// Where the API, the console and cfm's wire are served.
+        /// Address of the API, the console and cfm's wire protocol.
         listen: SocketAddr = Default "127.0.0.1:8080",
-        /// Directory of everything durable. Made when it is missing.
+        /// Directory of all durable data. The node creates it if it is missing.
         data_dir: PathBuf = Default "reelyard-data",
-        /// The number of this node in its cluster. Never changes.
+        /// The number of this node in its cluster. Never change it.
         node_id: NonZeroU64 = Default "1",
-        /// A token shared with the workers and with whoever uses the API. Without one, whoever
-        /// reaches `listen` may do everything. Old cfws know no token: their calls go without.
+        /// Secret that the node shares with its workers and with the users of the API. Without a
+        /// token, everybody who reaches `listen` may do everything. Old cfws do not know a token;
+        /// the node calls them without one.
         token: Option<SharedToken> = Optional "a-long-random-text",
-        /// A file with the token, instead of `token`. Blanks around it are ignored.
+        /// File that holds the token. Use it instead of `token`. Spaces and line ends around the
+        /// token are ignored.
         token_file: Option<PathBuf> = Optional "/etc/reelyard/token",
-        /// Where the masters are, on this node and on every source alike: absolute paths. The
-        /// first directory that has a name is the one it is copied from.
+        /// Absolute paths of the directories with the masters. They are the same on this node and
+        /// on every source. If two directories hold the same name, the first directory wins.
         source_dirs: Vec<PathBuf> = Default "[]",
     }
     groups {
         /// The hosts of the yard.
         hosts: HostSettings,
-        /// What is never touched.
+        /// Files that are never touched.
         ignore: IgnoreSettings,
         /// The ranking of the files.
         catalog: CatalogSettings,
-        /// The load balancer's log.
+        /// The log of the load balancer.
         event_log: EventLogSettings,
-        /// Probing of hosts.
+        /// Probes of the hosts.
         heartbeat: HeartbeatSettings,
-        /// Calls to hosts.
+        /// Calls to the hosts.
         calls: CallSettings,
         /// The life of a copy.
         task: TaskSettings,
-        /// Which hosts copies come from and go to.
+        /// The hosts that copies come from and go to.
         placement: PlacementSettings,
-        /// What hosts may send and receive.
+        /// Limits of what hosts send and receive.
         bandwidth: BandwidthSettings,
-        /// The destinations' disks.
+        /// The disks of the destinations.
         storage: StorageSettings,
-        /// How many copies a file should have.
+        /// The number of copies of a file.
         copies: CopySettings,
-        /// Removing copies.
+        /// The removal of copies.
         remover: RemoverSettings,
         /// Links with deadlines.
         share: ShareSettings,
         /// Numbered boxes.
         r#box: BoxSettings,
-        /// What is remembered of copies and removals.
+        /// The memory of ended copies and removals.
         history: HistorySettings,
         /// The replicated log.
         journal: JournalSettings,
@@ -85,26 +87,28 @@ settings! {
 }
 
 settings! {
-    /// The hosts of the yard, each by the ip:port of its worker (or old cfw), which is its
-    /// identity. A host in both lists is source and destination, but never copies from itself.
+    /// The hosts of the yard. Each host is named by the ip:port of its worker or old cfw; this
+    /// address is its identity. A host in both lists is source and destination, but never
+    /// copies from itself.
     pub struct HostSettings {
-        /// Hosts that serve masters, as in ["10.0.0.11:8888", "10.0.0.12:8888"].
+        /// Hosts that serve masters. Example: ["10.0.0.11:8888", "10.0.0.12:8888"].
         sources: Vec<HostAddr> = Default "[]",
         /// Hosts that take copies.
         destinations: Vec<HostAddr> = Default "[]",
-        /// Who tells what the links of hosts carry that run no Reelyard worker (those tell
-        /// themselves): the page of Prometheus' node_exporter there, by the host's address, as in
-        /// { "10.0.0.21:8888" = "http://10.0.0.21:9100/metrics" }. Instead of a URL a table can say
-        /// more: { url = "http://...", device = "eth0", link_speed = "10Gbit/s" }. Without a device
-        /// it is the one that carries the most, and without a link_speed what the agent tells.
-        agents: Agents = Default "{}",
-        /// After how long a silence a host is presumed lost: what it holds no longer counts, and is
-        /// copied to others. What it brings back when it answers again are duplicates. For "never",
-        /// set it to years.
+        /// URL of node_exporter per host. The node reads the network load of hosts there that do
+        /// not run a Reelyard worker; workers report their own load. Example: { "10.0.0.21:8888" =
+        /// "http://10.0.0.21:9100/metrics" }. A table sets more: { url = "http://...", device =
+        /// "eth0", link_speed = "10Gbit/s" }. Without `device` the busiest interface counts.
+        /// Without `link_speed` the speed that node_exporter reports counts.
+        node_exporters: Agents = Default "{}",
+        /// A host that is silent for this long is presumed lost. Its copies no longer count, and
+        /// the node makes new ones on other hosts. If the host comes back, its copies are
+        /// duplicates. For "never", set some years.
         presumed_lost_after: Duration = Default "3d",
-        /// How many files a host may list, with names of 48 bytes each on average, and how many names
-        /// that nobody has met it may bring within an hour. A longer list is refused as a whole:
-        /// what was known of the host stays, and calls to it are left alone for a while.
+        /// Largest number of files in the list of one host, with names of 48 bytes on average.
+        /// Within one hour a host may also bring this number of names that no other list has. A
+        /// longer list is refused as a whole: the last good list stays, and the circuit breaker of
+        /// the host opens.
         max_files: NonZeroU64 = Default "500000",
     }
 }
@@ -112,103 +116,105 @@ settings! {
 settings! {
     /// Files that are never copied and never removed.
     pub struct IgnoreSettings {
-        /// What their names begin with, as in ["M64", "MN1"] for advertisements.
+        /// Beginnings of their names. Example for advertisements: ["M64", "MN1"].
         prefixes: Vec<NamePrefix> = Default "[]",
     }
 }
 
 settings! {
-    /// The ranking of the files: which there are, and which are best.
+    /// The ranking of the files.
     pub struct CatalogSettings {
-        /// Path of grade.info. Without one nothing is ranked.
+        /// Path of grade.info. Without it there is no ranking.
         grade_info_file: Option<PathBuf> = Optional "/data/.grade.info",
-        /// Path of hitcount.history: sizes, and which host had which file.
+        /// Path of hitcount.history. It holds sizes and the hosts of each file.
         hitcount_history_file: Option<PathBuf> = Optional "/data/.hitcount.history",
-        /// How changes of these files, of `source_dirs` and of the event log are noticed: "auto"
-        /// has the kernel tell of them at once, where it can (it cannot for NFS and the like);
-        /// "poll" only looks every `poll_interval`.
+        /// How the node notices changes of these files, of `source_dirs` and of the event log.
+        /// "auto" uses notifications of the kernel where they work; they do not work on NFS. "poll"
+        /// only looks every `poll_interval`.
         watch: WatchMode = Default "auto",
-        /// Time from one look at these files and at `source_dirs` to the next, whatever the kernel
-        /// tells.
+        /// Interval between two looks at these files and at `source_dirs`. It also applies with
+        /// "auto".
         poll_interval: Duration = Default "2s",
-        /// How long a file must have kept still before it is read, so that it is not read half
-        /// written. One that is put into place by a rename is read at once.
+        /// A changed file is read after it has been unchanged for this long, so that no
+        /// half-written file is read. A file that arrives by rename is read at once.
         settle: Duration = Default "1s",
-        /// A file that never keeps still for so long is read all the same after this time.
+        /// A file that never stops changing is read after this time.
         settle_limit: Duration = Default "30s",
-        /// Whether a hot file that grade.info does not name is copied.
+        /// Whether the node copies hot files that grade.info does not name.
         ungraded_hot: bool = Default "false",
     }
 }
 
 settings! {
-    /// The load balancer's log, `EventLog[YYYYMMDD].log`: a file whose requests could not be served
-    /// by any destination is hot, and copied before all others.
+    /// The log of the load balancer, `EventLog[YYYYMMDD].log`. A file becomes hot when no
+    /// destination could serve its requests. Hot files are copied first.
     pub struct EventLogSettings {
-        /// Directory of the log. Without one no file becomes hot.
+        /// Directory of the log. Without it no file becomes hot.
         dir: Option<PathBuf> = Optional "/var/log/glb",
-        /// The centre's server: requests sent to it are those that no destination could serve. One
-        /// address, a list, or { pattern = '125\.159\.40\.(3|4)' }: a regular expression for whole
-        /// numbers of the address, so that 125.159.40.35 does not match. Without it every request counts.
+        /// Address of the centre's server. It gets the requests that no destination could serve.
+        /// Allowed are one address, a list, or a pattern: { pattern = '125\.159\.40\.(3|4)' }. A
+        /// pattern is a regular expression for the whole address; this one does not match
+        /// 125.159.40.35. Without the setting every request counts.
         watch_address: Option<WatchedServers> = Optional "125.159.40.3",
-        /// How long a request counts.
+        /// A request counts for this long.
         window: Duration = Default "10m",
-        /// How many requests within the window make a file hot.
+        /// Number of requests within the window that make a file hot.
         hit_base: NonZeroU32 = Default "3",
-        /// The zone whose midnight begins a new log: "system" or an IANA name, as in "Asia/Seoul".
+        /// Time zone whose midnight starts a new log file: "system" or an IANA name such as
+        /// "Asia/Seoul".
         time_zone: Zone = Default "system",
     }
 }
 
 settings! {
-    /// How it is found out which hosts are well.
+    /// Probes that find out which hosts are up.
     pub struct HeartbeatSettings {
-        /// Time from one probe of a host to the next.
+        /// Interval between two probes of a host.
         interval: Duration = Default "5s",
-        /// How long a probe may take.
+        /// A probe without an answer fails after this time.
         timeout: Duration = Default "2s",
-        /// By which part of itself the interval varies, so that probes do not come in bursts.
+        /// Part of the interval that varies at random, so that probes do not come in bursts.
         jitter: Fraction = Default "0.1",
-        /// After so many failed probes in a row a host gets nothing new.
+        /// After this number of failed probes in a row a host gets no new copies.
         suspect_after: NonZeroU32 = Default "1",
-        /// After so many, what it has under way is given up.
+        /// After this number of failed probes in a row the node gives up the host's running copies.
         down_after: NonZeroU32 = Default "3",
-        /// After so many good probes in a row it is up again.
+        /// After this number of good probes in a row the host is up again.
         up_after: NonZeroU32 = Default "1",
     }
 }
 
 settings! {
-    /// Calls to hosts, other than probes.
+    /// Calls to hosts, except probes.
     pub struct CallSettings {
-        /// How long connecting may take.
+        /// Time limit for a connection.
         connect_timeout: Duration = Default "2s",
-        /// How long a call may take.
+        /// Time limit for a call.
         timeout: Duration = Default "5s",
-        /// How long the listing of a host's files may take.
+        /// Time limit for the list of a host's files.
         list_timeout: Duration = Default "30s",
-        /// Time from one listing of a host's files to the next, for hosts that cannot tell what
-        /// changed: old cfws.
+        /// Interval between two file lists of a host that cannot report changes, such as an old
+        /// cfw.
         inventory_interval: Duration = Default "1m",
-        /// Time from one question for what changed on a host to the next. Our workers answer it
-        /// from memory.
+        /// Interval between two requests for the changes on a worker. A worker answers from memory.
         changes_interval: Duration = Default "10s",
-        /// Time after which such a host is asked for all its files again. It also is whenever it
-        /// was out of reach, or its worker was started anew.
+        /// Interval between two full file lists of a worker. The node also asks for a full list
+        /// after the worker restarted or was out of reach.
         full_inventory_interval: Duration = Default "30m",
-        /// Time from one look at a host's disk to the next.
+        /// Interval between two looks at a host's disk.
         disk_interval: Duration = Default "30s",
-        /// Time from one question for what a host's link carries to the next. A figure four times
-        /// as old as that is not known any more.
+        /// Interval between two requests for the network load of a host. A figure that is four
+        /// times as old no longer counts.
         traffic_interval: Duration = Default "10s",
-        /// After so many failures in a row of one kind of call (what it is, its files, its disk, a
-        /// deletion) a host that still answers its probes is left alone: only probes go there, and
-        /// nothing new is planned on it.
+        /// The circuit breaker of a host opens after this number of failures in a row of one kind
+        /// of call: information, files, disk or deletion. While it is open, the host gets only
+        /// probes and no new copies.
         breaker_after: NonZeroU32 = Default "3",
-        /// For how long. Then it is on probation, one call and one copy at a time; a failure leaves
-        /// it alone again for twice as long, successes end it step by step.
+        /// The circuit breaker stays open for this long. Then the host is on probation with one
+        /// call and one copy at a time. A failure opens the breaker again for twice the time;
+        /// successes end the probation step by step.
         breaker_base: Duration = Default "10s",
-        /// The longest that this grows to.
+        /// Longest time that the circuit breaker stays open.
         breaker_cap: Duration = Default "5m",
     }
 }
@@ -216,143 +222,143 @@ settings! {
 settings! {
     /// The life of a copy.
     pub struct TaskSettings {
-        /// "on", or "off": no new copies are planned. Copies under way go on, and one that an operator
-        /// asks for by name is still made.
+        /// "on" or "off". With "off" the node plans no new copies. Running copies continue, and an
+        /// operator can still order a copy by name.
         mode: PlanningMode = Default "on",
-        /// How many copies one source serves at a time.
+        /// Number of copies that one source serves at the same time.
         copies_per_source: NonZeroU32 = Default "1",
-        /// Which destination a copy goes to, among those that are free and have room for it: "room",
-        /// the one with the most room (or by placement.weights), or "ring", each in its turn, as
-        /// cfm does it.
+        /// Rule that chooses among free destinations with enough room. "room" takes the one with
+        /// the most room, or weighs room and load by placement.weights. "ring" takes each in turn,
+        /// as cfm does.
         placement: Spread = Default "room",
-        /// How long a copy may give no sign of life. Our workers give one every few seconds; an
-        /// old cfw gives none, so for it this is the least time a copy is given.
+        /// A copy without a sign of progress fails after this time. Workers report progress every
+        /// few seconds. Old cfws report none; for them it is the least time that a copy gets.
         timeout: Duration = Default "1h",
-        /// How long a planned copy may wait for its destination to begin.
+        /// A planned copy fails if its destination does not start it within this time.
         pickup_timeout: Duration = Default "2m",
-        /// The rate a copy keeps below: "80Mbit/s", "10MiB/s" or, as rclone has it, "10M" (MiB/s).
-        /// Or a timetable in rclone's form, in the zone
-        /// bandwidth.time_zone: "08:00,512k 18:00,10M 23:00,off", "Sat-10:00,off". Without one our
-        /// workers copy as fast as they can.
+        /// Highest rate of one copy: "80Mbit/s", "10MiB/s", or "10M" (MiB/s) as in rclone. A
+        /// timetable in rclone's form also works, in the time zone bandwidth.time_zone: "08:00,512k
+        /// 18:00,10M 23:00,off", "Sat-10:00,off". Without the setting workers copy at full speed.
         copy_speed: Option<Timetable> = Optional "80Mbit/s",
-        /// How long who is to blame for a failed copy is left alone; doubles with each failure. A
-        /// host is on probation after it: one copy at a time until successes have made up for it.
+        /// Backoff after a failed copy for the host or file that caused it. It doubles with each
+        /// failure. A host is then on probation: one copy at a time, until enough copies succeed.
         back_off_base: Duration = Default "10s",
-        /// The longest that this grows to.
+        /// Longest backoff.
         back_off_cap: Duration = Default "30m",
-        /// How long a task that has ended is still shown.
+        /// Ended tasks stay visible for this long.
         keep_ended: Duration = Default "1h",
     }
 }
 
 settings! {
-    /// Room and traffic: which hosts copies come from and go to. What a link carries is measured by
-    /// our workers ([network] of their configuration), elsewhere by hosts.agents. Copies of this
-    /// yard are left out of it. A host of which it is not known, or not how much its link can
-    /// carry, counts like the average of the others, and nothing is held back from it.
+    /// Choice of hosts by room and network load. Workers measure the load of their link
+    /// ([network] of their configuration); for other hosts hosts.node_exporters is used. Copies of this
+    /// yard do not count as load. A host without a known load or link speed counts like the
+    /// average host, and no limit applies to it.
     pub struct PlacementSettings {
-        /// With task.placement = "room": how much the room of a destination counts, and how much
-        /// what is free of its link, as in { room = 2, traffic = 1 }.
+        /// With task.placement = "room": the weight of free room and the weight of the free part of
+        /// the link. Example: { room = 2, traffic = 1 }.
         weights: Weights = Default "{ room = 1, traffic = 0 }",
-        /// A source that sends so much already, in percent of what its link can carry, serves no
-        /// new copies until it is less. Not set: however busy it is.
+        /// A source whose link sends more than this percentage starts no new copies until the load
+        /// falls. Without the setting there is no limit.
         source_traffic_mark_percent: Option<Percent> = Optional "80",
-        /// A destination whose link is used so much, in its busier direction, gets no new copies
-        /// until it is less. Not set: however busy it is.
+        /// A destination whose link carries more than this percentage in its busier direction gets
+        /// no new copies until the load falls. Without the setting there is no limit.
         destination_traffic_mark_percent: Option<Percent> = Optional "80",
     }
 }
 
 settings! {
-    /// The most that hosts send and receive, in all copies together: a rate or a timetable for each,
-    /// as for task.copy_speed. What a host may is split evenly among its copies, and told to our
-    /// workers whenever it changes, also in the middle of a copy. Old cfws, and copies from them, are
-    /// told once, when their copy is planned.
+    /// Limits of what a host sends or receives in all its copies together. A limit is a rate or
+    /// a timetable, as in task.copy_speed. The copies of a host share its limit evenly. Workers
+    /// get a changed limit at once, also during a copy. Old cfws, and copies from them, get
+    /// their rate when the copy is planned.
     pub struct BandwidthSettings {
-        /// Of sources, by their address; "default" stands for all others, as in
-        /// { default = "1Gbit/s", "10.0.0.11:8888" = "08:00,200Mbit/s 23:00,off" }.
+        /// Limits of sources by address; "default" applies to all others. Example: { default =
+        /// "1Gbit/s", "10.0.0.11:8888" = "08:00,200Mbit/s 23:00,off" }.
         sources: HostLimits = Default "{}",
-        /// Of destinations.
+        /// Limits of destinations, in the same form.
         destinations: HostLimits = Default "{}",
-        /// The zone of all timetables: "system" or an IANA name, as in "Asia/Seoul".
+        /// Time zone of all timetables: "system" or an IANA name such as "Asia/Seoul".
         time_zone: Zone = Default "system",
     }
 }
 
 settings! {
-    /// The destinations' disks.
+    /// The disks of the destinations.
     pub struct StorageSettings {
-        /// How full a destination may get, in percent of what ordinary users can write.
+        /// Highest fill level of a destination, in percent of the space for ordinary users.
         limit_percent: Percent = Default "90",
-        /// Down to how much a destination over its limit is brought, worst files first. Files that
-        /// are not hot are placed only up to here, so that what was removed does not come back at
-        /// once. 5 below the limit when it is not set.
+        /// A destination over its limit is emptied down to this level, worst files first. Files
+        /// that are not hot are placed only up to this level, so that removed files do not come
+        /// back at once. Without the setting it is 5 below the limit.
         low_water_percent: Option<Percent> = Optional "85",
-        /// How long a copy is safe from that after it arrived.
+        /// A copy is safe from this removal for this long after its arrival.
         spare_copied_within: Duration = Default "10m",
     }
 }
 
 settings! {
-    /// How many copies of a file there should be: one, or as many as grade.info says.
+    /// The number of copies of a file: one, or the number in grade.info.
     pub struct CopySettings {
-        /// Whether grade.info says it (its seventh column, `TargetCopyCount`).
+        /// Whether grade.info decides (its seventh column, `TargetCopyCount`).
         by_grade_info: bool = Default "false",
-        /// How many it may say at most.
+        /// Largest number that grade.info may set.
         most: NonZeroU32 = Default "3",
     }
 }
 
 settings! {
-    /// Removing copies: those beyond the one that a file should have, those on hosts that are
-    /// being drained, and the worst ones of a destination over its limit.
+    /// The removal of copies: surplus copies, copies on hosts that are drained, and the worst
+    /// copies of a destination over its limit.
     pub struct RemoverSettings {
-        /// "on", "dry-run" (it is decided and told what would go, and nothing removed), or "off".
+        /// "on", "dry-run" or "off". With "dry-run" the node decides and logs removals, but removes
+        /// nothing.
         mode: RemovalMode = Default "on",
-        /// How often all copies are looked at.
+        /// Interval between two looks at all copies.
         interval: Duration = Default "10s",
-        /// Which of too many copies stay: "room", those on the hosts with the most free room, or
-        /// "cfm", those whose host's address as text comes first.
+        /// Which surplus copy is kept. "room" keeps the one on the host with the most free room.
+        /// "cfm" keeps the one whose host address comes first as text.
         keep: KeptBy = Default "room",
-        /// Whether room is made for a file that gets hot and fits on no destination: cold files go
-        /// from the one where the least has to go.
+        /// Whether the node makes room for a file that becomes hot and fits on no destination. It
+        /// removes cold files from the destination where the least must go.
         make_room: bool = Default "true",
-        /// From how many rising hits on that is done. Twice event_log.hit_base when it is not
-        /// set, so that what comes is at least twice as hot as what goes.
+        /// Number of rising hits from which the node makes room. Without the setting it is twice
+        /// event_log.hit_base; then the new file is at least twice as hot as the removed ones.
         make_room_hits: Option<NonZeroU32> = Optional "6",
-        /// How much of a destination's disk is given up for one such file, in percent, 50 at most.
+        /// Largest part of a destination's disk that is given up for one file, in percent. The
+        /// maximum is 50.
         make_room_percent: Percent = Default "10",
-        /// How long a copy that came because its file was hot is safe from the next such one: until
-        /// grade.info has been made anew, which knows of it. It is known of as many copies as
-        /// history.keep remembers.
+        /// A copy that was made because its file was hot is safe from the next hot file for this
+        /// long. In this time a new grade.info should include it. The node remembers history.keep
+        /// of these copies.
         spare_hot_within: Duration = Default "24h",
     }
 }
 
 settings! {
-    /// What is remembered of copies and removals.
+    /// The memory of ended copies and removals.
     pub struct HistorySettings {
-        /// How many ended copies are remembered, and how many ended removals.
+        /// Number of ended copies, and number of ended removals, that the node remembers.
         keep: NonZeroU64 = Default "10000",
     }
 }
 
 settings! {
-    /// The replicated log, in which everything durable is written before it is told.
+    /// The replicated log. Every durable change is written here before it is answered.
     pub struct JournalSettings {
-        /// How long a commit is waited for before its outcome is unknown.
+        /// A commit that takes longer is answered as "outcome unknown".
         commit_timeout: Duration = Default "5s",
-        /// Time from one sign of life of the leader to the next.
+        /// Interval between two heartbeats of the leader.
         heartbeat: Duration = Default "150ms",
-        /// The least time without one after which a new leader is elected.
+        /// Shortest time without a heartbeat after which a new leader is elected.
         election_min: Duration = Default "500ms",
-        /// The longest such time; each node draws its own between the two.
+        /// Longest such time. Each node draws its own time between the two.
         election_max: Duration = Default "1s",
-        /// How long the log may grow before a snapshot is taken. In quiet times one is taken
-        /// earlier.
+        /// Size of the log that triggers a snapshot. In quiet times a snapshot is taken earlier.
         snapshot_log_bytes: ByteSize = Default "64MiB",
-        /// How much of the disk under `data_dir` is kept in reserve. Nothing more is changed once
-        /// less than a quarter of that is free; what is under way is finished by the reserve.
+        /// Space of the disk under `data_dir` that is kept free. Below a quarter of it the node
+        /// refuses changes; it uses the rest to finish running work.
         reserve: ByteSize = Default "64MiB",
     }
 }
@@ -360,11 +366,11 @@ settings! {
 settings! {
     /// The HTTP server.
     pub struct HttpSettings {
-        /// Threads that serve requests. Without a number, as many as there are processors.
-        workers: Option<NonZeroUsize> = Optional "2",
-        /// The largest body of a request.
+        /// Number of threads that serve requests. Without the setting, one per processor.
+        threads: Option<NonZeroUsize> = Optional "2",
+        /// Largest body of a request.
         body_limit: ByteSize = Default "1MiB",
-        /// How long a client may take for the body of a request.
+        /// Time limit for the body of a request.
         request_timeout: Duration = Default "30s",
         /// Connections at once, 40% of the file descriptors of the process at most. Where all are
         /// taken, one that only waits, or takes nothing of its answer, is ended for a new one. A yard
@@ -411,8 +417,10 @@ impl Role for NodeConfig {
     fn differs_unseen(&self, after: &Self) -> Vec<&'static str> {
         let (share, then) = (&self.share, &after.share);
         let certificate = share.tls.certificate() != then.tls.certificate();
-        let differ =
-            [(share.hooks != then.hooks, "share.hooks"), (certificate, "share.tls.certificate")];
+        let differ = [
+            (share.webhooks != then.webhooks, "share.webhooks"),
+            (certificate, "share.tls.certificate"),
+        ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, key)| key).collect()
     }
 

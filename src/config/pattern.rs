@@ -24,7 +24,7 @@ impl SettingValue for Pattern {
                 // The error of a syntax is several lines, the last of which says what it is.
                 let error = error.to_string();
                 let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                wrong(format!("a regular expression is wanted, not {}: {why}", quoted(value)))
+                wrong(format!("expected a regular expression, not {}: {why}", quoted(value)))
             }),
         }
     }

@@ -20,6 +20,8 @@ pub struct Effective {
     pub is_secret: bool,
     /// Where it comes from.
     pub origin: Origin,
+    /// The old name that it was set by, if it was.
+    pub old_key: Option<String>,
 }
 
 /// Hands out settings by key. A faulty one reads as its default, so that reading goes on and finds
@@ -68,8 +70,9 @@ impl Reader {
     fn note<T: SettingValue>(&mut self, key: String, value: &T, origin: Origin) {
         let hide =
             |value: toml::Value| if T::SECRET { "\"***\"".into() } else { value.to_string() };
-        let (value, is_secret) = (value.to_toml().map(hide), T::SECRET);
-        self.effective.push(Effective { key, value, is_secret, origin });
+        let value = value.to_toml().map(hide);
+        let old_key = self.given.get(&key).and_then(|given| given.old_key.clone());
+        self.effective.push(Effective { key, value, is_secret: T::SECRET, origin, old_key });
     }
 
     /// Tells that the setting `key` is wrong.

@@ -11,7 +11,7 @@ impl SettingValue for SharedToken {
     fn from_toml(value: &Value) -> Read<Self> {
         match value {
             Value::String(text) => SharedToken::new(text).or_else(|bad| wrong(bad.to_string())),
-            _ => wrong("a token is wanted, in quotes"),
+            _ => wrong("expected a token, in quotes"),
         }
     }
 

@@ -18,100 +18,101 @@ use super::value::{Read, SettingValue, Wrong, quoted, text, wrong};
 settings! {
     /// Shares: links to files and directories that stop working at their deadlines.
     pub struct ShareSettings {
-        /// Directories that may be shared from, by name, as in { movies = "/data/movies" }; a share
-        /// names what it is of by "movies/new/a.mpg". Without any, nothing is shared, and nothing
-        /// listens on `share.listen`. Shares of a root that is taken away end. One whose directory is
-        /// not there now, as before it is mounted, is opened once it is; so is another directory
-        /// that takes its place.
+        /// Directories that may be shared, by name. Example: { movies = "/data/movies" }; a share
+        /// then names its file as "movies/new/a.mpg". Without a root nothing is shared, and
+        /// `share.listen` stays closed. If you remove a root, its shares end. A directory that is
+        /// missing now, for example before it is mounted, is opened when it appears.
         roots: RootDirs = Default "{}",
-        /// Where links are served. Nothing of the API or the console is reachable there.
+        /// Address of the links. The API and the console are not reachable there.
         listen: SocketAddr = Default "127.0.0.1:8081",
-        /// What people reach that by; links begin with it. Without one, `http://`, or `https://`
-        /// with `share.tls`, and `share.listen`. With a path in it, as in
-        /// "https://example.net/files", a proxy passes on what it is asked for below that path,
-        /// without the path.
+        /// URL by which visitors reach `share.listen`; links begin with it. Without it links begin
+        /// with http:// (https:// with share.tls) and `share.listen`. The URL may have a path, as
+        /// in "https://example.net/files". Then the proxy must remove that path from the requests.
         public_url: Option<PublicUrl> = Optional "https://share.example.net",
-        /// Proxies in front of `share.listen`: whoever they say a request is from, it is from.
+        /// Addresses of the proxies in front of `share.listen`. The node believes the client
+        /// address that they report.
         trusted_proxies: Vec<IpAddr> = Default "[]",
-        /// How long a share lasts that does not say. Changing it moves no deadline that is set.
+        /// Lifetime of a share that sets none. A change does not move existing deadlines.
         default_ttl: Duration = Default "7d",
-        /// The shortest that a share may last.
+        /// Shortest lifetime of a share.
         min_ttl: Duration = Default "1s",
-        /// The longest. Not set: any time.
+        /// Longest lifetime of a share. Without the setting there is no limit.
         max_ttl: Option<Duration> = Optional "30d",
-        /// Whether a share may last for ever.
+        /// Whether a share may have no deadline.
         allow_never: bool = Default "false",
-        /// How long before its deadline it is told that a share will end. Not set: it is not. Nor is it
-        /// of a deadline that is nearer than that from the beginning.
+        /// A notice is sent this long before the deadline of a share. Without the setting none is
+        /// sent. A share with a shorter lifetime sends none.
         notice_before: Option<Duration> = Optional "24h",
-        /// How long a download that counted may be resumed without counting again: of one link, by
-        /// the last 10,000 who have taken one.
+        /// A counted download may resume for this long without counting again. The node remembers
+        /// the last 10,000 addresses of each link.
         resume_within: Duration = Default "24h",
-        /// How long a wall clock that is more than an hour ahead must hold until it is confirmed.
-        /// Links are refused by it at once; nothing is reclaimed before, so that a clock that is
-        /// corrected brings them back.
-        clock_hold: Duration = Default "15m",
-        /// Whether a download that is running at the deadline is cut. Otherwise it finishes.
+        /// A wall clock that jumped forward by more than an hour must hold for this long to be
+        /// confirmed. Until then links are refused by the new time, but none is reclaimed. If the
+        /// clock is corrected, they work again.
+        clock_confirm_after: Duration = Default "15m",
+        /// Whether a running download is cut at the deadline. Otherwise it finishes.
         cut_at_deadline: bool = Default "false",
-        /// How long downloads that are running may go on when the node is stopped. No new ones begin,
-        /// and a second signal ends it at once.
-        drain: Duration = Default "30s",
-        /// How many shares there may be. Not set: any number. One of which all downloads were taken
-        /// counts until it can be resumed no more, for this and for its owner.
+        /// Running downloads may continue for this long when the node stops. No new one starts. A
+        /// second signal ends them at once.
+        drain_timeout: Duration = Default "30s",
+        /// Largest number of shares. Without the setting there is no limit. A share without
+        /// downloads left counts until it can no longer be resumed. The same applies to
+        /// max_per_owner.
         max_shares: Option<NonZeroU64> = Optional "1000000",
-        /// What happens at `max_shares`: "refuse" new ones, or end the one with the
-        /// "nearest-deadline", the "least-recently-used" or the "least-used" one. What was used is
-        /// known since the node started. By "least-used", fewer than five uses count as five, so that
-        /// a new link is not the first to go.
+        /// Action at `max_shares`. "refuse" refuses new shares. "nearest-deadline",
+        /// "least-recently-used" and "least-used" end the share of that kind. Use is known since
+        /// the start of the node. With "least-used" fewer than five uses count as five, so that a
+        /// new link is not the first to go.
         at_limit: AtLimit = Default "refuse",
-        /// How many shares one owner may have. Not set: any number.
+        /// Largest number of shares of one owner. Without the setting there is no limit.
         max_per_owner: Option<NonZeroU64> = Optional "1000",
-        /// How much of a processor the reclaim of ended shares may take, from 1 to 10. They are
-        /// refused at their deadlines whatever it is.
-        effort: Effort = Default "5",
-        /// How long a link that has ended says so, rather than that there is none.
+        /// Share of a processor for the reclaim of ended shares, from 1 to 10. Links are refused at
+        /// their deadlines with any value.
+        reclaim_effort: Effort = Default "5",
+        /// An ended link says that it has ended for this long. Afterwards it is unknown.
         keep_ended: Duration = Default "7d",
-        /// Of how many ended links that is remembered at most.
+        /// Largest number of ended links that the node remembers.
         keep_ended_most: NonZeroU64 = Default "100000",
-        /// Webhooks, by name: who is told outside that a share will end soon or has ended, as in
-        /// { billing = { url = "http://10.0.0.5:9000/shares", secret_file = "/etc/reelyard/billing" } }.
-        /// Requests are signed with the `secret`, or that in the `secret_file`. What else a hook may
-        /// have: kinds = ["notice", "expired", "exhausted", "revoked", "removed", "root_gone",
-        /// "evicted"], all of them by default, and the timeout = "10s" for an answer. A new one is
-        /// told what happens from then on.
-        hooks: Hooks = Default "{}",
-        /// How long what happened is kept for a webhook that cannot be told. What is older is
+        /// Webhooks by name. They are called when a share will soon end and when it has ended.
+        /// Example: { billing = { url = "http://10.0.0.5:9000/shares", secret_file =
+        /// "/etc/reelyard/billing" } }. Requests are signed with `secret` or the secret in
+        /// `secret_file`. Optional: `kinds` (default: all), a list of "notice", "expired",
+        /// "exhausted", "revoked", "removed", "root_gone" and "evicted"; `timeout` for an answer
+        /// (default: "10s"). A new webhook gets the events from then on.
+        webhooks: Hooks = Default "{}",
+        /// Events for a webhook that does not answer are kept for this long. Older events are
         /// dropped.
-        keep_untold: Duration = Default "7d",
-        /// How much of it at most. The oldest is dropped first.
-        keep_untold_most: NonZeroU64 = Default "1000000",
-        /// How long what a share stands for has to be missing before the share ends: a file that is
-        /// replaced by another one keeps its links.
+        webhook_retention: Duration = Default "7d",
+        /// Largest number of such events. The oldest is dropped first.
+        webhook_retention_count: NonZeroU64 = Default "1000000",
+        /// A share ends when its file has been missing for this long. A file that is replaced keeps
+        /// its links.
         removed_after: Duration = Default "30s",
-        /// How often it is looked whether what all shares stand for is there, slowly. What a link
-        /// does not find is noticed at once.
-        sweep_every: Duration = Default "6h",
-        /// Connections at once.
+        /// Interval of the slow check that the files of all shares exist. A missing file is also
+        /// noticed when its link is used.
+        sweep_interval: Duration = Default "6h",
+        /// Largest number of connections.
         connections: NonZeroU32 = Default "1024",
-        /// Connections at once from one address.
+        /// Largest number of connections from one address.
         connections_per_address: NonZeroU32 = Default "128",
-        /// Archives made at once: each takes a thread that mostly waits, and some memory.
+        /// Largest number of archives that are created at the same time. Each needs one thread and
+        /// some memory.
         archives: NonZeroU32 = Default "32",
-        /// Archives made at once for one address.
+        /// Largest number of archives for one address at the same time.
         archives_per_address: NonZeroU32 = Default "4",
-        /// How long a client may take for a request, or between two.
+        /// Time limit for a request, and for the wait between two requests.
         request_timeout: Duration = Default "20s",
-        /// How long a client may take no byte of an answer.
+        /// A connection whose client takes no byte of an answer for this long is closed.
         send_timeout: Duration = Default "60s",
-        /// How many unknown links an address may ask for in one go before it is told to wait,
-        /// whatever it asks for (or a hit would tell as much as a guess that is answered), and
-        guesses: NonZeroU32 = Default "30",
-        /// after how long it may ask for one more.
-        guess_every: Duration = Default "2s",
-        /// How many passwords may be tried in one go, at one link and by one address, and
-        password_tries: NonZeroU32 = Default "10",
-        /// after how long one more may be tried.
-        password_every: Duration = Default "6s",
+        /// Number of unknown links that one address may request at once. After that the address
+        /// must wait, also for links that exist; otherwise an answer would confirm a guess.
+        unknown_link_burst: NonZeroU32 = Default "30",
+        /// One more guess is allowed after this time.
+        unknown_link_interval: Duration = Default "2s",
+        /// Number of passwords that one address may try at once on one link.
+        password_burst: NonZeroU32 = Default "10",
+        /// One more try is allowed after this time.
+        password_interval: Duration = Default "6s",
     }
     groups {
         /// TLS.
@@ -122,7 +123,7 @@ settings! {
 impl ShareSettings {
     /// Reads the secrets and certificates that are in files, and finds what contradicts itself.
     pub(super) fn settle(&mut self, reader: &mut Reader) {
-        self.hooks.settle(reader);
+        self.webhooks.settle(reader);
         self.tls.settle(reader);
         let shown = humantime::format_duration;
         let mut ordered = |key: &str, value: Duration, above: &str, limit: Duration| {
@@ -170,7 +171,7 @@ impl SettingValue for RootDirs {
         let Value::Table(table) = value else {
             let shown = quoted(value);
             return wrong(format!(
-                "a table is wanted, as in {{ movies = \"/data/movies\" }}, not {shown}"
+                "expected a table such as {{ movies = \"/data/movies\" }}, not {shown}"
             ));
         };
         let (mut roots, mut wrongs) = (BTreeMap::new(), Vec::new());
@@ -243,7 +244,7 @@ impl SettingValue for AtLimit {
         let named =
             value.as_str().and_then(|word| all.into_iter().find(|one| one.to_string() == word));
         named.map_or_else(
-            || wrong(format!("\"refuse\", \"nearest-deadline\", \"least-recently-used\" or \"least-used\" is wanted, not {}", quoted(value))),
+            || wrong(format!("expected \"refuse\", \"nearest-deadline\", \"least-recently-used\" or \"least-used\", not {}", quoted(value))),
             Ok,
         )
     }
@@ -258,7 +259,7 @@ impl SettingValue for Effort {
         let number = value.as_integer().and_then(|number| u8::try_from(number).ok());
         let effort = number.and_then(|number| Effort::try_from(number).ok());
         effort.map_or_else(
-            || wrong(format!("a number from 1 to 10 is wanted, not {}", quoted(value))),
+            || wrong(format!("expected a number from 1 to 10, not {}", quoted(value))),
             Ok,
         )
     }
@@ -285,7 +286,7 @@ mod tests {
         for (bad, why) in [
             ("{ Movies = \"/data\" }", "Movies: a root is named by"),
             ("{ movies = 7 }", "movies: "),
-            ("\"/data\"", "a table is wanted"),
+            ("\"/data\"", "expected a table"),
         ] {
             let told = shown::<RootDirs>(bad).unwrap_err();
             assert!(told.contains(why), "{bad}: {told}");

@@ -10,12 +10,12 @@ use super::value::{Read, SettingValue};
 use crate::tls::{BadCertificate, Certificate};
 
 settings! {
-    /// TLS for the links of shares. Both files are read again on a reload, and whoever connects
-    /// from then on is shown the new certificate. Without them links are served in the clear.
+    /// TLS for the links of shares. A reload reads both files again; new connections get the
+    /// new certificate. Without them links are served without encryption.
     pub struct ShareTlsSettings {
-        /// The certificate in PEM, and behind it what leads up to the one that clients know.
+        /// Certificate in PEM, followed by its chain of intermediate certificates.
         certificate: Option<CertificateFile> = Optional "/etc/reelyard/share.crt",
-        /// Its private key in PEM, without a password.
+        /// Private key of the certificate in PEM, without a password.
         key: Option<PathBuf> = Optional "/etc/reelyard/share.key",
     }
 }

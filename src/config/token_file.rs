@@ -15,7 +15,7 @@ pub fn settle_token(
 ) -> Option<SharedToken> {
     let Some(path) = file else { return token };
     if token.is_some() {
-        reader.fault("token_file", "token is set as well: one of the two is wanted");
+        reader.fault("token_file", "token is set as well: expected one of the two");
         return token;
     }
     match bounded_read::read_text(path, Source::File) {

@@ -54,7 +54,7 @@ impl SettingValue for Percent {
     fn from_toml(value: &Value) -> Read<Self> {
         match value.as_integer().map(u32::try_from) {
             Some(Ok(percent @ 1..=100)) => Ok(Percent(percent)),
-            _ => wrong(format!("a percentage from 1 to 100 is wanted, not {}", quoted(value))),
+            _ => wrong(format!("expected a percentage from 1 to 100, not {}", quoted(value))),
         }
     }
 
@@ -73,7 +73,7 @@ impl SettingValue for Fraction {
         };
         match number {
             Some(share) if (0.0..=1.0).contains(&share) => Ok(Fraction(share)),
-            _ => wrong(format!("a number from 0 to 1 is wanted, not {}", quoted(value))),
+            _ => wrong(format!("expected a number from 0 to 1, not {}", quoted(value))),
         }
     }
 
@@ -101,7 +101,7 @@ impl SettingValue for Spread {
         match value.as_str() {
             Some("room") => Ok(Spread::Room),
             Some("ring") => Ok(Spread::Ring),
-            _ => wrong(format!("\"room\" or \"ring\" is wanted, not {}", quoted(value))),
+            _ => wrong(format!("expected \"room\" or \"ring\", not {}", quoted(value))),
         }
     }
 
@@ -119,7 +119,7 @@ impl SettingValue for PlanningMode {
         match value.as_str() {
             Some("on") => Ok(PlanningMode::On),
             Some("off") => Ok(PlanningMode::Off),
-            _ => wrong(format!("\"on\" or \"off\" is wanted, not {}", quoted(value))),
+            _ => wrong(format!("expected \"on\" or \"off\", not {}", quoted(value))),
         }
     }
 
@@ -138,7 +138,7 @@ impl SettingValue for RemovalMode {
             Some("on") => Ok(RemovalMode::On),
             Some("dry-run") => Ok(RemovalMode::DryRun),
             Some("off") => Ok(RemovalMode::Off),
-            _ => wrong(format!("\"on\", \"dry-run\" or \"off\" is wanted, not {}", quoted(value))),
+            _ => wrong(format!("expected \"on\", \"dry-run\" or \"off\", not {}", quoted(value))),
         }
     }
 
@@ -152,7 +152,7 @@ impl SettingValue for KeptBy {
         match value.as_str() {
             Some("room") => Ok(KeptBy::Room),
             Some("cfm") => Ok(KeptBy::Cfm),
-            _ => wrong(format!("\"room\" or \"cfm\" is wanted, not {}", quoted(value))),
+            _ => wrong(format!("expected \"room\" or \"cfm\", not {}", quoted(value))),
         }
     }
 
@@ -173,14 +173,14 @@ impl SettingValue for Duration {
         let written = text(value, "a duration, as in \"30s\" or \"1h 30m\",")?;
         match humantime::parse_duration(written) {
             Ok(duration) if duration < Duration::from_millis(1) => {
-                wrong(format!("a duration of at least 1ms is wanted, not {}", quoted(value)))
+                wrong(format!("expected a duration of at least 1ms, not {}", quoted(value)))
             }
             Ok(duration) if duration > LONGEST => {
-                wrong(format!("a duration of at most 10 years is wanted, not {}", quoted(value)))
+                wrong(format!("expected a duration of at most 10 years, not {}", quoted(value)))
             }
             Ok(duration) => Ok(duration),
             Err(error) => wrong(format!(
-                "a duration is wanted, as in \"30s\" or \"1h 30m\", not {}: {error}",
+                "expected a duration such as \"30s\" or \"1h 30m\", not {}: {error}",
                 quoted(value)
             )),
         }
@@ -220,7 +220,7 @@ impl SettingValue for ByteSize {
         }
         match value.as_str().and_then(|text| text.parse::<ByteSize>().ok()) {
             Some(size) if size.as_u64() > 0 => Ok(size),
-            _ => wrong(format!("a size above 0 is wanted, {SIZES}, not {}", quoted(value))),
+            _ => wrong(format!("expected a size above 0, {SIZES}, not {}", quoted(value))),
         }
     }
 
@@ -245,7 +245,7 @@ impl SettingValue for Capacity {
             Ok(size) => Ok(Capacity::Quota(size.as_u64())),
             Err(wrongs) if is_bare_number(value) => Err(wrongs),
             Err(_) => wrong(format!(
-                "\"filesystem\" or a size above 0 is wanted, as in \"200GiB\", not {}",
+                "expected \"filesystem\" or a size above 0 such as \"200GiB\", not {}",
                 quoted(value)
             )),
         }
@@ -281,7 +281,7 @@ impl SettingValue for HostLimits {
     fn from_toml(value: &Value) -> Read<Self> {
         let Value::Table(table) = value else {
             return wrong(format!(
-                "a table is wanted, as in {{ {EVERY_HOST} = \"1Gbit/s\", \"10.0.0.11:8888\" = \"08:00,10M 23:00,off\" }}, not {}",
+                "expected a table such as {{ {EVERY_HOST} = \"1Gbit/s\", \"10.0.0.11:8888\" = \"08:00,10M 23:00,off\" }}, not {}",
                 quoted(value)
             ));
         };

@@ -62,7 +62,7 @@ pub fn quoted(value: &Value) -> String {
 pub fn text<'v>(value: &'v Value, wanted: &str) -> Read<&'v str> {
     match value {
         Value::String(text) => Ok(text),
-        other => wrong(format!("{wanted} is wanted, in quotes, not {}", quoted(other))),
+        other => wrong(format!("expected {wanted} in quotes, not {}", quoted(other))),
     }
 }
 
@@ -91,7 +91,7 @@ impl<T: SettingValue> SettingValue for Vec<T> {
         match value {
             Value::Array(values) => entries(values.iter().map(T::from_toml)),
             other => {
-                wrong(format!("a list is wanted, as in [\"a\", \"b\"], not {}", quoted(other)))
+                wrong(format!("expected a list such as [\"a\", \"b\"], not {}", quoted(other)))
             }
         }
     }
@@ -126,7 +126,7 @@ fn entries<T>(read: impl Iterator<Item = Read<T>>) -> Read<Vec<T>> {
 
 impl SettingValue for bool {
     fn from_toml(value: &Value) -> Read<Self> {
-        let not_bool = || wrong(format!("true or false is wanted, not {}", quoted(value)));
+        let not_bool = || wrong(format!("expected true or false, not {}", quoted(value)));
         value.as_bool().map_or_else(not_bool, Ok)
     }
 
@@ -138,7 +138,7 @@ impl SettingValue for bool {
 impl SettingValue for PathBuf {
     fn from_toml(value: &Value) -> Read<Self> {
         match text(value, "a path")? {
-            "" => wrong("a path is wanted, not an empty text"),
+            "" => wrong("expected a path, not an empty text"),
             path if path.contains('\0') => wrong("a path cannot hold a NUL byte"),
             path => Ok(PathBuf::from(path)),
         }
@@ -155,7 +155,7 @@ macro_rules! counts {
             fn from_toml(value: &Value) -> Read<Self> {
                 let number = value.as_integer().and_then(|number| <$inner>::try_from(number).ok());
                 number.and_then(<$type>::new).map_or_else(
-                    || wrong(format!("a whole number from 1 on is wanted, not {}", quoted(value))),
+                    || wrong(format!("expected a whole number from 1 on, not {}", quoted(value))),
                     Ok,
                 )
             }

@@ -7,7 +7,7 @@ use toml::Value;
 use super::value::{Read, SettingValue, quoted, wrong};
 
 /// How the servers of the centre are written.
-const SERVERS: &str = "an IP, a list of them, or { pattern = '125\\.159\\.40\\.(3|4)' } is wanted";
+const SERVERS: &str = "expected an IP, a list of them, or { pattern = '125\\.159\\.40\\.(3|4)' }";
 
 impl SettingValue for WatchedServers {
     fn from_toml(value: &Value) -> Read<Self> {
@@ -25,7 +25,7 @@ impl SettingValue for WatchedServers {
                 (Some(Value::String(pattern)), 1) if !pattern.is_empty() => {
                     let read = AddressPattern::new(pattern).map(WatchedServers::Matching);
                     read.or_else(|_| {
-                        wrong(format!("a regular expression is wanted, not {}", quoted(value)))
+                        wrong(format!("expected a regular expression, not {}", quoted(value)))
                     })
                 }
                 _ => not_so(),
@@ -54,7 +54,7 @@ impl SettingValue for WatchMode {
         match value.as_str() {
             Some("auto") => Ok(WatchMode::Auto),
             Some("poll") => Ok(WatchMode::Poll),
-            _ => wrong(format!("\"auto\" or \"poll\" is wanted, not {}", quoted(value))),
+            _ => wrong(format!("expected \"auto\" or \"poll\", not {}", quoted(value))),
         }
     }
 

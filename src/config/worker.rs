@@ -22,49 +22,50 @@ use super::units::Percent;
 use super::{LogSettings, Role};
 
 settings! {
-    /// A worker of Reelyard: one per storage host. With `source_dirs` it serves masters, with
-    /// `base_dir` it fetches and serves copies; it can do both.
+    /// A Reelyard worker: one per storage host. With `source_dirs` it serves masters. With
+    /// `base_dir` it fetches and serves copies. It can do both.
     pub struct WorkerConfig {
-        /// The worker's address, which is also its identity: the node must know it by the very
-        /// same one.
+        /// Address and identity of the worker. The node must know it by exactly this address.
         listen: HostAddr = Required "10.0.0.21:8888",
-        /// Where masters and copies are served. When not set, the port after `listen`.
+        /// Address where masters and copies are served. Without the setting, the port after
+        /// `listen`.
         data_listen: Option<SocketAddr> = Optional "10.0.0.21:8889",
-        /// The node (or an old cfm) that says what to copy. Needed with `base_dir`.
+        /// Address of the node (or old cfm) that plans the copies. Required with `base_dir`.
         node: Option<NodeAddr> = Optional "10.0.0.1:8080",
-        /// The directory of the copies. Must exist, so that a disk that is not mounted is noticed
-        /// and not the disk beneath it filled.
+        /// Directory of the copies. It must exist, so that the worker never fills the disk below an
+        /// unmounted one.
         base_dir: Option<PathBuf> = Optional "/data",
-        /// What is taken for the disk of the copies: "filesystem" for the one that base_dir is on,
-        /// or a size, as in "200GiB", for a part of one that others use too. Then the worker fills
-        /// base_dir up to that size and reports its disk as one of that size.
+        /// Size of the disk for copies. "filesystem" is the whole file system of base_dir. A size
+        /// such as "200GiB" is a part of a file system that others use too. The worker fills
+        /// base_dir up to that size and reports a disk of that size.
         capacity: Capacity = Default "filesystem",
-        /// How long a copy that was interrupted keeps its bytes, to go on from there. Afterwards
-        /// its room is given back.
+        /// An interrupted copy keeps its bytes for this long, to continue from there. Afterwards
+        /// its space is freed.
         resume_within: Duration = Default "1d",
-        /// How old a file in base_dir's temp.downloaded may get that belongs to no copy known
-        /// here (cfw leaves such files), before it is removed.
+        /// An unknown file in base_dir's temp.downloaded is removed at this age. cfw leaves such
+        /// files.
         stale_after: Duration = Default "1h",
-        /// The directories of the masters: absolute paths, as the node has them.
+        /// Absolute paths of the directories with the masters, as in the node's configuration.
         source_dirs: Vec<PathBuf> = Default "[]",
-        /// Directory of what the worker must remember: reports not yet taken by the node, hashes
-        /// of masters. Each worker needs its own. Made when it is missing.
+        /// Directory of the worker's state: reports that the node has not taken yet, and hashes of
+        /// masters. Each worker needs its own. The worker creates it if it is missing.
         state_dir: PathBuf = Default "reelyard-worker-data",
-        /// The token shared with the node.
+        /// Secret that the worker shares with the node.
         token: Option<SharedToken> = Optional "a-long-random-text",
-        /// A file with the token, instead of `token`. Blanks around it are ignored.
+        /// File that holds the token. Use it instead of `token`. Spaces and line ends around the
+        /// token are ignored.
         token_file: Option<PathBuf> = Optional "/etc/reelyard/token",
-        /// How many copies are fetched at a time.
+        /// Number of copies that are fetched at the same time.
         copies_at_once: NonZeroU32 = Default "4",
-        /// Time from one question for tasks to the next, when the node is an old cfm. A Reelyard
-        /// node tells at once. A node that does not answer is asked again after 100 ms, then
-        /// after twice as long each time, up to 5 s.
+        /// Interval between two requests for tasks if the node is an old cfm. A Reelyard node sends
+        /// tasks at once. A node that does not answer is asked again after 100 ms, then after twice
+        /// the time, up to 5 s.
         poll_interval: Duration = Default "5s",
     }
     groups {
         /// The disk of the copies.
         storage: DiskSettings,
-        /// What the host's link carries.
+        /// Load of the host's link.
         network: NetworkSettings,
         /// Sources that are old cfws.
         external_downloader: ExternalDownloaderSettings,
@@ -76,44 +77,44 @@ settings! {
 }
 
 settings! {
-    /// The destinations' disks.
+    /// The disk of the copies.
     pub struct DiskSettings {
-        /// How full a destination may get, in percent of what ordinary users can write.
+        /// Highest fill level of the disk, in percent of the space for ordinary users.
         limit_percent: Percent = Default "90",
     }
 }
 
 settings! {
-    /// The link over which files are served. What goes over it, whoever sends it, is told to the
-    /// node, which can keep copies away from busy hosts ([placement] of its configuration).
+    /// The network link that serves the files. The worker reports its load to the node, which
+    /// can keep copies away from busy hosts ([placement] in the node's configuration).
     pub struct NetworkSettings {
-        /// The network interface. When not set, the one that has the address of data_listen; of a
-        /// worker on the loopback interface nothing is told then.
+        /// Network interface. Without the setting, the interface that has the address of
+        /// data_listen. A worker on the loopback interface then reports no load.
         interface: Option<InterfaceName> = Optional "eth0",
-        /// What it can carry in each direction. When not set, what the kernel says of a card, which
-        /// it does not know in a container or a virtual machine.
+        /// Speed of the link in each direction. Without the setting, the speed that the kernel
+        /// reports. In containers and virtual machines the kernel usually does not know it.
         link_speed: Option<BitsPerSecond> = Optional "10Gbit/s",
-        /// Where the kernel tells of interfaces: in a container perhaps where the host's /sys is
-        /// mounted.
+        /// Path of sysfs, where the kernel reports on interfaces. In a container, set the path
+        /// where the host's /sys is mounted.
         sysfs: PathBuf = Default "/sys",
     }
 }
 
 settings! {
-    /// The program that fetches from sources that are still old cfws: they have no data port. It is
-    /// called as cfw calls its downloader_bin, `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`, and ended
-    /// with everything it started when it takes too long or its copy is no longer wanted. What it
-    /// fetched has its size checked and is hashed, but there is no hash of the source to compare with.
+    /// The program that fetches from old cfws, which have no data port. It is called like cfw's
+    /// downloader_bin: `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`. The worker ends it, with
+    /// all its child processes, when it takes too long or its copy is cancelled. The worker
+    /// checks the size of the file and hashes it, but has no hash of the source to compare.
     pub struct ExternalDownloaderSettings {
-        /// Its absolute path. Without one nothing is fetched from old cfws.
+        /// Absolute path of the program. Without it nothing is fetched from old cfws.
         program: Option<PathBuf> = Optional "/opt/cfw/SampleNetIODownloader",
-        /// A regular expression for what it says on stderr (in the last 64 KiB) when it succeeded,
-        /// besides ending with 0.
+        /// Regular expression that the last 64 KiB of stderr must match after success. The exit
+        /// code must also be 0.
         success_pattern: Pattern = Default "Successfully",
-        /// How long it may take for a copy. A large file gets more: at least twice the time it
-        /// needs at its rate.
+        /// Time limit for a copy. A large file gets more: at least twice the time that it needs at
+        /// its rate.
         timeout: Duration = Default "1h",
-        /// How long it may take to end when it is asked to (SIGTERM), before it is killed.
+        /// Time between SIGTERM and SIGKILL when the worker ends the program.
         stop_grace: Duration = Default "5s",
     }
 }
@@ -122,31 +123,35 @@ settings! {
 const MOST_HOOKS_AT_ONCE: u32 = 256;
 
 settings! {
-    /// Boxes that this worker hosts for pools of the node: what makes one ready for a holder, what
-    /// cleans it afterwards, and what a clean one has not. Nothing of it comes from a node.
+    /// Boxes that this worker hosts for pools of the node: the programs that prepare and clean a
+    /// box, and the checks of a clean box. All of it is set here; nothing of it comes from a node.
     pub struct BoxSettings {
-        /// How many programs are run for boxes at a time, 256 at most. A pool of which none runs has its turn even
-        /// beyond that: one whose programs hang delays no other.
+        /// Number of hooks that run at the same time, at most 256. A pool without a running hook may
+        /// start one beyond this number, so that a pool with hanging hooks delays no other pool.
         hooks_at_once: NonZeroU32 = Default "16",
-        /// Where others reach the worker a token is required beside them.
-        /// What is run, by the name that a pool's "hooks" gives (or else by the pool's own). As in
-        /// [box.hooks.NAME] with
-        ///   file             a file that has all of this; what stands beside it counts more
-        ///   init, cleanup    programs with their arguments, called without a shell; none: nothing
-        ///                    to do. {box}, {number}, {pool}, {token} and {holder} are filled in;
-        ///                    a holder calls itself as it likes: --holder={holder}, or behind --
-        ///   init_timeout, cleanup_timeout       1m each if not set, 10m at most; then they are
-        ///   stop_grace       ended with everything they started: SIGTERM, SIGKILL after 5s
-        ///   env              their environment beside PATH and LANG: { NAME = "value" }
-        ///   done             exit codes that mean that it was done: [0]
-        ///   cleanup_again_on exit codes after which a cleanup is run again at once, up to 3 times
-        ///   first_uid        the user id of box 0; each further box has the next one. A clean box
-        ///                    has no process of its user; it takes root to see that
-        ///   boxes            how many ids of boxes there are, from 0 on: 1000 with first_uid, else any
-        ///                    number. What a node asks for beyond is refused
-        ///   no_directory     paths that a clean box has not; {box} and {pool} are filled in
-        ///   no_cgroup        control groups that a clean box has not, also not an empty one
-        ///   kill_left        whether what runs on in a box that is cleaned is killed: false
+        /// Hooks by name. A pool names its hooks in `hooks`; the default is the pool's own name. A
+        /// worker with hooks needs a token, unless it listens on the loopback interface only. Each
+        /// table [box.hooks.NAME] may have
+        ///   file             file with these settings; settings in the table take precedence
+        ///   init, cleanup    program with its arguments, started without a shell. Without a program
+        ///                    there is nothing to do. {box}, {number}, {pool}, {token} and {holder}
+        ///                    are replaced. A holder chooses its own name, so write
+        ///                    --holder={holder}, or put {holder} behind --
+        ///   init_timeout, cleanup_timeout   time limits: 1m by default, 10m at most
+        ///   stop_grace       time between SIGTERM and SIGKILL for the program and its child
+        ///                    processes: 5s
+        ///   env              environment, in addition to PATH and LANG: { NAME = "value" }
+        ///   done             exit codes that mean success: [0]
+        ///   cleanup_again_on exit codes after which a cleanup runs again at once, up to 3 times
+        ///   first_uid        user id of box 0; each further box has the next one. A clean box has no
+        ///                    process of its user. This check needs root
+        ///   boxes            number of ids, from 0 on: 1000 with first_uid, else no limit. The worker
+        ///                    refuses ids beyond it
+        ///   no_directory     paths that must not exist in a clean box; {box} and {pool} are replaced
+        ///   no_cgroup        control groups that must not exist in a clean box, even if empty
+        ///   kill_left        whether the worker kills remaining processes of a box that is cleaned:
+        ///                    false
+        ///   system_users     whether kill_left may be used with users below 1000: false
         hooks: BoxHooks = Default "{}",
     }
 }
@@ -205,7 +210,7 @@ impl Role for WorkerConfig {
         }
         if self.data_addr() == self.listen.socket() {
             // Also when `listen` has the last port there is.
-            reader.fault("data_listen", "a port other than that of listen is wanted");
+            reader.fault("data_listen", "expected a port other than that of listen");
         }
         check_source_dirs(&self.source_dirs, reader);
         self.check_base_dir(reader);

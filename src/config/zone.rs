@@ -34,7 +34,7 @@ impl SettingValue for Zone {
         match zone {
             Ok(zone) => Ok(Zone { name: name.to_owned(), zone }),
             Err(_) => wrong(format!(
-                "\"{name}\" is not a time zone: \"{SYSTEM}\" or an IANA name is wanted, as in \"Asia/Seoul\""
+                "\"{name}\" is not a time zone: expected \"{SYSTEM}\" or an IANA name such as \"Asia/Seoul\""
             )),
         }
     }

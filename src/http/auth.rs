@@ -29,7 +29,7 @@ pub enum NoAuthority {
     #[error("a token is needed: Authorization: Bearer <token>")]
     Missing,
     /// It carries another token.
-    #[error("the token is not the one that this yard shares")]
+    #[error("the token is not the token of this yard")]
     OtherToken,
     /// It is signed, and the signature is not good.
     #[error(transparent)]

@@ -239,7 +239,7 @@ pub fn serve(
             .default_service(web::to(compat::not_found))
     };
     let served = ServerSettings {
-        threads: settings.workers.map(NonZeroUsize::get),
+        threads: settings.threads.map(NonZeroUsize::get),
         head_time: HEAD_TIME,
         keep_alive: KEEP_ALIVE,
         stop_patience_seconds: STOP_PATIENCE_SECONDS,

@@ -53,7 +53,8 @@ impl Live {
 impl InForce {
     fn of(config: NodeConfig) -> Result<Self, reqwest::Error> {
         let calls = http_client(&settings::calls(&config))?;
-        let webhooks = hook_client(config.share.hooks.0.values().any(|hook| hook.url.is_https()))?;
+        let webhooks =
+            hook_client(config.share.webhooks.0.values().any(|hook| hook.url.is_https()))?;
         let ignore_prefixes = settings::tasks(&config).ignore_prefixes;
         Ok(InForce { config, calls, webhooks, ignore_prefixes })
     }

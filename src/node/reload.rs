@@ -217,11 +217,11 @@ mod tests {
 
     #[test]
     fn what_takes_a_restart_is_told_each_time_until_then() {
-        let running = configured(&["http.workers=1", "task.timeout=5m"]);
-        let new = || configured(&["http.workers=2", "task.timeout=6m", "data_dir=elsewhere"]);
+        let running = configured(&["http.threads=1", "task.timeout=5m"]);
+        let new = || configured(&["http.threads=2", "task.timeout=6m", "data_dir=elsewhere"]);
         let (applied, needs_restart) = between(&running, &new());
         assert_eq!(applied, ["task.timeout: \"5m\" -> \"6m\""]);
-        let restart = ["data_dir: \"reelyard-data\" -> \"elsewhere\"", "http.workers: 1 -> 2"];
+        let restart = ["data_dir: \"reelyard-data\" -> \"elsewhere\"", "http.threads: 1 -> 2"];
         assert_eq!(needs_restart, restart);
         let mut effective = running.effective.clone();
         AT_ONCE.keep_the_rest(&mut effective, new().effective);
@@ -242,12 +242,12 @@ mod tests {
         assert_eq!(between(&one, &one), (vec![], vec![]));
         let hooked = |url: &str, secret: &str| {
             configured(&[&format!(
-                "share.hooks={{ b = {{ url = \"{url}\", secret = \"{secret}\" }} }}"
+                "share.webhooks={{ b = {{ url = \"{url}\", secret = \"{secret}\" }} }}"
             )])
         };
         let secrets = ["0123456789abcdef", "fedcba9876543210"];
         let [one, other] = secrets.map(|secret| hooked("http://a/x", secret));
-        assert_eq!(between(&one, &other), (vec!["share.hooks: changed".to_owned()], vec![]));
+        assert_eq!(between(&one, &other), (vec!["share.webhooks: changed".to_owned()], vec![]));
         let elsewhere = between(&one, &hooked("http://b/x", secrets[1])).0.join("\n");
         assert!(elsewhere.contains("http://b/x") && !elsewhere.contains(secrets[1]), "{elsewhere}");
     }

@@ -69,7 +69,7 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
         full_inventory_interval: config.calls.full_inventory_interval,
         disk_interval: config.calls.disk_interval,
         traffic_interval: config.calls.traffic_interval,
-        agents: config.hosts.agents.clone(),
+        agents: config.hosts.node_exporters.clone(),
         max_files: config.hosts.max_files.get(),
         breaker: BreakerSettings {
             open_after: config.calls.breaker_after.get(),
@@ -204,7 +204,7 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
 
 /// How it is noticed what shares stand for no longer.
 pub fn share_files(config: &NodeConfig) -> ShareFilesSettings {
-    let (removed_after, sweep_every) = (config.share.removed_after, config.share.sweep_every);
+    let (removed_after, sweep_every) = (config.share.removed_after, config.share.sweep_interval);
     ShareFilesSettings { removed_after, sweep_every }
 }
 
@@ -221,16 +221,16 @@ pub fn shares(config: &NodeConfig) -> ShareSettings {
         },
         notice_before: share.notice_before,
         resume_within: share.resume_within,
-        clock_hold: share.clock_hold,
+        clock_hold: share.clock_confirm_after,
         max_shares: share.max_shares.map_or(0, NonZeroU64::get),
         at_limit: share.at_limit,
         max_per_owner: share.max_per_owner.map_or(0, NonZeroU64::get),
-        effort: share.effort,
+        effort: share.reclaim_effort,
         keep_tombstones_for: share.keep_ended,
         keep_tombstones: share.keep_ended_most.get(),
-        keep_happenings_for: share.keep_untold,
-        keep_happenings_most: share.keep_untold_most.get(),
-        hooks: share.hooks.0.keys().map(ToString::to_string).collect(),
+        keep_happenings_for: share.webhook_retention,
+        keep_happenings_most: share.webhook_retention_count.get(),
+        hooks: share.webhooks.0.keys().map(ToString::to_string).collect(),
         ..ShareSettings::default()
     }
 }
@@ -241,14 +241,14 @@ pub fn boxes(config: &NodeConfig) -> BoxSettings {
     BoxSettings {
         keep_ended_for: of.keep_ended,
         keep_ended: of.keep_ended_most.get(),
-        keep_care_for: of.keep_care,
-        keep_care: of.keep_care_most.get(),
+        keep_care_for: of.log_retention,
+        keep_care: of.log_retention_count.get(),
     }
 }
 
 /// The webhooks, by name.
 pub fn hooks(config: &NodeConfig) -> BTreeMap<HookName, HookSettings> {
-    let hooks = config.share.hooks.0.iter().filter_map(|(name, hook)| {
+    let hooks = config.share.webhooks.0.iter().filter_map(|(name, hook)| {
         let settings = HookSettings {
             url: hook.url.clone(),
             // The configuration refuses one whose secret cannot be read.
@@ -256,7 +256,7 @@ pub fn hooks(config: &NodeConfig) -> BTreeMap<HookName, HookSettings> {
             kinds: hook.kinds.clone().unwrap_or_else(|| What::all().collect()),
             timeout: hook.timeout.unwrap_or(HookSettings::TIMEOUT),
             cool_down: HookSettings::COOL_DOWN,
-            age_limit: config.share.keep_untold,
+            age_limit: config.share.webhook_retention,
         };
         Some((name.clone(), settings))
     });
@@ -279,10 +279,10 @@ pub fn share_server(config: &NodeConfig) -> ShareServerSettings {
         request_timeout: share.request_timeout,
         send_timeout: share.send_timeout,
         cut_at_deadline: share.cut_at_deadline,
-        guesses: share.guesses,
-        guess_every: share.guess_every,
-        password_tries: share.password_tries,
-        password_every: share.password_every,
+        guesses: share.unknown_link_burst,
+        guess_every: share.unknown_link_interval,
+        password_tries: share.password_burst,
+        password_every: share.password_interval,
         cookie_key: config.token.as_ref().map(cookie_key),
         ..ShareServerSettings::default()
     }

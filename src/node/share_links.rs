@@ -184,9 +184,9 @@ impl ShareLinks {
         self.view.meter.store(server.map(|server| Arc::new(server.meter())));
     }
 
-    /// Stops them. What is being sent may come to its end for `share.drain`, unless there is `hurry`.
+    /// Stops them. What is being sent may come to its end for `share.drain_timeout`, unless there is `hurry`.
     pub(super) async fn stop(&self, hurry: impl Future<Output = ()>) {
-        let drain = self.view.live.now().config.share.drain;
+        let drain = self.view.live.now().config.share.drain_timeout;
         let ends = async {
             tokio::select! {
                 () = tokio::time::sleep(drain) => {}

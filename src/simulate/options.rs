@@ -101,13 +101,13 @@ pub enum BadOptions {
     #[error("a yard of more than {MOST_HOSTS} sources or destinations is not simulated")]
     TooManyHosts,
     /// There is nothing to copy.
-    #[error("there are no files: at least one is wanted")]
+    #[error("there are no files: expected at least one")]
     NoFiles,
     /// Nothing would happen.
-    #[error("there is nothing to simulate in no days: at least one is wanted")]
+    #[error("there is nothing to simulate in no days: expected at least one")]
     NoDays,
     /// A share that is none.
-    #[error("{what} is a share of a whole: a number from 0 to 1 is wanted, not {given}")]
+    #[error("{what} is a share of a whole: expected a number from 0 to 1, not {given}")]
     NotAShare {
         /// Which option.
         what: &'static str,

@@ -14,13 +14,13 @@ pub enum BadRate {
     )]
     Unclear(String, char),
     /// A limit of nothing would stand still for ever.
-    #[error("a rate above 0 is wanted; \"off\" is no limit")]
+    #[error("expected a rate above 0; \"off\" is no limit")]
     Zero,
     /// It is more than anybody can send.
     #[error("\"{0}\" is too much")]
     TooMuch(String),
     /// Anything else.
-    #[error("\"{0}\" is no rate: one is written as in 80Mbit/s, 10MiB/s or, as rclone does, 10M")]
+    #[error("\"{0}\" is not a rate: write 80Mbit/s, 10MiB/s or, as rclone does, 10M")]
     NoRate(String),
 }
 

@@ -22,11 +22,11 @@ pub enum BadTimetable {
         error: BadRate,
     },
     /// An entry has a rate without a unit: rclone counts KiB/s then, everything here bit/s.
-    #[error("entry \"{0}\": a unit is wanted: {1}k (KiB/s, what rclone means) or {1}bit/s")]
+    #[error("entry \"{0}\": expected a unit: {1}k (KiB/s, what rclone means) or {1}bit/s")]
     NoUnit(String, String),
     /// It does not say when.
     #[error(
-        "entry \"{0}\": hh:mm,RATE or Day-hh:mm,RATE is wanted, as in 08:00,10M or Sat-10:00,off"
+        "entry \"{0}\": expected hh:mm,RATE or Day-hh:mm,RATE such as 08:00,10M or Sat-10:00,off"
     )]
     Entry(String),
     /// Two entries for the same moment.
@@ -145,11 +145,11 @@ mod tests {
     #[test]
     fn what_is_no_timetable_says_where_and_why() {
         for (text, why) in [
-            ("08:00,512 12:00,10M", "entry \"08:00,512\": a unit is wanted: 512k"),
+            ("08:00,512 12:00,10M", "entry \"08:00,512\": expected a unit: 512k"),
             ("08:00,10MB", "entry \"08:00,10MB\": \"10MB\" is unclear"),
-            ("08:00,0k", "a rate above 0 is wanted; \"off\""),
+            ("08:00,0k", "expected a rate above 0; \"off\""),
             ("08:00,10M:1M", "is unclear"),
-            ("08:00,10 Mbit/s", "a unit is wanted"),
+            ("08:00,10 Mbit/s", "expected a unit"),
             ("8:00,10M", "hh:mm"),
             ("24:00,10M", "hh:mm"),
             ("12:60,10M", "hh:mm"),

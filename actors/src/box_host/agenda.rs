@@ -83,7 +83,7 @@ pub(super) struct Asked<W> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotTaken {
     /// It was asked after what comes later was: it was long under way.
-    #[error("this comes too late: another thing was asked for the box since")]
+    #[error("this call is too late: the box has a newer request")]
     Late,
     /// What runs for the box takes longer than it may, and nothing else is run before it has ended.
     #[error("{0}; nothing else is run for the box before that has ended")]

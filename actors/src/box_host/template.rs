@@ -42,7 +42,7 @@ impl Blank {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTemplate {
     /// Something else is left blank.
-    #[error("{{{name}}} stands for nothing here: {known} do")]
+    #[error("{{{name}}} is not a placeholder: the placeholders are {known}")]
     Unknown {
         /// What.
         name: String,

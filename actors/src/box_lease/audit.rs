@@ -52,7 +52,7 @@ impl std::fmt::Display for AuditPlace {
 
 /// A text that is no place in the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no place in the audit")]
+#[error("this is not a cursor of the audit")]
 pub struct BadAuditPlace;
 
 impl FromStr for AuditPlace {

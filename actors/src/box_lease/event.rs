@@ -13,6 +13,7 @@ use super::spec::{BadSpec, PoolSpec};
 use super::text::{BadText, Holder, PoolName, Reason, Said};
 use crate::boot::BootId;
 use crate::clock::Millis;
+use crate::durations::in_words;
 use crate::event::{Epoch, RequestId};
 use crate::host::HostAddr;
 
@@ -285,7 +286,7 @@ pub enum BoxOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BoxRefusal {
     /// No such pool.
-    #[error("there is no pool {pool}")]
+    #[error("no pool is named {pool}")]
     NoPool {
         /// The pool.
         pool: PoolName,
@@ -319,13 +320,13 @@ pub enum BoxRefusal {
         pool: PoolName,
     },
     /// No such lease, or nothing of it is remembered.
-    #[error("there is no such lease")]
+    #[error("the lease does not exist")]
     UnknownLease,
     /// The token is another lease's.
-    #[error("the token is not that of this lease")]
+    #[error("the fencing token belongs to another lease")]
     WrongToken,
     /// Its holder gave it back already.
-    #[error("the lease was released already")]
+    #[error("the lease was already released")]
     AlreadyReleased,
     /// Its term was over.
     #[error("the lease has expired")]
@@ -337,22 +338,22 @@ pub enum BoxRefusal {
         reason: Option<Reason>,
     },
     /// Nobody was ever told of it.
-    #[error("the lease was never handed out")]
+    #[error("the lease was never given to a holder")]
     NeverHeld,
     /// Its box is not ready.
     #[error("the box of the lease is not ready yet")]
     NotReady,
     /// A term that is not allowed.
-    #[error("a lease of this pool lasts from a millisecond to {}", humantime::format_duration(*.most))]
+    #[error("a lease of this pool lasts from a millisecond to {}", in_words(*.most))]
     BadTtl {
         /// How long at most.
         most: Duration,
     },
     /// It has been held as long as it may be in all.
-    #[error("the lease has been held as long as it may be in all: it is not renewed")]
+    #[error("the lease reached max_hold of its pool and cannot be renewed")]
     HeldTooLong,
     /// The holder has, or waits for, as many boxes as a holder may have.
-    #[error("this holder has or waits for {count} boxes, and may have {most}")]
+    #[error("this holder has or waits for {count} boxes; its quota is {most}")]
     OverQuota {
         /// How many.
         count: u32,
@@ -360,7 +361,7 @@ pub enum BoxRefusal {
         most: u32,
     },
     /// More boxes at once than there are, or none.
-    #[error("from 1 to {most} boxes of this pool can be had at once")]
+    #[error("a request for boxes of this pool can have 1 to {most} boxes")]
     BadCount {
         /// How many at most.
         most: u32,
@@ -369,16 +370,16 @@ pub enum BoxRefusal {
     #[error("the box is not free")]
     NotFree,
     /// No id is to be drawn for a box.
-    #[error("every id of the pool is in use or at rest")]
+    #[error("every id of the pool is in use or in its rest time")]
     NoSlot,
     /// The id is in use, or was.
-    #[error("the id is in use already")]
+    #[error("the id is already in use")]
     IdInUse,
     /// The request was granted already.
-    #[error("the request was granted already")]
+    #[error("the request was already granted")]
     GrantedBefore,
     /// The name of the request is that of another one.
-    #[error("another request was made by this name: choose another one")]
+    #[error("another request used this request id: choose another one")]
     OtherRequest,
     /// A box that is leased is not taken out of use.
     #[error("the box is leased: revoke the lease first")]
@@ -387,10 +388,10 @@ pub enum BoxRefusal {
     #[error("the box is not quarantined")]
     NotQuarantined,
     /// The box is quarantined already.
-    #[error("the box is quarantined already")]
+    #[error("the box is already quarantined")]
     AlreadyQuarantined,
     /// What came of a box is no longer of interest.
-    #[error("the box went on meanwhile")]
+    #[error("the state of the box changed at the same time: try again")]
     WentOn,
     /// The system has no random numbers to give.
     #[error("{0}")]

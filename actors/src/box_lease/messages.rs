@@ -14,7 +14,7 @@ use super::queue::Priority;
 use super::settings::BoxSettings;
 use super::spec::PoolSpec;
 use super::text::{Holder, PoolName, Reason};
-use crate::durations::rounded;
+use crate::durations::{in_words, rounded};
 use crate::event::{Epoch, RequestId};
 use crate::journal::CommitError;
 
@@ -27,7 +27,7 @@ pub enum BoxError {
     /// No box was free in time.
     #[error(
         "no box of pool {pool} was free within {}{}",
-        humantime::format_duration(rounded(*.wait)),
+        in_words(rounded(*.wait)),
         .why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
     )]
     TimedOut {
@@ -39,7 +39,7 @@ pub enum BoxError {
         why: Option<String>,
     },
     /// As many wait as may.
-    #[error("{waiting} wait for boxes of pool {pool} already, retry in {}", humantime::format_duration(rounded(*.retry_after)))]
+    #[error("{waiting} requests already wait for boxes of pool {pool}, retry in {}", in_words(rounded(*.retry_after)))]
     QueueFull {
         /// The pool.
         pool: PoolName,
@@ -49,19 +49,19 @@ pub enum BoxError {
         retry_after: Duration,
     },
     /// The mailbox takes no more just now.
-    #[error("too many requests are waiting, retry in {}", humantime::format_duration(*.retry_after))]
+    #[error("too many requests are waiting, retry in {}", in_words(*.retry_after))]
     Busy {
         /// When asking again makes sense.
         retry_after: Duration,
     },
     /// Another node leads since: the place in the queue is lost.
-    #[error("leadership changed while the request waited: ask again")]
+    #[error("leadership changed while the request waited: try again")]
     LeaderChanged,
     /// The actor restarted while it had the request.
     #[error("outcome unknown: the actor restarted while it had the request")]
     Lost,
     /// The host of the pool did not do it.
-    #[error("the host of pool {pool} did not do it: {why}")]
+    #[error("the host of pool {pool} did not carry out the call: {why}")]
     HostSilent {
         /// The pool.
         pool: PoolName,

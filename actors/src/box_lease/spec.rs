@@ -84,7 +84,7 @@ pub enum BadSpec {
     )]
     Slots,
     /// Hooks without a host.
-    #[error("hooks are run by a host, and the pool has none")]
+    #[error("a pool without a host cannot have hooks")]
     HooksWithoutHost,
     /// A duration that makes no sense.
     #[error(

@@ -42,7 +42,7 @@ pub struct AgentUrl(Url);
 
 /// A text that is no URL of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the URL of an agent is wanted, as in http://10.0.0.21:9100/metrics")]
+#[error("expected the URL of an agent such as http://10.0.0.21:9100/metrics")]
 pub struct BadAgentUrl;
 
 impl FromStr for AgentUrl {

@@ -65,13 +65,13 @@ pub struct Listed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadList {
     /// Its last line has no end, or the end line is missing.
-    #[error("the list is torn: it stops after {lines} lines without its end")]
+    #[error("the list is incomplete: it stops after {lines} lines without its end")]
     Torn {
         /// Whole lines until there.
         lines: u64,
     },
     /// The end line counts other than there are.
-    #[error("the list is torn: it has {lines} lines and says that there are {told}")]
+    #[error("the list is incomplete: it has {lines} lines and announces {told}")]
     Miscounted {
         /// Lines there are.
         lines: u64,

@@ -7,6 +7,7 @@ use actix::Message;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
+use crate::durations::in_words;
 use crate::event::{Commit, Epoch, RequestId};
 use crate::journal::piece::{FrozenPiece, UnreadableEvent};
 
@@ -84,10 +85,10 @@ pub enum CommitError {
         leader: Option<u64>,
     },
     /// Leadership changed between deciding and applying: nothing was changed.
-    #[error("leadership changed while the request was under way: nothing was changed, ask again")]
+    #[error("leadership changed during the request: nothing was done, try again")]
     Deposed,
     /// The journal has as much under way as it takes.
-    #[error("busy, retry in {}", humantime::format_duration(*.retry_after))]
+    #[error("busy, retry in {}", in_words(*.retry_after))]
     Busy {
         /// When asking again makes sense.
         retry_after: Duration,

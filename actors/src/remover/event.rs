@@ -120,7 +120,7 @@ pub enum RemovalOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum RemovalRefusal {
     /// The copy that was to stay is itself to go.
-    #[error("the copy of {name} on {keeper} was to stay, and is to go itself")]
+    #[error("the copy of {name} on {keeper} was kept, and is now planned for removal itself")]
     KeeperGoes {
         /// The file.
         name: FileName,
@@ -142,7 +142,7 @@ pub enum RemovalRefusal {
         name: FileName,
     },
     /// It is on its way out already.
-    #[error("the copy of {name} on {host} is being removed already")]
+    #[error("the copy of {name} on {host} is already being removed")]
     UnderWay {
         /// The file.
         name: FileName,

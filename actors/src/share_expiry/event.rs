@@ -308,7 +308,7 @@ pub enum ShareOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum ShareRefusal {
     /// No such share, or nothing of it is remembered.
-    #[error("there is no such share")]
+    #[error("the share does not exist")]
     Unknown,
     /// It has ended, or its deadline has come.
     #[error("the share has ended: {}", .why.word())]
@@ -320,7 +320,7 @@ pub enum ShareRefusal {
     #[error("the share allows no more downloads")]
     Exhausted,
     /// It was changed between deciding and applying.
-    #[error("the share was changed meanwhile: nothing was changed, ask again")]
+    #[error("the share changed at the same time: nothing was done, try again")]
     ChangedMeanwhile,
     /// Its deadline is not such that it is to be changed.
     #[error("the condition does not hold: the share ends {deadline}")]
@@ -332,22 +332,22 @@ pub enum ShareRefusal {
     #[error(transparent)]
     Terms(#[from] BadTerms),
     /// There are as many shares as there may be.
-    #[error("no more than {most} shares may be")]
+    #[error("the limit of {most} shares is reached (share.max_shares)")]
     Full {
         /// How many there may be.
         most: u64,
     },
     /// The owner has as many shares as an owner may have.
-    #[error("this owner has {most} shares already, and an owner may have no more")]
+    #[error("this owner has {most} shares, which is the limit (share.max_per_owner)")]
     OwnerFull {
         /// How many an owner may have.
         most: u64,
     },
     /// The id is in use, or was.
-    #[error("the id is in use already")]
+    #[error("the id is already in use")]
     IdInUse,
     /// More downloads were taken than it is to allow.
-    #[error("{taken} downloads were taken already: the limit cannot be {most}")]
+    #[error("{taken} downloads were already taken: the limit cannot be {most}")]
     FewerThanTaken {
         /// How many were taken.
         taken: u32,
@@ -355,7 +355,7 @@ pub enum ShareRefusal {
         most: u32,
     },
     /// Nothing can be shared from there.
-    #[error("no root {root} is configured")]
+    #[error("no share root is named {root}; add it to [share.roots] and reload")]
     NoRoot {
         /// The root.
         root: RootName,
@@ -370,7 +370,7 @@ pub enum ShareRefusal {
     #[error("{0}")]
     NoRandomness(String),
     /// The name of the request is that of another one.
-    #[error("another request was made by this name: choose another one")]
+    #[error("another request used this request id: choose another one")]
     OtherRequest,
     /// The wall clock is far ahead and not confirmed: by either clock these terms mean another
     /// deadline.

@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for Deadline {
 
 /// A text that is too long, or has control characters in it where there may be none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-#[error("{what} is a text of 1 to {longest} bytes without control characters")]
+#[error("{what} must be a text of 1 to {longest} bytes without control characters")]
 pub struct BadText {
     /// What the text was to be.
     pub what: String,

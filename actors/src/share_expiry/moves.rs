@@ -128,10 +128,10 @@ pub struct Moved {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum MoveRefused {
     /// A root has no other name than that of the configuration.
-    #[error("a root itself is not moved: a path below it is wanted")]
+    #[error("a root itself is not moved: expected a path below it")]
     Root,
     /// No such root.
-    #[error("no root of this name is configured")]
+    #[error("no share root has this name; add it to [share.roots] and reload")]
     NoRoot,
     /// It is there already.
     #[error("the two paths are the same file")]
@@ -143,13 +143,13 @@ pub enum MoveRefused {
     #[error("what is at the new path holds what is to be moved")]
     OntoItsHolder,
     /// There is nothing at the old path.
-    #[error("there is no such file or directory")]
+    #[error("the file or directory does not exist")]
     NoSource,
     /// The directory that it is to be in is not there.
-    #[error("the directory that it is to be in does not exist")]
+    #[error("its parent directory does not exist")]
     NoDirectory,
     /// Something is at the new path.
-    #[error("there is something at the new path already, and it is not to be overwritten")]
+    #[error("the new path already exists; set overwrite to replace it")]
     TargetExists,
     /// A directory that is overwritten has to be empty.
     #[error("the directory at the new path is not empty")]
@@ -161,16 +161,16 @@ pub enum MoveRefused {
     #[error("it is neither a file nor a directory")]
     Special,
     /// A symlink stands in one of the paths.
-    #[error("a symlink is on the way: name it by its path without one")]
+    #[error("the path contains a symbolic link: give the path without one")]
     Symlink,
     /// The two are on different file systems.
     #[error("the two paths are on different file systems: copy it, and share the copy")]
     OtherFileSystem,
     /// The system does not let this process do it.
-    #[error("the system does not allow it")]
+    #[error("the operating system refused it (permission denied or a read-only file system)")]
     Denied,
     /// A path is longer than the file system takes.
-    #[error("the new path is longer than the file system takes")]
+    #[error("the new path is longer than the file system allows")]
     TooLong,
     /// It is part of another move.
     #[error("it is being moved, or what is above or below it: ask again in a moment")]
@@ -179,7 +179,7 @@ pub enum MoveRefused {
     #[error("too many moves are under way: ask again in a moment")]
     TooMany,
     /// The node was stopped before it was moved.
-    #[error("the node stopped before it was moved: ask again")]
+    #[error("the node stopped before the move: try again")]
     Interrupted,
     /// The disk, or the system: its number for that.
     #[error("it cannot be moved: {}", std::io::Error::from_raw_os_error(*.0))]

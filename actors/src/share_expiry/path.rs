@@ -28,7 +28,7 @@ pub struct SharePath(Box<str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, Serialize, Deserialize)]
 pub enum BadPath {
     /// No name of a root.
-    #[error("a root is named by 1 to 64 lowercase letters, digits, \"-\" and \"_\"")]
+    #[error("the name of a root has 1 to 64 lowercase letters, digits, \"-\" and \"_\"")]
     Root,
     /// Two `/` in a row, or one at an end.
     #[error("the path begins or ends with \"/\", or has two of them in a row")]

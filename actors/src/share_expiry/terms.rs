@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::Deadline;
 use crate::clock::Millis;
+use crate::durations::in_words;
 
 /// What an operator allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,19 +64,19 @@ pub enum OnlyIf {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BadTerms {
     /// Shorter than the shortest.
-    #[error("a share lasts at least {}", humantime::format_duration(*.least))]
+    #[error("a share lasts at least {}", in_words(*.least))]
     TooShort {
         /// The shortest.
         least: Duration,
     },
     /// Longer than the longest.
-    #[error("a share lasts at most {}", humantime::format_duration(*.most))]
+    #[error("a share lasts at most {}", in_words(*.most))]
     TooLong {
         /// The longest.
         most: Duration,
     },
     /// For ever, which is not allowed here.
-    #[error("no share lasts for ever here: give it a deadline")]
+    #[error("a share needs a deadline here, because share.allow_never is false")]
     NeverNotAllowed,
     /// Beyond the last instant that can be written.
     #[error("a share ends by {} at the latest: give it an earlier deadline", Millis::LAST)]

@@ -46,7 +46,7 @@ impl Held {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReached {
     /// No root has this name.
-    #[error("there is no root of this name")]
+    #[error("no share root has this name")]
     NoRoot,
     /// It was never there.
     #[error("the directory of its root is not there: {0}")]

@@ -54,7 +54,7 @@ pub enum NotAdmitted {
     #[error("the signature answers an old challenge: sign the one of this answer")]
     Stale,
     /// The very call came before.
-    #[error("the same signed call came before: each is taken once")]
+    #[error("the same signed call came before: each call is accepted once")]
     Repeated,
 }
 

@@ -223,13 +223,13 @@ pub enum TaskOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TaskRefusal {
     /// The task is not there (any more).
-    #[error("there is no task {0}")]
+    #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The task's number is taken.
-    #[error("task {0} exists already")]
+    #[error("task {0} already exists")]
     IdTaken(TaskId),
     /// The task cannot go there from where it is.
-    #[error("task {id} is {from:?}: it cannot do that any more")]
+    #[error("task {id} is {from:?}: it has ended and cannot change")]
     Transition {
         /// The task.
         id: TaskId,
@@ -237,7 +237,7 @@ pub enum TaskRefusal {
         from: TaskState,
     },
     /// Two open tasks for one file.
-    #[error("task {by} copies {name} already")]
+    #[error("task {by} already copies {name}")]
     FileBusy {
         /// The file.
         name: FileName,

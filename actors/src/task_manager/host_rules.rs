@@ -31,7 +31,7 @@ fn changed(event: &TaskEvent) -> Option<(HostAddr, Discriminant<TaskEvent>)> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostRefused {
     /// There is no such host (404).
-    #[error("{0} is no host of this yard")]
+    #[error("{0} is not a host of this yard")]
     NoSuchHost(HostAddr),
     /// The host is in the configuration, which alone says what it is for and when it leaves (409).
     #[error("{0} is in the configuration: change it there and reload")]

@@ -116,7 +116,7 @@ pub enum OldState {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeRefused {
     /// There is no such task (404).
-    #[error("there is no task {0}")]
+    #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The table of spec 2.1 does not allow it (409).
     #[error("a task that is {from:?} cannot become {to:?}")]
@@ -198,7 +198,7 @@ pub struct RetryTask {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyRefused {
     /// There is no such task.
-    #[error("there is no task {0}")]
+    #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The task is not one to try again.
     #[error("task {id} is {state:?}: only what failed or was taken back is tried again")]
@@ -212,7 +212,7 @@ pub enum CopyRefused {
     #[error(transparent)]
     Rules(#[from] ByHandRefused),
     /// Something else happened meanwhile.
-    #[error("it was not begun: {0}")]
+    #[error("it was not started: {0}")]
     Meanwhile(TaskRefusal),
     /// It could not be committed.
     #[error(transparent)]

@@ -24,7 +24,7 @@ pub enum BadPage {
     #[error("line {0} is not understood")]
     Line(usize),
     /// It tells of no interface.
-    #[error("it tells of no network interface (node_network_transmit_bytes_total)")]
+    #[error("it reports no network interface (node_network_transmit_bytes_total)")]
     NoDevice,
 }
 

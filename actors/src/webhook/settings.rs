@@ -19,7 +19,7 @@ pub struct HookName(String);
 
 /// A text that is no name of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a hook is named by 1 to 64 lowercase letters, digits, \"-\" and \"_\"")]
+#[error("the name of a webhook has 1 to 64 lowercase letters, digits, \"-\" and \"_\"")]
 pub struct BadHookName;
 
 impl HookName {
@@ -50,10 +50,10 @@ pub struct HookUrl(Url);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadHookUrl {
     /// It is none at all.
-    #[error("the URL of a receiver is wanted, as in http://10.0.0.5:9000/shares")]
+    #[error("expected the URL of a receiver such as http://10.0.0.5:9000/shares")]
     NoUrl,
     /// It carries a name or a password.
-    #[error("a user or a password has no place in the URL of a receiver, which is shown")]
+    #[error("the URL of a receiver must not contain a user or a password, because it is shown")]
     User,
 }
 

@@ -96,7 +96,7 @@ fn run() -> Result<()> {
     }
     let missed: Vec<&str> =
         figures.iter().filter(|one| !one.is_met()).map(|one| one.what.as_str()).collect();
-    ensure!(missed.is_empty(), "short of what is wanted: {}", missed.join("; "));
+    ensure!(missed.is_empty(), "short of the wanted figures: {}", missed.join("; "));
     Ok(())
 }
 

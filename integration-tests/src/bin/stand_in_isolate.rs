@@ -47,7 +47,7 @@ fn called() -> Result<Called> {
                 called.command = Some("cleanup");
                 None
             }
-            "-b" | "--box-id" => Some(arguments.next().context("an id is wanted")?),
+            "-b" | "--box-id" => Some(arguments.next().context("expected an id")?),
             other => match other.strip_prefix("--box-id=") {
                 Some(id) => Some(id.to_owned()),
                 None => bail!("unrecognized option '{other}'"),

@@ -11,8 +11,8 @@ use reelyard_actors::wire::worker::{ContentHash, Report, Said, TaskId};
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let dir = arguments.next().context("the store's directory is wanted")?;
-    let last: i64 = arguments.next().context("the last number is wanted")?.parse()?;
+    let dir = arguments.next().context("expected the store's directory")?;
+    let last: i64 = arguments.next().context("expected the last number")?.parse()?;
     let store = StateStore::open(dir.as_ref())?;
     let name = FileName::new("E.mpg")?;
     for task in last + 1.. {

@@ -35,7 +35,7 @@ fn a_pool_is_created_changed_listed_and_removed() -> Result<()> {
 
     for (spec, status, kind, words) in [
         (json!({ "size": 70_000 }), 422, "bad-pool", "at most 65536 boxes"),
-        (json!({ "size": 1, "hooks": "x" }), 422, "bad-pool", "the pool has none"),
+        (json!({ "size": 1, "hooks": "x" }), 422, "bad-pool", "a pool without a host"),
         (json!({ "size": 1, "sise": 2 }), 400, "bad-body", "unknown field `sise`"),
         (json!({ "first_id": 1 }), 400, "bad-body", "missing field `size`"),
         (json!({ "size": 1, "ttl_max": "soon" }), 400, "bad-body", "\\\"soon\\\" is no duration"),

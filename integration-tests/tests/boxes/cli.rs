@@ -26,7 +26,7 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     let node = BoxNode::start(&[])?;
     let nameless = node.cli(&["pools", "put", "judges"]);
     assert_eq!(nameless.code, Some(2));
-    assert!(nameless.err.contains("--size: there is no pool judges yet"), "{}", nameless.err);
+    assert!(nameless.err.contains("--size: no pool is named judges yet"), "{}", nameless.err);
     let created = done(node.cli(&[
         "pools",
         "put",
@@ -59,7 +59,7 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     for (wrong, words) in [
         (["--slots", "200..100"], "is no range"),
         (["--label", "site"], "is no label"),
-        (["--grace", "soon"], "is no duration"),
+        (["--grace", "soon"], "is not a duration"),
         (["--host", "nowhere"], "--host"),
     ] {
         let refused = node.cli(&[&["pools", "put", "judges"][..], &wrong].concat());
@@ -85,7 +85,7 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
     assert_eq!(done(node.cli(&["pools", "remove", "hosted"])), "it is gone\n");
     let absent = node.cli(&["pools", "show", "hosted"]);
     assert_eq!(absent.code, Some(4));
-    assert!(absent.err.contains("there is no pool hosted"), "{}", absent.err);
+    assert!(absent.err.contains("no pool is named hosted"), "{}", absent.err);
     Ok(())
 }
 
@@ -101,7 +101,7 @@ fn a_box_is_leased_used_and_given_back() -> Result<()> {
     let again = done(acquire("a", &["--request-id", "job", "--priority", "-5", "--wait", "9s"]));
     assert_eq!(row(&again, id)[1..3], ["0", token.as_str()], "{again}");
     let both = acquire("b", &["--count", "2", "--wait", "100ms"]);
-    assert_eq!(both.code, Some(7), "{}", both.err);
+    assert_eq!(both.code, Some(123), "{}", both.err);
     assert!(both.err.contains("no box of pool p was free within 100ms"), "{}", both.err);
     let absent = node.cli(&["acquire", "none", "--holder", "a"]);
     assert_eq!(absent.code, Some(4), "{}", absent.err);
@@ -113,13 +113,13 @@ fn a_box_is_leased_used_and_given_back() -> Result<()> {
     assert!(done(node.cli(&["verify", id, &token])).starts_with("valid: a has box p/0, token 1"));
     let foreign = node.cli(&["verify", id, "99"]);
     assert_eq!(foreign.code, Some(4));
-    assert!(foreign.err.contains("the token is not that of this lease"), "{}", foreign.err);
+    assert!(foreign.err.contains("the fencing token belongs to another lease"), "{}", foreign.err);
     assert!(done(node.cli(&["renew", id, &token, "--ttl", "20m"])).starts_with("box 0 until 2"));
     let boxes = done(node.cli(&["list", "p"]));
     assert_eq!(row(&boxes, "0")[1], "leased", "{boxes}");
     assert_eq!(done(node.cli(&["release", id, &token])), "released\n");
     let late = node.cli(&["release", id, &token]);
-    assert!(late.code == Some(4) && late.err.contains("released already"), "{}", late.err);
+    assert!(late.code == Some(4) && late.err.contains("already released"), "{}", late.err);
 
     let lease = read(acquire("c", &["--json"]));
     let id = lease["lease_id"].as_str().unwrap();

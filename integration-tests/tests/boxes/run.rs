@@ -145,7 +145,7 @@ fn what_keeps_it_from_running_has_exit_codes_of_its_own() {
     let url = format!("http://{}", boxes.ground.node);
     let refused = ended(&mut reelyard(&["box", "run", "--url", &url, "--pool", "q", "--", "true"]));
     assert_eq!(refused.code, Some(125));
-    assert!(refused.err.contains("there is no pool q"), "{}", refused.err);
+    assert!(refused.err.contains("no pool is named q"), "{}", refused.err);
     let nobody = ["box", "run", "--url", "http://127.0.0.1:9", "--pool", "p", "--", "true"];
     let nobody = ended(&mut reelyard(&nobody));
     assert!(nobody.code == Some(125) && nobody.err.contains("cannot be reached"), "{}", nobody.err);

@@ -249,7 +249,7 @@ async fn too_many_changes_are_refused_clearly() {
     let taken = node.turns.acquire_many(all).await.unwrap();
     let answer = node.call("PATCH /tasks/5", r#"{"status":"done"}"#).await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
-    assert!(answer.body.starts_with("busy, retry in 1s"), "{}", answer.body);
+    assert!(answer.body.starts_with("busy, retry in 1 s"), "{}", answer.body);
     assert_eq!(node.state(5), TaskState::Ready);
     drop(taken);
     assert_eq!(node.call("PATCH /tasks/5", r#"{"status":"done"}"#).await.status, 200);

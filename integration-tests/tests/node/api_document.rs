@@ -69,7 +69,7 @@ impl Yard {
         let shares = [
             ("share.roots", roots.as_str()),
             ("share.listen", links.as_str()),
-            ("share.hooks", hooks.as_str()),
+            ("share.webhooks", hooks.as_str()),
         ];
         let roles = vec![
             ground.start_node(&[&token[..], &shares].concat())?,
@@ -397,7 +397,7 @@ fn files_and_hosts_are_found_by_what_they_are() -> Result<()> {
     assert_eq!(count(&["files", "--host", &yard.ground.destination(0).to_string()]), 5);
     assert_eq!(count(&["files", "--hot"]), 0);
     assert_eq!(count(&["hosts", "--role", "source", "--health", "up"]), 1);
-    assert_eq!(count(&["tasks", "list", "--within", "1h"]), 5);
-    assert_eq!(count(&["tasks", "list", "--blame", "pair"]), 0);
+    assert_eq!(count(&["tasks", "--within", "1h"]), 5);
+    assert_eq!(count(&["tasks", "--blame", "pair"]), 0);
     Ok(())
 }

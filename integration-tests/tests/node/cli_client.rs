@@ -118,7 +118,7 @@ async fn cancel(id: web::Path<String>, request: HttpRequest) -> HttpResponse {
             problem(401, "unauthorized", "a token is needed")
         }
         "7" => HttpResponse::NoContent().finish(),
-        id => problem(404, "not-found", &format!("there is no task {id}")),
+        id => problem(404, "not-found", &format!("task {id} does not exist")),
     }
 }
 
@@ -223,7 +223,7 @@ fn what_the_node_refuses_is_told_in_words_with_4() {
         (ended.code, ended.out.as_str()),
         (Some(4), "task 7 is cancelled, or dropped if it had ended\n")
     );
-    assert!(ended.err.contains("there is no task 8"), "{}", ended.err);
+    assert!(ended.err.contains("task 8 does not exist"), "{}", ended.err);
 }
 
 #[test]

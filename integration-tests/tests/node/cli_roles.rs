@@ -51,7 +51,7 @@ fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
         serde_json::from_str(&ended.out).ok()
     };
     let task = wait_for("the copy is done", &[&node, &source, &destination], || {
-        let tasks = json(&["tasks", "list", "--state", "done"])?;
+        let tasks = json(&["tasks", "--state", "done"])?;
         Some(tasks["items"].get(0)?["id"].as_str()?.to_owned())
     })?;
     let files = ask(&["files"]).out;
@@ -62,13 +62,13 @@ fn the_client_commands_tell_of_a_real_yard() -> Result<()> {
     assert!(plan.out.starts_with("last round "), "{}{}", plan.out, plan.err);
     let shown = json(&["tasks", "show", &task]).context("the task is shown")?;
     assert_eq!((&shown["state"], &shown["rank"]), (&"done".into(), &1.into()), "{shown}");
-    let open = json(&["tasks", "list", "--state", "open"]).context("open tasks are listed")?;
+    let open = json(&["tasks", "--state", "open"]).context("open tasks are listed")?;
     assert_eq!(open["items"], Value::Array(Vec::new()));
     let cancelled = ask(&["tasks", "cancel", &task]);
     assert_eq!(cancelled.code, Some(0), "{}", cancelled.err);
     let gone = ask(&["tasks", "show", &task]);
     assert_eq!(gone.code, Some(4), "{}", gone.out);
-    assert!(gone.err.contains(&format!("there is no task {task}")), "{}", gone.err);
+    assert!(gone.err.contains(&format!("task {task} does not exist")), "{}", gone.err);
     // Of a file that is placed the dashboard knows the master, without any task.
     let url = format!("http://{}/dashboard/filemetas", ground.node);
     let page = std::process::Command::new("curl").args(["-s", "-m", "10", &url]).output()?;

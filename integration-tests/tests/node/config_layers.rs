@@ -123,8 +123,8 @@ fn one_entry_of_a_table_is_set_by_its_dotted_key_over_those_of_the_file() {
     let shown = ended(
         reelyard(&["config", "show", "-c", file.to_str().unwrap()])
             .args(["--set", "share.roots.media=/data/media"])
-            .args(["--set", "share.hooks.billing.url=http://10.0.0.5:9000/shares"])
-            .args(["--set", "share.hooks.billing.secret=0123456789abcdef"])
+            .args(["--set", "share.webhooks.billing.url=http://10.0.0.5:9000/shares"])
+            .args(["--set", "share.webhooks.billing.secret=0123456789abcdef"])
             .args(["--set", "bandwidth.destinations.10.0.0.1:8888=1Gbit/s"])
             .args(["--set", "placement.weights.traffic=2"])
             .env("REELYARD_SHARE__ROOTS__NEWS", "/data/news"),
@@ -133,7 +133,7 @@ fn one_entry_of_a_table_is_set_by_its_dotted_key_over_those_of_the_file() {
     let roots = r#"share.roots = { media = "/data/media", news = "/data/news", tv = "/data/tv" }"#;
     assert!(value(&shown, "share.roots").starts_with(roots), "{}", shown.out);
     assert!(value(&shown, "share.roots").ends_with("# --set share.roots.media"), "{}", shown.out);
-    assert!(value(&shown, "share.hooks").contains("billing"), "{}", shown.out);
+    assert!(value(&shown, "share.webhooks").contains("billing"), "{}", shown.out);
     let limits = r#"bandwidth.destinations = { "10.0.0.1:8888" = "1Gbit/s" }"#;
     assert!(value(&shown, "bandwidth.destinations").starts_with(limits), "{}", shown.out);
     let weights = "placement.weights = { room = 1, traffic = 2 }";

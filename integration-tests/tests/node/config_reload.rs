@@ -144,9 +144,9 @@ fn an_invalid_configuration_is_refused_whole_and_every_fault_is_told() -> Result
 
 #[test]
 fn what_takes_a_restart_is_named_until_then_and_the_rest_applied() -> Result<()> {
-    let mut yard = Yard::start("http.workers = 1\n")?;
-    yard.configure(1, "http.workers = 2\ntask.timeout = \"5m\"")?;
-    let restart = "http.workers: 1 -> 2 (after a restart)";
+    let mut yard = Yard::start("http.threads = 1\n")?;
+    yard.configure(1, "http.threads = 2\ntask.timeout = \"5m\"")?;
+    let restart = "http.threads: 1 -> 2 (after a restart)";
     for _ in 0..2 {
         let dry = yard.reload(&["--dry-run"]);
         ensure!(dry.code == Some(0) && dry.out.contains(restart), "{dry:?}");
@@ -155,7 +155,7 @@ fn what_takes_a_restart_is_named_until_then_and_the_rest_applied() -> Result<()>
     yard.has_destination(0)?;
     ensure!(yard.reload(&[]).out.contains("task.timeout"));
     yard.has_destination(1)?;
-    yard.logs("takes a restart: http.workers: 1 -> 2")?;
+    yard.logs("takes a restart: http.threads: 1 -> 2")?;
     ensure!(yard.reload(&[]).out == format!("{restart}\n"));
     let json = yard.reload(&["--json"]);
     let json: Value = serde_json::from_str(&json.out).context(json.err)?;
@@ -278,7 +278,7 @@ fn links_are_served_moved_and_ended_without_a_restart() -> Result<()> {
     ensure!(refused.err.contains("Configured roots: films"), "{}", refused.err);
 
     // Another listener, another root, other limits: the old address is given up.
-    let more = "share.public_url = \"http://films.example\"\nshare.connections = 7\nshare.guesses = 5\nshare.password_tries = 3\nshare.archives = 2\nshare.send_timeout = \"5s\"";
+    let more = "share.public_url = \"http://films.example\"\nshare.connections = 7\nshare.unknown_link_burst = 5\nshare.password_burst = 3\nshare.archives = 2\nshare.send_timeout = \"5s\"";
     let roots = [root("films"), root("news")].join("\n");
     yard.configure(0, &format!("{roots}\nshare.listen = \"{second}\"\n{more}"))?;
     let reloaded = yard.reload(&[]);

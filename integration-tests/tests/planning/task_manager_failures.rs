@@ -387,7 +387,7 @@ fn a_host_on_probation_gets_one_copy_at_a_time_until_successes_made_up_for_its_f
             // They fail together, which counts once.
             yard.fail(task, Blame::Destination).await;
         }
-        yard.until("it is left alone", |view| holds(view, &host).then_some(())).await;
+        yard.until("it is in backoff", |view| holds(view, &host).then_some(())).await;
         let failures = |view: &TaskManagerView| view.back_offs.get(&host).map(|held| held.failures);
         assert_eq!((yard.board.view().open.len(), failures(&yard.board.view())), (0, Some(1)));
         yard.pass(MINUTE).await;

@@ -142,7 +142,7 @@ fn what_cannot_be_shared_so_is_refused_with_its_reason() -> Result<()> {
     let place = Place::start(&[("share.max_ttl", "8d"), ("share.max_per_owner", "1")])?;
     place.create("films/a.mpg", json!({ "owner": "jo" }));
     for (wanted, status, kind, words) in [
-        (json!({ "path": "films/none" }), 404, "not-found", "no such file"),
+        (json!({ "path": "films/none" }), 404, "not-found", "does not exist"),
         (json!({ "path": "books/a" }), 404, "not-found", "No share root is named 'books'"),
         (json!({ "path": "films/out" }), 409, "not-allowed", "leads out of the root"),
         (json!({ "path": "films/../a" }), 400, "bad-request", "\"..\""),
@@ -233,7 +233,7 @@ fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
     let there = place.create("films/a.mpg", json!({}));
     let onto = place.share(&["move", "films/old/b.mpg", "films/a.mpg"], "");
     assert_eq!(onto.code, Some(4), "{}", onto.out);
-    assert!(onto.err.contains("something at the new path already"), "{}", onto.err);
+    assert!(onto.err.contains("the new path already exists"), "{}", onto.err);
     let onto =
         place.share(&["move", "films/old/b.mpg", "films/a.mpg", "--overwrite", "--json"], "");
     assert_eq!(serde_json::from_str::<Value>(&onto.out)?, json!({ "followed": 1, "ended": 1 }));
@@ -241,7 +241,7 @@ fn a_link_goes_on_wherever_its_file_is_moved() -> Result<()> {
     let (status, told) = place.fetch(&url(&there, "file"));
     assert!(status == 410 && told.contains("removed"), "{status} {told}");
     for (from, to, status, kind, words) in [
-        ("films/none", "films/x", 404, "not-found", "no such file"),
+        ("films/none", "films/x", 404, "not-found", "does not exist"),
         ("films/a.mpg", "films/none/x", 404, "not-found", "does not exist"),
         ("films/a.mpg", "books/x", 404, "not-found", "No share root is named 'books'"),
         ("films/old", "films/old/x", 409, "not-allowed", "into itself"),
@@ -413,7 +413,7 @@ fn a_share_that_never_was_is_told_and_the_others_end_all_the_same() -> Result<()
     let never = "AAAAAAAAAAAAAAAAAAAAAA";
     let ended = place.share(&["revoke", &urls[0], never, never], "");
     assert_eq!((ended.code, ended.out.as_str()), (Some(4), "1 ended\n"));
-    let told = format!("there is no such share: {never}");
+    let told = format!("share {never} does not exist");
     assert_eq!(ended.err.matches(&told).count(), 1, "{}", ended.err);
     assert_eq!(place.fetch(&urls[0]).0, 410);
     let ended = place.share(&["revoke", "--hard", never, &urls[1]], "");

@@ -123,7 +123,7 @@ keep_ended = "1s"
 #[test]
 fn what_happens_is_told_as_the_events_tell_it_signed_and_in_order() -> Result<()> {
     let receiver = HookReceiver::start()?;
-    let place = Place::start(&format!("hooks = {{ billing = {} }}", receiver.hook("")))?;
+    let place = Place::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
     let events = EventReader::open(place.ground.node, "?kinds=share", &[])?;
     let soon = place.create(&json!({ "ttl": "10m 2s", "owner": "jo" }));
     let revoked = place.revoked();
@@ -170,7 +170,7 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
 -> Result<()> {
     let (bad, good) = (HookReceiver::start()?, HookReceiver::start()?);
     let both = format!(
-        "hooks = {{ bad = {}, good = {} }}",
+        "webhooks = {{ bad = {}, good = {} }}",
         bad.hook(", timeout = \"300ms\""),
         good.hook("")
     );
@@ -200,8 +200,8 @@ fn a_receiver_that_refuses_hangs_or_is_gone_is_told_everything_later_and_delays_
     let back =
         wait_for("its address is free", &[&place.node], || HookReceiver::start_at(addr).ok())?;
     // The same settings but for one: it is tried at once.
-    let both = format!("hooks = {{ bad = {}, good = {} }}", back.hook(""), good.hook(""));
-    assert!(place.reload(&both)?.contains("share.hooks"));
+    let both = format!("webhooks = {{ bad = {}, good = {} }}", back.hook(""), good.hook(""));
+    assert!(place.reload(&both)?.contains("share.webhooks"));
     assert_eq!(place.taken(&back, 3)?, [0, 1, 2], "in order, and none is lost");
     assert_eq!(place.taken(&good, 3)?, [0, 1, 2]);
     wait_for("it works again", &[&place.node], || {
@@ -219,7 +219,7 @@ fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<(
     let ground = Ground::new(1, 0)?;
     let [trusted, other] = ["trusted", "other"].map(|name| Pem::make(&ground.path(""), name));
     let (good, bad) = (HookReceiver::start_tls(&trusted)?, HookReceiver::start_tls(&other)?);
-    let both = format!("hooks = {{ good = {}, bad = {} }}", good.hook(""), bad.hook(""));
+    let both = format!("webhooks = {{ good = {}, bad = {} }}", good.hook(""), bad.hook(""));
     let place = Place::start_on(ground, &both, Some(&trusted.certificate))?;
     let id = place.revoked();
     assert_eq!(place.taken(&good, 1)?, [0]);
@@ -232,7 +232,7 @@ fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<(
     assert!(bad.received().is_empty());
     // Once the system trusts it, a reload does.
     std::fs::copy(&other.certificate, &trusted.certificate)?;
-    let bad = format!("hooks = {{ bad = {} }}", bad.hook(", timeout = \"3s\""));
+    let bad = format!("webhooks = {{ bad = {} }}", bad.hook(", timeout = \"3s\""));
     place.reload(&bad)?;
     wait_for("it works", &[&place.node], || (place.hook("bad")["delivered"] == 1).then_some(()))
 }
@@ -240,7 +240,7 @@ fn by_https_a_receiver_is_told_that_the_system_trusts_and_no_other() -> Result<(
 #[test]
 fn after_kill_9_it_goes_on_where_it_was_and_nothing_is_lost() -> Result<()> {
     let receiver = HookReceiver::start()?;
-    let mut place = Place::start(&format!("hooks = {{ billing = {} }}", receiver.hook("")))?;
+    let mut place = Place::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
     place.revoked();
     place.taken(&receiver, 1)?;
     receiver.is_to(Manner::Refuses(503, None));
@@ -315,7 +315,8 @@ fn a_new_hook_begins_when_it_is_there_and_is_told_only_what_it_wants() -> Result
 fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Result<()> {
     let receiver = HookReceiver::start()?;
     receiver.is_to(Manner::Refuses(500, None));
-    let hooks = format!("keep_untold = \"2s\"\nhooks = {{ billing = {} }}", receiver.hook(""));
+    let hooks =
+        format!("webhook_retention = \"2s\"\nwebhooks = {{ billing = {} }}", receiver.hook(""));
     let place = Place::start(&hooks)?;
     place.revoked();
     wait_for("it is dropped", &[&place.node], || {
@@ -323,7 +324,7 @@ fn what_cannot_be_told_is_dropped_when_it_is_too_old_and_that_is_told() -> Resul
     })?;
     receiver.is_to(Manner::Takes);
     assert!(place.node.log_text().contains("what happened is dropped"));
-    let hooks = format!("hooks = {{ billing = {} }}", receiver.hook(""));
+    let hooks = format!("webhooks = {{ billing = {} }}", receiver.hook(""));
     place.reload(&hooks)?;
     let id = place.revoked();
     place.taken(&receiver, 1)?;
@@ -400,7 +401,7 @@ fn the_stream_of_happenings_loses_none_over_a_kill_and_keeps_their_numbers() -> 
 fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
     let receiver = HookReceiver::start()?;
     receiver.is_to(Manner::Refuses(503, None));
-    let place = Place::start(&format!("hooks = {{ billing = {} }}", receiver.hook("")))?;
+    let place = Place::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
     place.revoked();
     place.revoked();
     wait_for("two wait", &[&place.node], || (place.hook("billing")["backlog"] == 2).then_some(()))?;
@@ -413,7 +414,7 @@ fn what_is_lost_with_a_hook_that_leaves_is_told_in_the_log() -> Result<()> {
 
 #[test]
 fn who_asks_for_what_is_no_longer_kept_is_told_from_where_on_it_is() -> Result<()> {
-    let place = Place::start("keep_untold = \"1s\"")?;
+    let place = Place::start("webhook_retention = \"1s\"")?;
     place.revoked();
     place.revoked();
     let path = "/api/v1/shares/events";

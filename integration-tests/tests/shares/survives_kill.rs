@@ -46,7 +46,7 @@ impl Place {
             ("share.listen", &links.to_string()),
             ("share.trusted_proxies", "[\"127.0.0.1\"]"),
             ("share.resume_within", "1s"),
-            ("share.hooks", &format!("{{ books = {} }}", receiver.hook(""))),
+            ("share.webhooks", &format!("{{ books = {} }}", receiver.hook(""))),
             ("journal.snapshot_log_bytes", "32KiB"),
         ])?;
         let (random, api) = (fastrand::Rng::with_seed(seed), Api::new(ground.node, links));

@@ -201,7 +201,7 @@ async fn what_can_never_be_whole_takes_no_download() {
     };
     std::fs::create_dir_all(links.below("deep").join("d/".repeat(129))).unwrap();
     let deep = links.share("deep", |new| new.max_downloads = one);
-    refused(deep, "directories in one another").await;
+    refused(deep, "nested too deeply").await;
     std::fs::remove_dir(links.below("deep").join("d/".repeat(129))).unwrap();
     let answer = links.get(deep, "/zip", &[]).await;
     assert_eq!((answer.exit, answer.status), (0, 200), "it was not used up");

@@ -283,7 +283,7 @@ fn what_cannot_be_simulated_is_refused_in_words() -> Result<()> {
         (&["--files", "0"], 2, "no files"),
         (&["--days", "0"], 2, "no days"),
         (&["--start-fill", "120"], 2, "120%"),
-        (&["--failures", "120%"], 2, "a share is wanted"),
+        (&["--failures", "120%"], 2, "expected a share"),
         (&["--set", "storage.limit_percent=0"], 2, "storage.limit_percent"),
         (&["--event-log", "/nowhere/EventLog.log"], 1, "cannot read /nowhere/EventLog.log"),
         (&["--event-log", &empty], 1, "no file is asked for in it"),

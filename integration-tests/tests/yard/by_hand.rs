@@ -38,7 +38,7 @@ fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
         ("asked for.mpg", to[0].as_str(), "there are as many copies as there should be"),
         ("AD-spot.mpg", &to[0], "its name begins with an ignored prefix"),
         ("never heard of.mpg", &to[0], "no source directory has it"),
-        ("asked for.mpg", "192.0.2.9:80", "is no destination of this yard"),
+        ("asked for.mpg", "192.0.2.9:80", "is not a destination of this yard"),
     ] {
         let refused = copy(file, to);
         assert_eq!(refused.code, Some(4), "{file}: {}", refused.out);

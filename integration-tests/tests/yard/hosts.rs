@@ -90,7 +90,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     wait_for("both are on record", &[&node], || no_task_open(&ground))?;
     told(&ground, &["hosts", "remove", &addr], "files it holds: 2; nowhere else: 2")?;
     wait_for("the host is gone", &[&node], || shown(&ground, added).is_none().then_some(()))?;
-    refused(&ground, &["hosts", "remove", &addr], "is no host of this yard")?;
+    refused(&ground, &["hosts", "remove", &addr], "is not a host of this yard")?;
     ground.master(b"c.mpg", 50_000)?;
     ground.grade(&[b"a.mpg", b"c.mpg"])?;
     wait_for("nobody can take it", &[&node], || {
@@ -117,7 +117,7 @@ fn what_is_configured_is_changed_in_the_configuration() -> Result<()> {
     refused(&ground, &["hosts", "add", &source, "--role", "both"], configured)?;
     told(&ground, &["hosts", "add", &source, "--role", "source"], "is a host of the yard now")?;
     for command in ["drain", "maintain", "activate", "remove"] {
-        refused(&ground, &["hosts", command, "127.0.0.1:9"], "is no host of this yard")?;
+        refused(&ground, &["hosts", command, "127.0.0.1:9"], "is not a host of this yard")?;
     }
     refused(&ground, &["hosts", "add", "0.0.0.0:9", "--role", "both"], "no address of one host")?;
     let usage = reelyard(&ground, &["hosts", "add", &source, "--role", "servant"]);
@@ -283,7 +283,7 @@ fn a_worker_that_obeys_somebody_else_is_adopted_by_its_node() -> Result<()> {
     comes_to(&ground, &roles, &["a.mpg"], 0)?;
     ensure!(worker.log_text().contains("is of another cluster"), "{}", worker.log_text());
     told(&ground, &["hosts", "adopt", &host], "obeys this cluster in epoch")?;
-    refused(&ground, &["hosts", "adopt", "127.9.9.9:9"], "no host of this yard")?;
+    refused(&ground, &["hosts", "adopt", "127.9.9.9:9"], "not a host of this yard")?;
     ensure!(node.log_text().contains("adopted on request"), "{}", node.log_text());
     comes_to(&ground, &roles, &["a.mpg", "b.mpg"], 0)?;
     Ok(())

@@ -250,7 +250,7 @@ fn a_task_that_nobody_picks_up_ends_and_another_destination_gets_the_file() -> R
     })?;
     let blamed = usize::from(first["destination"] == ground.destination(1).to_string());
     // Whoever is tried meanwhile ends so too, and is tried again.
-    wait_for("it backs off", &[&node], || {
+    wait_for("it is in backoff", &[&node], || {
         let plan = ground.get("/api/v1/plan")?;
         let mut held = plan["back_offs"].as_array()?.iter();
         held.any(|one| one["destination"] == first["destination"]).then_some(())

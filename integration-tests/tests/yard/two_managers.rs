@@ -41,7 +41,7 @@ fn two_clusters_on_the_same_hosts_are_told_by_both() -> Result<()> {
     })?;
     assert_eq!(signs(&node, &host), Some(Vec::new()));
 
-    let std::net::SocketAddr::V4(v4) = ground.node else { anyhow::bail!("IPv4 is wanted") };
+    let std::net::SocketAddr::V4(v4) = ground.node else { anyhow::bail!("expected IPv4") };
     let other = free_addr(*v4.ip())?.to_string();
     let settings = [
         ("listen", other.clone()),

@@ -200,8 +200,7 @@ fn copy_speed(entry: &Entry, draft: &mut Draft) {
             draft.keep("task.copy_speed", Timetable::always(Some(BitsPerSecond(bits))));
         }
         _ => {
-            let what =
-                format!("a rate above 0 is wanted, not {number}; task.copy_speed is not set");
+            let what = format!("expected a rate above 0, not {number}; task.copy_speed is not set");
             draft.note(entry, NoteKind::Bad, what);
         }
     }

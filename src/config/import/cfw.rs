@@ -48,7 +48,7 @@ fn downloader(entry: &Entry, draft: &mut Draft) {
     if program.starts_with('/') || program.is_empty() {
         draft.text::<PathBuf>(entry, "external_downloader.program");
     } else {
-        let what = format!("an absolute path is wanted, not \"{program}\"; it is not set");
+        let what = format!("expected an absolute path, not \"{program}\"; it is not set");
         draft.note(entry, NoteKind::Bad, what);
     }
 }

@@ -79,7 +79,7 @@ impl Draft {
         match u64::try_from(number).ok().and_then(|number| number.checked_mul(unit)) {
             Some(seconds @ 1..) => self.keep(ours, Duration::from_secs(seconds)),
             _ => {
-                let what = format!("a duration above 0 is wanted, not {number}; {ours} is not set");
+                let what = format!("expected a duration above 0, not {number}; {ours} is not set");
                 self.note(entry, NoteKind::Bad, what);
             }
         }
@@ -103,7 +103,7 @@ impl Draft {
         let number = entry.text().trim().parse().ok();
         if number.is_none() {
             let what =
-                format!("a whole number is wanted, not \"{}\"; {ours} is not set", entry.text());
+                format!("expected a whole number, not \"{}\"; {ours} is not set", entry.text());
             self.note(entry, NoteKind::Bad, what);
         }
         number

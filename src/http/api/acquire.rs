@@ -25,7 +25,7 @@ use crate::http::problem::Refusal;
     path = "/pools/{pool}/leases",
     tag = "boxes",
     operation_id = "acquire",
-    summary = "Waits for boxes and leases them: all that are asked for, or none",
+    summary = "Leases boxes and waits for them if needed: all requested boxes or none",
     description = "The members beside `leases` are those of the first lease. No box within `wait` is \
                    answered with 409 and the type `no-box-in-time`; a node that has too much to do with 503 \
                    and `busy`. A client that closes its connection leaves the queue. Repeated under the \

@@ -37,7 +37,7 @@ pub struct ListQuery {
     path = "/pools/{pool}/boxes",
     tag = "boxes",
     operation_id = "listBoxes",
-    summary = "Lists the boxes of a pool by number: where each stands, since when, and who has it",
+    summary = "Lists the boxes of a pool by number, with state and holder",
     params(("pool" = String, Path, description = "The pool"), ListQuery),
     responses((status = 200, description = "A page of boxes", body = Page<BoxShown>))
 )]
@@ -75,7 +75,7 @@ pub async fn list(
     path = "/pools/{pool}/boxes/{number}",
     tag = "boxes",
     operation_id = "showBox",
-    summary = "Shows a box: where it stands, who has it, and the evidence if it is out of use",
+    summary = "Shows a box: state, holder, and the evidence if it is quarantined",
     params(
         ("pool" = String, Path, description = "The pool"),
         ("number" = u32, Path, description = "Its number")
@@ -97,7 +97,7 @@ pub async fn one(
     path = "/pools/{pool}/boxes/{number}/quarantine",
     tag = "boxes",
     operation_id = "quarantineBox",
-    summary = "Takes a box out of use that nobody has",
+    summary = "Quarantines a free box",
     params(
         ("pool" = String, Path, description = "The pool"),
         ("number" = u32, Path, description = "Its number")
@@ -124,7 +124,7 @@ pub async fn quarantine(
     path = "/pools/{pool}/boxes/{number}/unquarantine",
     tag = "boxes",
     operation_id = "unquarantineBox",
-    summary = "Has a box cleaned that is out of use, to be used again",
+    summary = "Cleans a quarantined box and uses it again",
     params(
         ("pool" = String, Path, description = "The pool"),
         ("number" = u32, Path, description = "Its number")
@@ -205,8 +205,7 @@ impl AuditQuery {
     path = "/pools/{pool}/audit",
     tag = "boxes",
     operation_id = "auditPool",
-    summary = "What happened to the boxes of a pool, newest first: who had them, with which token, how that ended, \
-               and what was run and said in between",
+    summary = "Lists the audit of a pool, newest first: leases, tokens, ends, hooks and their output",
     params(("pool" = String, Path, description = "The pool"), AuditQuery),
     responses((status = 200, description = "A page of lines", body = Page<AuditLine>))
 )]
@@ -224,7 +223,7 @@ pub async fn audit_pool(
     path = "/pools/{pool}/boxes/{number}/audit",
     tag = "boxes",
     operation_id = "auditBox",
-    summary = "What happened to a box, newest first",
+    summary = "Lists the audit of a box, newest first",
     params(
         ("pool" = String, Path, description = "The pool"),
         ("number" = u32, Path, description = "Its number"),

@@ -27,7 +27,7 @@ pub struct ReloadQuery {
     path = "/config/reload",
     tag = "node",
     operation_id = "reloadConfiguration",
-    summary = "Reads the configuration again, and tells what changes",
+    summary = "Reloads the configuration and returns the changes",
     params(ReloadQuery),
     responses((status = 200, description = "What changed, or would change", body = ReloadView))
 )]

@@ -55,7 +55,7 @@ impl EventQuery {
     path = "/events",
     tag = "events",
     operation_id = "followEvents",
-    summary = "Tells every change as it happens",
+    summary = "Sends every change when it happens",
     description = "Server-sent events: each with an `id`, its kind as `event`, and one line of JSON as \
                    `data`, of which the schema is shown. A client that says in `Last-Event-ID` what \
                    it heard last hears what came after that. Where that is not possible, or where it \

@@ -16,8 +16,8 @@ use crate::http::problem::Refusal;
     path = "/files/{name}/explain",
     tag = "files",
     operation_id = "explainFile",
-    summary = "Why a file is or is not planned, and what every host says to it",
-    description = "A name that nobody knows is explained like any other.",
+    summary = "Explains why a file is planned or not, for every host",
+    description = "Unknown names are explained as well.",
     params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
     responses((status = 200, description = "The explanation", body = ExplainView))
 )]

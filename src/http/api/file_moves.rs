@@ -26,7 +26,7 @@ const SOON: Duration = Duration::from_secs(1);
     path = "/files/move",
     tag = "shares",
     operation_id = "moveFile",
-    summary = "Moves or renames a file or directory of a root of shares; every link to it and to what is in it goes on",
+    summary = "Moves or renames a shared file or directory; all links to it keep working",
     request_body(content = WantedMove, description = "What is moved, and where to"),
     responses((status = 200, description = "It is there, and so many shares have followed", body = Moved))
 )]
@@ -43,7 +43,7 @@ pub async fn make(
     // Others take that for "into this directory".
     if to.ends_with('/') {
         return Err(Refusal::bad_request(
-            "to: the new path is wanted, with its own name at the end",
+            "to: expected the new path, with its own name at the end",
         ));
     }
     let (from, to) = (read("from", &from)?, read("to", &to)?);
@@ -70,7 +70,7 @@ pub async fn make(
     path = "/files/moves",
     tag = "shares",
     operation_id = "listMoves",
-    summary = "Moves in progress, and those of which only the disk knows what became of them, on the node that leads",
+    summary = "Lists moves in progress and moves with an unknown outcome, on the leader",
     responses((status = 200, description = "The moves, the oldest first", body = Page<MoveShown>))
 )]
 pub async fn list(

@@ -49,7 +49,7 @@ pub struct FileQuery {
     path = "/files",
     tag = "files",
     operation_id = "listFiles",
-    summary = "Lists every ranked or hot file and where it is",
+    summary = "Lists every ranked or hot file with its hosts",
     description = "Hot files without a grade, then all others, best first. Where few of many files \
                    are what is asked for, a page may be short, and even empty, and still have a \
                    next one.",

@@ -69,7 +69,7 @@ impl FromStr for Position {
     path = "/history",
     tag = "history",
     operation_id = "listHistory",
-    summary = "Lists copies and removals that ended, newest first",
+    summary = "Lists ended copies and removals, newest first",
     params(HistoryQuery),
     responses((status = 200, description = "A page of lines", body = Page<HistoryLine>))
 )]

@@ -24,7 +24,7 @@ const API: &str = "api";
     path = "/hosts/{host}/mode",
     tag = "hosts",
     operation_id = "setHostMode",
-    summary = "Has a host take part, drains it, or leaves it alone while it is worked on",
+    summary = "Sets the mode of a host: active, draining or maintenance",
     params(("host" = HostAddr, Path, description = "Its address")),
     request_body(content = WantedMode, description = "Its mode from now on"),
     responses((status = 200, description = "What follows", body = HostChange))
@@ -53,7 +53,7 @@ pub async fn set_mode(
     path = "/hosts/{host}",
     tag = "hosts",
     operation_id = "addHost",
-    summary = "Adds a host to the yard, or gives one that was added another role",
+    summary = "Adds a host to the yard, or changes the role of an added host",
     params(("host" = HostAddr, Path, description = "Its address")),
     request_body(content = WantedRole, description = "What it is for"),
     responses((status = 200, description = "It is a host of the yard", body = HostChange))
@@ -80,7 +80,7 @@ pub async fn add(
     path = "/hosts/{host}",
     tag = "hosts",
     operation_id = "removeHost",
-    summary = "Removes a host that was added, and forgets what it holds",
+    summary = "Removes an added host and forgets its files",
     params(("host" = HostAddr, Path, description = "Its address")),
     responses((status = 200, description = "It is no host of the yard any more", body = HostChange))
 )]

@@ -56,7 +56,7 @@ impl HostQuery {
     path = "/hosts",
     tag = "hosts",
     operation_id = "listHosts",
-    summary = "Lists the hosts and what is known of them, by address",
+    summary = "Lists the hosts by address",
     params(HostQuery),
     responses((status = 200, description = "A page of hosts", body = Page<HostView>))
 )]
@@ -104,7 +104,7 @@ pub async fn one(
 
 /// That there is no such host.
 fn unknown(host: HostAddr) -> Refusal {
-    Refusal::not_found(format!("{host} is no host of this yard"))
+    Refusal::not_found(format!("{host} is not a host of this yard"))
 }
 
 fn shown(
@@ -187,8 +187,8 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
     path = "/hosts/{host}/reset",
     tag = "hosts",
     operation_id = "resetHost",
-    summary = "Trusts a host again that is left alone or on probation",
-    description = "Its back-offs and its breaker are forgotten, as an operator says who has mended it.",
+    summary = "Ends backoff, probation and open circuit breaker of a host",
+    description = "Use it after you repaired the host.",
     params(("host" = HostAddr, Path, description = "Its address")),
     responses((status = 200, description = "It is trusted again", body = HostReset))
 )]
@@ -211,8 +211,8 @@ pub async fn reset(
     path = "/hosts/{host}/adopt",
     tag = "hosts",
     operation_id = "adoptHost",
-    summary = "Has a worker obey this cluster from now on, whatever it heard before",
-    description = "For a worker that obeys another cluster, or that heard of an epoch which is not right.",
+    summary = "Lets a worker obey this cluster",
+    description = "For a worker that obeys another cluster, or that has seen a wrong epoch.",
     params(("host" = HostAddr, Path, description = "Its address")),
     responses((status = 200, description = "It obeys this cluster", body = HostAdopted))
 )]

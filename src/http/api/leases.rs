@@ -41,7 +41,7 @@ pub struct ListQuery {
     path = "/pools/{pool}/leases",
     tag = "boxes",
     operation_id = "listLeases",
-    summary = "Lists the live leases of a pool, by box",
+    summary = "Lists the live leases of a pool by box",
     params(("pool" = String, Path, description = "The pool"), ListQuery),
     responses((status = 200, description = "A page of leases", body = Page<LeaseShown>))
 )]
@@ -66,7 +66,7 @@ pub async fn list(
     path = "/leases/{id}",
     tag = "boxes",
     operation_id = "showLease",
-    summary = "Shows a lease; of one that has ended, when and how as long as that is remembered",
+    summary = "Shows a lease; for an ended one also when and how it ended",
     params(("id" = String, Path, description = "Its id")),
     responses((status = 200, description = "The lease", body = LeaseShown))
 )]
@@ -90,7 +90,7 @@ pub async fn one(
     path = "/leases/{id}/renew",
     tag = "boxes",
     operation_id = "renewLease",
-    summary = "Has a lease last longer, from now on",
+    summary = "Renews a lease from now on",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = WantedRenewal, description = "Its token, and how long it is to last"),
     responses((status = 200, description = "The lease as it is now", body = LeaseTold))
@@ -113,7 +113,7 @@ pub async fn renew(
     path = "/leases/{id}/release",
     tag = "boxes",
     operation_id = "releaseLease",
-    summary = "Gives a box back",
+    summary = "Releases a lease",
     params(("id" = String, Path, description = "The id of its lease")),
     request_body(content = LeaseToken, description = "The token of the lease"),
     responses((status = 200, description = "The lease has ended", body = LeaseEnded))
@@ -135,7 +135,7 @@ pub async fn release(
     path = "/leases/{id}/verify",
     tag = "boxes",
     operation_id = "verifyLease",
-    summary = "Tells whoever guards what a box is for whether a lease is valid",
+    summary = "Checks whether a lease is valid",
     description = "Valid is a lease that was handed out under this token, whose end is not on record and \
                    whose term is not over: what can be renewed is valid. After a restart or a change of \
                    leader a lease has its full term once more, until it is renewed. As long as a lease is \
@@ -163,7 +163,7 @@ pub async fn verify(
     path = "/leases/{id}/revoke",
     tag = "boxes",
     operation_id = "revokeLease",
-    summary = "Takes a box away from its holder",
+    summary = "Revokes a lease",
     params(("id" = String, Path, description = "The id of its lease")),
     request_body(content = WantedLeaseRevocation, description = "Why"),
     responses((status = 200, description = "The lease has ended", body = LeaseEnded))

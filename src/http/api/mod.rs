@@ -110,7 +110,7 @@ fn bad_body(error: &JsonPayloadError) -> Refusal {
         JsonPayloadError::ContentType => (
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "unsupported-media-type",
-            "the body: content type application/json is wanted".to_owned(),
+            "the body: expected content type application/json".to_owned(),
         ),
         error if error.status_code() == StatusCode::PAYLOAD_TOO_LARGE => {
             (error.status_code(), "too-large", format!("the body: {error}"))

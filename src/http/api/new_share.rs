@@ -26,7 +26,7 @@ const LOOKS: usize = 20;
     path = "/shares",
     tag = "shares",
     operation_id = "createShare",
-    summary = "Makes a link to a file or a directory",
+    summary = "Creates a link to a file or directory",
     description = "Under a `request_id` it may be repeated: it answers the same share, also when what \
                    is shared was moved meanwhile, or with 410 once that share has ended. Without one \
                    a repetition makes a second link, so after a lost answer or a 504 the list is to \

@@ -41,8 +41,8 @@ pub fn text() -> &'static str {
     path = "/openapi.json",
     tag = "node",
     operation_id = "describeApi",
-    summary = "This document",
-    description = "What `reelyard openapi` prints, too.",
+    summary = "Returns this document",
+    description = "`reelyard openapi` prints the same document.",
     responses((status = 200, description = "The document", body = Object))
 )]
 pub async fn show(_: web::Query<NoQuery>) -> HttpResponse {

@@ -34,7 +34,7 @@ impl PageQuery {
             Ok(limit) => Ok(limit.get().min(MOST)),
             Err(error) if *error.kind() == IntErrorKind::PosOverflow => Ok(MOST),
             Err(_) => Err(Refusal::bad_request(format!(
-                "limit: a number of items from 1 on is wanted, not \"{text}\""
+                "limit: expected a number of items from 1 on, not \"{text}\""
             ))),
         }
     }

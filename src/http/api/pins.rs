@@ -29,7 +29,7 @@ pub struct PinQuery {
     path = "/pins",
     tag = "files",
     operation_id = "listPins",
-    summary = "Lists the files of which no copy is removed, by name",
+    summary = "Lists the pinned files by name",
     params(PageQuery),
     responses((status = 200, description = "A page of files", body = Page<PinView>))
 )]
@@ -61,9 +61,8 @@ pub async fn list(
     path = "/files/{name}/pin",
     tag = "files",
     operation_id = "pinFile",
-    summary = "Has no copy of a file removed, until it is unpinned",
-    description = "A name that no input, no host and no pin has is refused with 404, as it is probably \
-                   misspelt, unless `force` is true.",
+    summary = "Pins a file: none of its copies is removed",
+    description = "An unknown name is refused with 404 because it is probably misspelled. Set `force` to pin it anyway.",
     params(
         ("name" = String, Path, description = "Its name, percent-encoded, of any bytes"),
         PinQuery
@@ -104,7 +103,7 @@ fn is_known(state: &NodeState, name: &FileName) -> bool {
     path = "/files/{name}/pin",
     tag = "files",
     operation_id = "unpinFile",
-    summary = "Treats a file like any other again",
+    summary = "Unpins a file",
     params(("name" = String, Path, description = "Its name, percent-encoded, of any bytes")),
     responses((status = 200, description = "It is not pinned", body = PinSet))
 )]

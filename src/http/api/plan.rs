@@ -18,7 +18,7 @@ use crate::http::node::NodeState;
     path = "/plan",
     tag = "plan",
     operation_id = "showPlan",
-    summary = "The last round of planning, and what stands in the way of further copies",
+    summary = "Shows the last planning round and the obstacles for further copies",
     responses((status = 200, description = "The round", body = PlanView))
 )]
 pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {

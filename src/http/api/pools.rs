@@ -21,7 +21,7 @@ use crate::http::problem::Refusal;
     path = "/pools",
     tag = "boxes",
     operation_id = "listPools",
-    summary = "Lists the pools of boxes, by name",
+    summary = "Lists the pools of boxes by name",
     params(PageQuery),
     responses((status = 200, description = "A page of pools", body = Page<PoolShown>))
 )]
@@ -43,7 +43,7 @@ pub async fn list(
     path = "/pools/{pool}",
     tag = "boxes",
     operation_id = "showPool",
-    summary = "Shows a pool: what it is to be, where its boxes stand, who waits, and what ever happened",
+    summary = "Shows a pool: settings, states of its boxes, queue and counters",
     params(("pool" = String, Path, description = "Its name")),
     responses((status = 200, description = "The pool", body = PoolShown))
 )]
@@ -61,8 +61,7 @@ pub async fn one(
     path = "/pools/{pool}",
     tag = "boxes",
     operation_id = "putPool",
-    summary = "Creates a pool, or has it be so from now on; what is left out is as in a new one. Boxes that are \
-               too many go as soon as nobody has them",
+    summary = "Creates or replaces a pool. Omitted members get their default. Surplus boxes disappear when nobody holds them",
     params(("pool" = String, Path, description = "Its name")),
     request_body(content = WantedPool, description = "How it is to be"),
     responses(
@@ -102,7 +101,7 @@ pub struct RemoveQuery {
     path = "/pools/{pool}",
     tag = "boxes",
     operation_id = "removePool",
-    summary = "Removes a pool: nothing is granted any more, and it goes with its last box",
+    summary = "Removes a pool: it grants no more boxes and disappears with its last lease",
     params(("pool" = String, Path, description = "Its name"), RemoveQuery),
     responses(
         (status = 200, description = "It is gone", body = PoolRemoval),
@@ -127,7 +126,7 @@ pub async fn remove(
     path = "/pools/{pool}/recheck",
     tag = "boxes",
     operation_id = "recheckPool",
-    summary = "Has the host of a pool look at its free boxes before they are granted: it may have been started anew",
+    summary = "Lets the host of a pool check its free boxes before they are granted",
     params(("pool" = String, Path, description = "Its name")),
     responses((status = 202, description = "It is going to"))
 )]
@@ -147,10 +146,8 @@ pub async fn recheck(
     path = "/pools/{pool}/adopt",
     tag = "boxes",
     operation_id = "adoptPool",
-    summary = "Gives a pool its boxes on its host, which knows them as those of another pool or cluster",
-    description = "A worker serves each box for one pool of one cluster and refuses every other one. After that \
-                   pool was removed, or its cluster replaced, an operator hands the boxes over with this \
-                   call. A pool that still uses them loses them.",
+    summary = "Assigns the boxes on the pool's host to this pool",
+    description = "A worker serves each box for one pool of one cluster. After that pool was removed, or its cluster was replaced, this call assigns the boxes. A pool that still uses them loses them.",
     params(("pool" = String, Path, description = "Its name")),
     responses((status = 200, description = "They are its own", body = PoolAdoption))
 )]

@@ -14,7 +14,7 @@ use crate::http::problem::Refusal;
     path = "/removals",
     tag = "removals",
     operation_id = "showRemovals",
-    summary = "The copies that go, and why others stay",
+    summary = "Lists planned removals, and why other copies stay",
     responses((status = 200, description = "What the Remover does", body = RemovalsView))
 )]
 pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<RemovalsView> {
@@ -41,7 +41,7 @@ pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::J
     path = "/removals",
     tag = "removals",
     operation_id = "lookForRemovals",
-    summary = "Looks at all copies now instead of when that is due",
+    summary = "Checks all copies now",
     responses((status = 202, description = "They are looked at"))
 )]
 pub async fn look_now(

@@ -62,7 +62,7 @@ impl HappeningQuery {
         let Some(from) = &self.from else { return Ok(Start::Now) };
         let number = from.parse().map_err(|_| {
             Refusal::bad_request(format!(
-                "from: the number of a happening is wanted, not \"{from}\""
+                "from: expected the number of a happening, not \"{from}\""
             ))
         });
         number.map(|number| if number == 0 { Start::Oldest } else { Start::Number(number) })
@@ -75,7 +75,7 @@ impl HappeningQuery {
     path = "/shares/events",
     tag = "shares",
     operation_id = "followShareEvents",
-    summary = "Tells what happens to shares, and what happened, without losing any of it",
+    summary = "Sends the events of shares without a loss",
     description = "Server-sent events, of that which webhooks are told: a share will end soon, or has \
                    ended. The `id` of each is its number, which is its name for ever, on every node \
                    and over restarts; `event` is `notice` or why the share has ended; `data` is the \

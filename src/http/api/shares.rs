@@ -84,7 +84,7 @@ impl ListQuery {
     path = "/shares",
     tag = "shares",
     operation_id = "listShares",
-    summary = "Lists the shares that have not ended, in no order that means anything",
+    summary = "Lists the shares that have not ended, in no special order",
     params(ListQuery),
     responses((status = 200, description = "A page of shares", body = Page<ShareShown>))
 )]
@@ -107,7 +107,7 @@ pub async fn list(
     path = "/shares/{id}",
     tag = "shares",
     operation_id = "showShare",
-    summary = "Shows a share; of one that has ended, when and why as long as that is remembered",
+    summary = "Shows a share; for an ended one also when and why it ended",
     params(("id" = String, Path, description = "Its id")),
     responses((status = 200, description = "The share", body = ShareShown))
 )]
@@ -123,7 +123,7 @@ pub async fn one(
             let (why, at) = (tombstone.why.word(), tombstone.refused_since());
             Err(Refusal::gone(format!("the share has ended: {why} at {at}")))
         }
-        Found::Unknown => Err(Refusal::not_found("there is no such share")),
+        Found::Unknown => Err(Refusal::not_found("the share does not exist")),
     }
 }
 
@@ -133,7 +133,7 @@ pub async fn one(
     path = "/shares/{id}",
     tag = "shares",
     operation_id = "changeShare",
-    summary = "Gives a share other terms; one that has ended never comes back",
+    summary = "Changes the terms of a share; an ended one never comes back",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = WantedTerms, description = "What is to be otherwise"),
     responses((status = 200, description = "The share as it is now", body = ShareShown))
@@ -185,7 +185,7 @@ pub struct RevokeQuery {
     path = "/shares/{id}",
     tag = "shares",
     operation_id = "revokeShare",
-    summary = "Takes a share back",
+    summary = "Revokes a share",
     params(("id" = String, Path, description = "Its id"), RevokeQuery),
     responses((status = 204, description = "It has ended"))
 )]
@@ -203,9 +203,9 @@ pub async fn revoke(
     }
     match (is_known, query.hard) {
         (true, _) => Ok(HttpResponse::NoContent().finish()),
-        (false, false) => Err(Refusal::not_found("there is no such share")),
+        (false, false) => Err(Refusal::not_found("the share does not exist")),
         (false, true) => Err(Refusal::not_found(
-            "there is no such share; were it one that is forgotten, its downloads are cut now",
+            "the share does not exist; if it was forgotten, its downloads are cut now",
         )),
     }
 }
@@ -216,9 +216,8 @@ pub async fn revoke(
     path = "/shares/revoke",
     tag = "shares",
     operation_id = "revokeShares",
-    summary = "Takes many shares back: these, or all of an owner, or all below a path",
-    description = "Where both `owner` and `path` are given, those are meant that are of the owner and \
-                   below the path. Nothing that is meant is no failure: then 0 have ended.",
+    summary = "Revokes many shares: the named ones, or all of an owner, a path, or both",
+    description = "With both `owner` and `path`, shares of the owner below the path are revoked. If no share matches, 0 have ended; this is not an error.",
     request_body(content = WantedRevocation, description = "Which"),
     responses((status = 200, description = "How many have ended by it", body = Revoked))
 )]
@@ -236,7 +235,7 @@ pub async fn revoke_many(
         return Ok(web::Json(take_back(&state, ids, hard).await?));
     }
     if owner.is_none() && path.is_none() {
-        return Err(Refusal::bad_request("ids, owner or path is wanted: which shares are meant?"));
+        return Err(Refusal::bad_request("expected ids, owner or path: which shares are meant?"));
     }
     let within = path.as_deref().map(place).transpose();
     let within = within.map_err(|bad| Refusal::bad_request(format!("path: {bad}")))?;
@@ -264,7 +263,7 @@ pub async fn revoke_many(
     path = "/shares/reclaim",
     tag = "shares",
     operation_id = "showReclaim",
-    summary = "How many shares there are, what became of all, and how reclaim stands",
+    summary = "Shows counts of shares and the state of the reclaim",
     responses((status = 200, description = "How it stands", body = ReclaimView))
 )]
 pub async fn show_reclaim(
@@ -291,7 +290,7 @@ pub async fn show_reclaim(
     path = "/shares/reclaim",
     tag = "shares",
     operation_id = "pauseReclaim",
-    summary = "Pauses the reclaim of shares that are due, or resumes it",
+    summary = "Pauses or resumes the reclaim of ended shares",
     request_body(content = WantedReclaim, description = "Whether it is to be paused"),
     responses((status = 200, description = "How it stands", body = ReclaimView))
 )]
@@ -312,9 +311,9 @@ pub async fn pause(
     path = "/shares/clock/confirm",
     tag = "shares",
     operation_id = "confirmClock",
-    summary = "Confirms that the wall clock is right: shares go by it at once",
+    summary = "Confirms that the wall clock is right; shares use it at once",
     description = "A wall clock that is more than an hour ahead is confirmed by itself after \
-                   `share.clock_hold`. One that is behind is not followed: links that have ended stay \
+                   `share.clock_confirm_after`. One that is behind is not followed: links that have ended stay \
                    ended. Once it is confirmed, those that were not reclaimed may come back.",
     responses((status = 200, description = "How shares and their reclaim stand", body = ReclaimView))
 )]
@@ -333,7 +332,7 @@ pub async fn confirm_clock(
     path = "/shares/hooks",
     tag = "shares",
     operation_id = "listHooks",
-    summary = "How the webhooks stand that are told what happens to shares",
+    summary = "Shows the state of the webhooks",
     responses((status = 200, description = "The webhooks, by name", body = Page<HookShown>))
 )]
 pub async fn hooks(
@@ -362,7 +361,7 @@ pub(super) fn shown(state: &NodeState, share: &Share, now: Millis) -> ShareShown
 
 fn share_id(text: &str) -> Result<ShareId, Refusal> {
     // What is no id is no share: nobody is told which of the two it was.
-    text.parse().map_err(|_| Refusal::not_found("there is no such share"))
+    text.parse().map_err(|_| Refusal::not_found("the share does not exist"))
 }
 
 /// The request to change a share. A password that is given counts, not which it is.

@@ -22,7 +22,7 @@ use crate::http::node::NodeState;
     path = "/status",
     tag = "node",
     operation_id = "showStatus",
-    summary = "How the node is: its inputs with their bad rows, its journal, its actors",
+    summary = "Shows the state of the node: inputs with their bad rows, journal and actors",
     responses((status = 200, description = "How it is", body = StatusView))
 )]
 pub async fn show(state: web::Data<NodeState>, _: web::Query<NoQuery>) -> web::Json<StatusView> {

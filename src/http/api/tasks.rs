@@ -49,7 +49,7 @@ pub struct TaskQuery {
     tag = "tasks",
     operation_id = "listTasks",
     summary = "Lists copies, newest first",
-    description = "Those under way, and those that ended while they are kept in the list.",
+    description = "Open tasks, and ended ones for task.keep_ended.",
     params(TaskQuery),
     responses((status = 200, description = "A page of copies", body = Page<TaskView>))
 )]
@@ -92,7 +92,8 @@ pub async fn one(
 ) -> Result<web::Json<TaskView>, Refusal> {
     let id = task_id(&id)?;
     let view = state.actors.task_board.view();
-    let task = view.task(id).ok_or_else(|| Refusal::not_found(format!("there is no task {id}")))?;
+    let task =
+        view.task(id).ok_or_else(|| Refusal::not_found(format!("task {id} does not exist")))?;
     Ok(web::Json(shown(&view, task)))
 }
 
@@ -102,7 +103,7 @@ pub async fn one(
     path = "/tasks/{id}",
     tag = "tasks",
     operation_id = "cancelTask",
-    summary = "Cancels a copy, or drops one that has ended from the list",
+    summary = "Cancels a copy, or removes an ended one from the list",
     params(("id" = i64, Path, description = "Its number")),
     responses((status = 204, description = "It is cancelled, or dropped"))
 )]
@@ -123,7 +124,7 @@ pub async fn cancel(
     path = "/tasks",
     tag = "tasks",
     operation_id = "copyFile",
-    summary = "Copies a file to a destination now, before better ones",
+    summary = "Copies a file to a destination now, before better files",
     request_body = WantedCopy,
     responses((status = 201, description = "The copy is on its way", body = CopyBegun))
 )]
@@ -149,7 +150,7 @@ pub async fn copy(
     path = "/tasks/{id}/retry",
     tag = "tasks",
     operation_id = "retryTask",
-    summary = "Tries a copy again now that failed or was taken back",
+    summary = "Retries a failed or cancelled copy now",
     params(("id" = i64, Path, description = "Its number")),
     responses((status = 201, description = "The copy is on its way", body = CopyBegun))
 )]

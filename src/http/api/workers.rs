@@ -43,9 +43,8 @@ pub struct TasksQuery {
     path = "/workers/{host}/tasks",
     tag = "workers",
     operation_id = "takeOrders",
-    summary = "What a worker is to copy",
-    description = "Answered at once while that is other than what the worker knows, and otherwise when \
-                   it changes or `wait` ends.",
+    summary = "Returns the orders for a worker",
+    description = "The answer comes at once if the worker does not know the current orders, else at a change or after `wait`.",
     params(("host" = HostAddr, Path, description = "The worker's address"), TasksQuery),
     responses((status = 200, description = "Its tasks", body = TaskOrders))
 )]
@@ -81,8 +80,8 @@ pub async fn tasks(
     path = "/workers/{host}/reports",
     tag = "workers",
     operation_id = "takeReports",
-    summary = "What a worker has to say of its tasks",
-    description = "Answered once what ended is durable.",
+    summary = "Takes the reports of a worker",
+    description = "The answer comes when the ends are durable.",
     params(("host" = HostAddr, Path, description = "The worker's address")),
     request_body(content = Reports, description = "In the order in which they happened"),
     responses((status = 200, description = "They are taken", body = ReportsTaken))

@@ -95,7 +95,7 @@ where
     M: actix::Message<Result = Result<(), ChangeRefused>> + Send + Unpin + 'static,
 {
     let Ok(_turn) = state.turns.try_acquire() else {
-        return unavailable("busy, retry in 1s: too many changes are under way");
+        return unavailable("busy, retry in 1 s: too many changes are under way");
     };
     let asked: RecipientRequest<M> = manager.recipient().send(message);
     match tokio::time::timeout(LONGEST_CHANGE, asked).await {
@@ -103,7 +103,7 @@ where
         Ok(Ok(Err(ChangeRefused::NoSuchTask(_)))) => empty(StatusCode::NOT_FOUND),
         Ok(Ok(Err(ChangeRefused::Transition { .. }))) => empty(StatusCode::CONFLICT),
         Ok(Ok(Err(ChangeRefused::Commit(error)))) => unavailable(&error.to_string()),
-        Ok(Err(_)) => unavailable("the task manager is not running, retry in 1s"),
+        Ok(Err(_)) => unavailable("the task manager is not running, retry in 1 s"),
         Err(_) => unavailable("outcome unknown: no answer in time, look at the task"),
     }
 }

@@ -35,11 +35,11 @@ pub fn write(sheet: &mut Sheet<'_>, statuses: &[SupervisionStatus]) -> fmt::Resu
     };
     sheet.gauges("actors", "Actors that should run", of(|sum| sum.actors))?;
     sheet.gauges("actors_running", "Actors that run", of(|sum| sum.running))?;
-    let help = "Messages that actors have handled";
+    let help = "Messages handled by actors";
     sheet.counters("actor_messages_handled", help, of(|sum| sum.handled))?;
-    let help = "Messages that wait in mailboxes";
+    let help = "Messages waiting in mailboxes";
     sheet.gauges("actor_mailbox_messages", help, of(|sum| sum.waiting))?;
-    let help = "Requests refused because too many were with the actor";
+    let help = "Requests refused because the actor had too many";
     sheet.counters("actor_requests_refused", help, of(|sum| sum.refused))?;
     sheet.counters("actor_restarts", "Restarts after a panic", of(|sum| sum.restarts))
 }

@@ -15,9 +15,9 @@ use super::sheet::{Labels, Sheet};
 pub fn write(sheet: &mut Sheet<'_>, board: &BoxBoard) -> fmt::Result {
     let (pools, view) = (board.pools(), board.view());
     sheet.gauge("box_pools", "Pools of boxes", pools.len() as u64)?;
-    let help = "Who waits for boxes of any pool, or for what is being granted";
+    let help = "Requests that wait for boxes, in all pools";
     sheet.gauge("box_waiters", help, view.waiters)?;
-    let help = "Commits about boxes of which this node does not know what became";
+    let help = "Commits about boxes with an unknown outcome";
     sheet.counter("box_commits_unknown", help, view.uncommitted)?;
     write_states(sheet, &pools)?;
     write_totals(sheet, &pools)?;
@@ -30,9 +30,9 @@ fn write_states(sheet: &mut Sheet<'_>, pools: &[PoolStanding]) -> fmt::Result {
         let labels = |phase: BoxPhase| [("pool", pool.name.as_str()), ("state", phase.word())];
         BoxPhase::ALL.map(|phase| (labels(phase), u64::from(pool.counts.of(phase))))
     });
-    sheet.gauges("boxes", "Boxes of a pool, by where they stand", states)?;
+    sheet.gauges("boxes", "Boxes of a pool by state", states)?;
     let utilisation = pools.iter().map(|pool| (of(pool), utilisation(pool)));
-    let help = "Which part of the boxes that are in use at all somebody has, from 0 to 1";
+    let help = "Ratio of held boxes to usable boxes, from 0 to 1";
     sheet.gauges("box_utilisation", help, utilisation)
 }
 
@@ -47,39 +47,39 @@ fn utilisation(pool: &PoolStanding) -> f64 {
 fn write_totals(sheet: &mut Sheet<'_>, pools: &[PoolStanding]) -> fmt::Result {
     let figure =
         |read: fn(&PoolTotals) -> u64| pools.iter().map(move |pool| (of(pool), read(&pool.totals)));
-    sheet.counters("box_leases_granted", "Leases ever granted", figure(|all| all.granted))?;
+    sheet.counters("box_leases_granted", "Leases granted", figure(|all| all.granted))?;
     sheet.counters("box_renewals", "Renewals of leases", figure(|all| all.renewed))?;
     let ends = pools.iter().flat_map(|pool| {
         let labels = |how: LeaseEnd| [("pool", pool.name.as_str()), ("how", how.word())];
         LeaseEnd::ALL.map(|how| (labels(how), pool.totals.ended(how)))
     });
-    sheet.counters("box_leases_ended", "Leases that have ever ended, by how", ends)?;
-    sheet.counters("box_cleanings", "Cleanings that succeeded", figure(|all| all.cleaned))?;
-    let help = "Attempts at cleaning that failed";
+    sheet.counters("box_leases_ended", "Leases ended, by cause", ends)?;
+    sheet.counters("box_cleanings", "Successful cleanups", figure(|all| all.cleaned))?;
+    let help = "Failed cleanups";
     sheet.counters("box_clean_failures", help, figure(|all| all.clean_failures))?;
-    let help = "Boxes that could not be made ready";
+    let help = "Boxes whose preparation failed";
     sheet.counters("box_init_failures", help, figure(|all| all.init_failures))?;
-    let help = "How often a box was taken out of use";
+    let help = "Boxes put into quarantine";
     sheet.counters("boxes_quarantined", help, figure(|all| all.quarantined))
 }
 
 fn write_lines(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
     let waiting = view.lines.iter().map(|(pool, line)| ([("pool", pool.as_str())], line.waiting));
-    sheet.gauges("box_queue_length", "Who waits for boxes", waiting)?;
+    sheet.gauges("box_queue_length", "Requests that wait for boxes", waiting)?;
     let wanted = view.lines.iter().map(|(pool, line)| ([("pool", pool.as_str())], line.wanted));
-    sheet.gauges("box_queue_boxes", "How many boxes they want together", wanted)?;
+    sheet.gauges("box_queue_boxes", "Boxes that the waiting requests ask for", wanted)?;
     let asked = view.lines.iter().flat_map(|(pool, line)| {
         let labels = |outcome| [("pool", pool.as_str()), ("outcome", outcome)];
         outcomes(line).map(|(outcome, count)| (labels(outcome), count))
     });
-    sheet.counters("box_requests", "Requests for boxes, by what came of them", asked)?;
+    sheet.counters("box_requests", "Requests for boxes, by outcome", asked)?;
     let failures = figures(view, |counts| counts.hook_failures);
-    sheet.counters("box_hook_failures", "Things run for boxes that failed", failures)?;
+    sheet.counters("box_hook_failures", "Failed hooks of boxes", failures)?;
     let wrong = figures(view, |counts| counts.wrong_tokens);
-    let help = "Calls about leases with a token that is not the lease's own";
+    let help = "Calls about a lease with a wrong fencing token";
     sheet.counters("box_wrong_tokens", help, wrong)?;
     let silences = figures(view, |counts| counts.silences);
-    let help = "Calls about boxes that their host did not answer";
+    let help = "Calls about boxes without an answer of the host";
     sheet.counters("box_hook_silences", help, silences)
 }
 
@@ -95,13 +95,13 @@ fn outcomes(line: &LineView) -> [(&'static str, u64); 5] {
 }
 
 fn write_times(sheet: &mut Sheet<'_>, view: &BoxView) -> fmt::Result {
-    let help = "How long those waited who were served";
+    let help = "Wait of the served requests, in seconds";
     sheet.durations_of("box_wait_seconds", help, times(view, |counts| &counts.waits))?;
-    let help = "How long boxes were held";
+    let help = "Time that boxes were held, in seconds";
     sheet.durations_of("box_hold_seconds", help, times(view, |counts| &counts.holds))?;
-    let help = "How long it took to make a box ready, or to find that it fails";
+    let help = "Time to prepare a box, in seconds, failures included";
     sheet.durations_of("box_init_seconds", help, times(view, |counts| &counts.inits))?;
-    let help = "How long it took to clean a box, or to find that it fails";
+    let help = "Time to clean a box, in seconds, failures included";
     sheet.durations_of("box_cleanup_seconds", help, times(view, |counts| &counts.cleanups))
 }
 

@@ -13,20 +13,20 @@ pub fn write(sheet: &mut Sheet<'_>, hooks: &[Arc<HookView>], now: Millis) -> fmt
     let of = |figure: fn(&HookView) -> u64| {
         hooks.iter().map(move |hook| ([("hook", hook.name.as_str())], figure(hook)))
     };
-    let help = "Happenings that receivers took";
+    let help = "Events that the receiver accepted";
     sheet.counters("webhook_delivered", help, of(|hook| hook.counters.delivered))?;
-    let help = "Tries to tell a happening that failed";
+    let help = "Failed deliveries of events";
     sheet.counters("webhook_failed_tries", help, of(|hook| hook.counters.failed_tries))?;
-    let help = "Happenings that were too old before they could be told";
+    let help = "Events dropped because they were too old";
     sheet.counters("webhook_dropped", help, of(|hook| hook.counters.dropped))?;
-    let help = "Happenings that are to be told and were not yet, on the node that leads";
+    let help = "Events that wait for delivery, on the leader";
     sheet.gauges("webhook_backlog", help, of(|hook| hook.backlog))?;
-    let help = "1 while a receiver takes nothing";
+    let help = "1 if the receiver accepts nothing";
     sheet.gauges("webhook_failing", help, of(|hook| u64::from(hook.trouble.is_some())))?;
     let ages = hooks.iter().map(|hook| {
         let age = hook.oldest.map_or(0.0, |at| now.since(at).as_secs_f64());
         ([("hook", hook.name.as_str())], age)
     });
-    let help = "How long ago the oldest happening was that is to be told; 0 without any";
+    let help = "Age of the oldest waiting event, in seconds; 0 if none waits";
     sheet.gauges("webhook_oldest_age_seconds", help, ages)
 }

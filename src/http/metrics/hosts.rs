@@ -50,7 +50,7 @@ pub fn write(sheet: &mut Sheet<'_>, actors: &Wiring) -> fmt::Result {
         })
         .collect();
     sheet.counter("host_probes", "Probes of hosts", beats.probes)?;
-    sheet.counter("host_probes_missed", "Probes that were not answered", beats.misses)?;
+    sheet.counter("host_probes_missed", "Probes without an answer", beats.misses)?;
     together(sheet, &hosts)?;
     each(sheet, &hosts)
 }
@@ -85,14 +85,14 @@ fn together(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
             counts.push(([("role", role_word), ("health", health_word)], so.count()));
         }
     }
-    sheet.gauges("hosts", "Hosts of the yard, by what they are for and how they are", counts)?;
+    sheet.gauges("hosts", "Hosts of the yard, by role and health", counts)?;
     let open = hosts.iter().filter(|one| one.called.calls.is_open()).count();
-    let help = "Hosts that are not called because calls kept failing";
+    let help = "Hosts with an open circuit breaker";
     sheet.gauge("hosts_not_called", help, open)?;
     let looks = hosts.iter().map(|one| one.called.looks).sum();
-    sheet.counter("host_looks", "Times hosts were asked for what they hold", looks)?;
+    sheet.counter("host_looks", "Looks at hosts: files and disk", looks)?;
     let failed = hosts.iter().map(|one| one.called.failed_looks).sum();
-    sheet.counter("host_looks_failed", "How many of these failed", failed)
+    sheet.counter("host_looks_failed", "Failed looks at hosts", failed)
 }
 
 /// What is told of each host.
@@ -104,31 +104,31 @@ fn each(sheet: &mut Sheet<'_>, hosts: &[Shown<'_>]) -> fmt::Result {
         hosts.iter().filter_map(move |one| Some(([("host", one.label.as_str())], figure(one)?)))
     }
     let up = |one: &Shown<'_>| Some(u64::from(one.health() == Health::Up));
-    sheet.gauges("host_up", "1 while the host answers", of(hosts, up))?;
+    sheet.gauges("host_up", "1 if the host is up", of(hosts, up))?;
     let latency = |one: &Shown<'_>| Some(one.called.latency_ms? as f64 / 1000.0);
-    let help = "How long the last answered probe took";
+    let help = "Time of the last answered probe, in seconds";
     sheet.gauges("host_probe_seconds", help, of(hosts, latency))?;
     let files = |one: &Shown<'_>| Some(one.called.inventory?.files);
-    sheet.gauges("host_files", "Files the host holds", of(hosts, files))?;
+    sheet.gauges("host_files", "Files on the host", of(hosts, files))?;
     let used = |one: &Shown<'_>| Some(one.called.disk?.used);
-    sheet.gauges("host_disk_used_bytes", "Bytes in use on the host's disk", of(hosts, used))?;
+    sheet.gauges("host_disk_used_bytes", "Used bytes on the host's disk", of(hosts, used))?;
     let avail = |one: &Shown<'_>| Some(one.called.disk?.avail);
-    let help = "Bytes that can still be written to the host's disk";
+    let help = "Free bytes on the host's disk";
     sheet.gauges("host_disk_available_bytes", help, of(hosts, avail))?;
     let room = |one: &Shown<'_>| one.planned?.room;
-    let help = "Bytes the host may still take before its limit, what is on its way counted";
+    let help = "Bytes that the host may still take below its limit, running copies counted";
     sheet.gauges("host_room_bytes", help, of(hosts, room))?;
     let out = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.all.sends.0);
-    let help = "What the host's link carries outwards, in bits per second";
+    let help = "Outgoing load of the host's link, in bits per second";
     sheet.gauges("host_traffic_out_bits_per_second", help, of(hosts, out))?;
     let into = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.all.receives.0);
-    let help = "What the host's link carries inwards, in bits per second";
+    let help = "Incoming load of the host's link, in bits per second";
     sheet.gauges("host_traffic_in_bits_per_second", help, of(hosts, into))?;
     let speed = |one: &Shown<'_>| Some(one.called.traffic.as_ref()?.speed?.0);
-    let help = "What the host's link can carry in each direction, in bits per second";
+    let help = "Speed of the host's link in each direction, in bits per second";
     sheet.gauges("host_link_bits_per_second", help, of(hosts, speed))?;
     let serving = |one: &Shown<'_>| Some(one.serving);
-    sheet.gauges("host_copies_out", "Copies under way from the host", of(hosts, serving))?;
+    sheet.gauges("host_copies_out", "Running copies from the host", of(hosts, serving))?;
     let fetching = |one: &Shown<'_>| Some(one.fetching);
-    sheet.gauges("host_copies_in", "Copies under way to the host", of(hosts, fetching))
+    sheet.gauges("host_copies_in", "Running copies to the host", of(hosts, fetching))
 }

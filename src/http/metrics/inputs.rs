@@ -23,15 +23,15 @@ pub fn write(sheet: &mut Sheet<'_>, catalog: &CatalogView, now: Millis) -> fmt::
     let ages = inputs
         .iter()
         .filter_map(|one| Some(([("input", one.input)], now.since(one.good_at?).as_secs_f64())));
-    let help = "Since when nobody has found what is in use to be what the input holds";
+    let help = "Age of the state in use of an input, in seconds: time since it was last confirmed";
     sheet.gauges("input_age_seconds", help, ages)?;
     let usable = inputs.iter().map(|one| ([("input", one.input)], u64::from(one.usable)));
-    sheet.gauges("input_usable", "1 while the input is there and can be read", usable)?;
+    sheet.gauges("input_usable", "1 if the input exists and can be read", usable)?;
     let rows = inputs.iter().map(|one| ([("input", one.input)], one.rows));
-    sheet.gauges("input_rows", "Good rows or entries of what is in use", rows)?;
+    sheet.gauges("input_rows", "Valid rows of the input in use", rows)?;
     let bad = inputs.iter().map(|one| ([("input", one.input)], one.bad_rows));
-    sheet.gauges("input_bad_rows", "Rows of it that could not be read", bad)?;
-    sheet.gauge("files_hot", "Files that are hot", catalog.rising.hot().len())
+    sheet.gauges("input_bad_rows", "Invalid rows of the input in use", bad)?;
+    sheet.gauge("files_hot", "Hot files", catalog.rising.hot().len())
 }
 
 fn shown(catalog: &CatalogView) -> Vec<Shown> {

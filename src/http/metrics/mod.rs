@@ -43,11 +43,11 @@ pub async fn node(
     let page = Sheet::page(move |sheet| {
         about(sheet, "node", state.started)?;
         let ready = u64::from(state.not_ready().is_empty());
-        sheet.gauge("ready", "1 while the node does all it is there for", ready)?;
+        sheet.gauge("ready", "1 if the node is ready, as /readyz says", ready)?;
         actors::write(sheet, &state.actors.statuses())?;
         tasks::write(sheet, &state.actors.task_board.view())?;
         let off = u64::from(state.live.now().config.task.mode == PlanningMode::Off);
-        sheet.gauge("planning_off", "1 while task.mode is off: no new copies are planned", off)?;
+        sheet.gauge("planning_off", "1 if task.mode is off: no new copies are planned", off)?;
         removals::write(sheet, &state.actors.remover_board.view())?;
         let links = state.share_links.counters();
         shares::write(sheet, &state.actors.share_board, links)?;
@@ -58,8 +58,8 @@ pub async fn node(
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;
         let feed = &state.actors.changes;
-        sheet.counter("changes_published", "Changes told to listeners", feed.published())?;
-        sheet.gauge("change_listeners", "Who follows the events", feed.listeners())?;
+        sheet.counter("changes_published", "Changes published to listeners", feed.published())?;
+        sheet.gauge("change_listeners", "Clients that follow the events", feed.listeners())?;
         requests.write(sheet)
     });
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
@@ -69,8 +69,12 @@ pub async fn node(
 /// What runs here, and since when.
 fn about(sheet: &mut Sheet<'_>, role: &str, started: Millis) -> fmt::Result {
     let labels = [("version", env!("CARGO_PKG_VERSION")), ("role", role)];
-    sheet.info("build", "The program that answers", &labels)?;
-    sheet.gauge("start_time_seconds", "When the process started", seconds(started))
+    sheet.info("build", "Version of the program", &labels)?;
+    sheet.gauge(
+        "start_time_seconds",
+        "Start time of the process, in seconds since 1970",
+        seconds(started),
+    )
 }
 
 /// An instant as Unix time.

@@ -17,7 +17,7 @@ pub fn write(sheet: &mut Sheet<'_>, view: &RemoverView) -> fmt::Result {
     ];
     let reasons = reasons.map(|(reason, count)| ([("reason", reason)], count));
     sheet.counters("copies_removed", "Copies removed while this node led", reasons)?;
-    let help = "Bytes of these copies, where their sizes were known";
+    let help = "Bytes of removed copies with a known size";
     sheet.counter("removed_bytes", help, counters.removed_bytes)?;
     let ends = [
         ("removed", counters.removed),
@@ -28,11 +28,11 @@ pub fn write(sheet: &mut Sheet<'_>, view: &RemoverView) -> fmt::Result {
     ];
     let ends = ends.map(|(outcome, count)| ([("outcome", outcome)], count));
     sheet.counters("removals_ended", "Removals that ended while this node led", ends)?;
-    sheet.counter("removal_rounds", "Looks at all copies", counters.rounds)?;
-    sheet.gauge("removals", "Copies that are to go", view.open.len())?;
-    sheet.gauge("pinned_files", "Files of which no copy is removed", view.pins.len())?;
+    sheet.counter("removal_rounds", "Removal rounds", counters.rounds)?;
+    sheet.gauge("removals", "Copies planned for removal", view.open.len())?;
+    sheet.gauge("pinned_files", "Pinned files", view.pins.len())?;
     let only_says = u64::from(view.mode != RemovalMode::On);
-    sheet.gauge("removal_held_back", "1 while nothing is removed by itself", only_says)?;
+    sheet.gauge("removal_held_back", "1 if automatic removal is held back", only_says)?;
     let last = view.last.as_ref();
     let over = last.map(|round| round.reliefs.len());
     sheet.maybe_gauge("hosts_over_limit", "Disks over their limits", over)?;

@@ -24,13 +24,9 @@ fn ends(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
     ];
     let outcomes = outcomes.map(|(outcome, count)| ([("outcome", outcome)], count));
     sheet.counters("copies_ended", "Copies that ended while this node led", outcomes)?;
-    let help = "Copies in place that could not be compared with their source";
+    let help = "Copies without a hash of the source to compare with";
     sheet.counter("copies_unverified", help, counters.unverified)?;
-    sheet.counter(
-        "copied_bytes",
-        "Bytes of the copies that are in place",
-        counters.copied_bytes,
-    )?;
+    sheet.counter("copied_bytes", "Bytes of finished copies", counters.copied_bytes)?;
     let blamed = [
         ("source", counters.blamed.source),
         ("destination", counters.blamed.destination),
@@ -39,12 +35,12 @@ fn ends(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
         ("nobody", counters.blamed.nobody),
     ];
     let blamed = blamed.map(|(blame, count)| ([("blame", blame)], count));
-    let help = "Copies that failed or timed out, by who was blamed";
+    let help = "Copies that failed or timed out, by cause";
     sheet.counters("copy_failures", help, blamed)?;
-    sheet.counter("task_reports", "Reports taken from workers", counters.reports)?;
-    let help = "Events of tasks whose precondition no longer held when they were applied";
+    sheet.counter("task_reports", "Reports received from workers", counters.reports)?;
+    let help = "Task events that had no effect because the task had changed";
     sheet.counter("task_events_refused", help, counters.refused)?;
-    let help = "Commits of tasks that came back without an outcome";
+    let help = "Commits of tasks with an unknown outcome";
     sheet.counter("task_commits_unknown", help, counters.uncommitted)
 }
 
@@ -52,7 +48,7 @@ fn standing(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
     let in_state = |state| view.open.values().filter(|task| task.state == state).count();
     let open = [("ready", TaskState::Ready), ("working", TaskState::Working)];
     let open = open.map(|(word, state)| ([("state", word)], in_state(state)));
-    sheet.gauges("tasks", "Copies planned or under way", open)?;
+    sheet.gauges("tasks", "Planned and running copies", open)?;
     let mut held = [("source", 0_u64), ("destination", 0), ("file", 0), ("pair", 0)];
     for (blamed, _) in view.left_alone() {
         let one = match blamed {
@@ -64,22 +60,22 @@ fn standing(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
         one.1 += 1;
     }
     let held = held.map(|(of, count)| ([("of", of)], count));
-    sheet.gauges("back_offs", "Who is left alone after failures", held)?;
+    sheet.gauges("back_offs", "Hosts, files and pairs in backoff after failures", held)?;
     let sure = view.strangers.iter().filter(|stranger| stranger.sure).count();
     let signs = [("true", sure), ("false", view.strangers.len() - sure)];
     let signs = signs.map(|(sure, count)| ([("sure", sure)], count));
-    sheet.gauges("strangers", "Signs that somebody else manages this yard too", signs)
+    sheet.gauges("strangers", "Signs of another manager of this yard", signs)
 }
 
 fn planning(sheet: &mut Sheet<'_>, view: &TaskManagerView) -> fmt::Result {
     let plan = &view.plan;
     sheet.gauge("files_graded", "Files in the ranking", plan.graded)?;
-    let help = "Graded files that want a copy and have none, those under way included";
+    let help = "Graded files without a wanted copy, running copies included";
     sheet.gauge("files_wanted", help, plan.wanted)?;
     let waiting = plan.wanted.saturating_sub(view.open.len() as u64);
     sheet.gauge("files_waiting", "Files that wait for a source or a destination", waiting)?;
-    let help = "Files larger than the room on any destination";
+    let help = "Files larger than the free room of every destination";
     sheet.gauge("files_too_big", help, plan.too_big)?;
-    let help = "How long rounds of planning took";
+    let help = "Time of a planning round, in seconds";
     sheet.durations("planning_round_seconds", help, &view.counters.round_time)
 }

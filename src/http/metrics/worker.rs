@@ -50,8 +50,8 @@ impl WorkerFigures {
             if let Some(traffic) = &traffic {
                 link(sheet, traffic)?;
             }
-            sheet.gauge("worker_epoch", "The highest epoch that was heard of", epoch.0)?;
-            let help = "Names that the last list had to leave out";
+            sheet.gauge("worker_epoch", "Highest epoch that this worker knows", epoch.0)?;
+            let help = "Names that the last list left out";
             sheet.gauge("unlistable_names", help, unlistable)
         });
         super::answer(page, accept)
@@ -60,15 +60,15 @@ impl WorkerFigures {
 
 fn copies(sheet: &mut Sheet<'_>, view: &DownloaderView) -> fmt::Result {
     let counters = &view.counters;
-    sheet.counter("copies_begun", "Copies begun", counters.begun)?;
+    sheet.counter("copies_begun", "Copies started", counters.begun)?;
     let outcomes =
         [("done", counters.done), ("failed", counters.failed), ("given_up", counters.given_up)];
     let outcomes = outcomes.map(|(outcome, count)| ([("outcome", outcome)], count));
     sheet.counters("copies_ended", "Copies that ended", outcomes)?;
-    sheet.counter("copied_bytes", "Bytes of the copies that are in place", counters.bytes)?;
-    sheet.gauge("copies_under_way", "Copies under way", view.under_way.len())?;
-    sheet.gauge("copies_waiting", "Copies that wait for a free place", view.waiting)?;
-    let help = "Ends of copies that no node has taken yet";
+    sheet.counter("copied_bytes", "Bytes of finished copies", counters.bytes)?;
+    sheet.gauge("copies_under_way", "Running copies", view.under_way.len())?;
+    sheet.gauge("copies_waiting", "Copies that wait for a free slot", view.waiting)?;
+    let help = "Reports that the node has not taken yet";
     sheet.gauge("reports_unacknowledged", help, view.unacknowledged)
 }
 
@@ -79,18 +79,18 @@ fn boxes(sheet: &mut Sheet<'_>, view: &BoxHostView) -> fmt::Result {
         all.map(|(outcome, count)| ([("kind", kind), ("outcome", outcome)], count))
     });
     sheet.counters("box_hooks_ended", "Hooks of boxes that ended", outcomes)?;
-    let help = "Cleanups of boxes that were run again at once because they asked for it";
+    let help = "Cleanups repeated at once because of their exit code";
     sheet.counter("box_cleanups_again", help, view.cleanups_again)?;
-    let help = "Hooks of boxes that were asked for and refused";
+    let help = "Refused hooks of boxes";
     sheet.counter("box_hooks_refused", help, view.refused)?;
-    sheet.gauge("box_hooks_running", "Hooks of boxes that run", view.running)?;
+    sheet.gauge("box_hooks_running", "Running hooks of boxes", view.running)?;
     sheet.gauge("box_hooks_waiting", "Boxes that wait for a hook", view.waiting)?;
-    let help = "How long it took to make a box ready, in seconds";
+    let help = "Time to prepare a box, in seconds";
     sheet.durations("box_init_seconds", help, &view.inits.took)?;
-    let help = "How long it took to clean a box, in seconds";
+    let help = "Time to clean a box, in seconds";
     sheet.durations("box_cleanup_seconds", help, &view.cleanups.took)?;
-    sheet.counter("boxes_looked_at", "Boxes looked at", view.looked_at)?;
-    sheet.counter("boxes_found_dirty", "Boxes found dirty when looked at", view.found_dirty)
+    sheet.counter("boxes_looked_at", "Boxes checked", view.looked_at)?;
+    sheet.counter("boxes_found_dirty", "Boxes found dirty by a check", view.found_dirty)
 }
 
 fn link(sheet: &mut Sheet<'_>, traffic: &Traffic) -> fmt::Result {
@@ -98,16 +98,16 @@ fn link(sheet: &mut Sheet<'_>, traffic: &Traffic) -> fmt::Result {
         [("out", rates.sends), ("in", rates.receives)]
             .map(|(direction, rate)| ([("direction", direction)], rate.0))
     };
-    let help = "What the link carries, in bits per second";
+    let help = "Load of the network link, in bits per second";
     sheet.gauges("link_bits_per_second", help, directions(traffic.all))?;
-    let help = "How much of that are copies, in bits per second";
+    let help = "Part of the load that is copies, in bits per second";
     sheet.gauges(
         "link_copies_bits_per_second",
         help,
         directions(traffic.copies.unwrap_or_default()),
     )?;
     let speed = traffic.speed.map(|speed| ([("interface", traffic.interface.as_str())], speed.0));
-    let help = "What the link can carry in each direction, in bits per second";
+    let help = "Speed of the link in each direction, in bits per second";
     sheet.gauges("link_speed_bits_per_second", help, speed)
 }
 

@@ -46,10 +46,10 @@ impl Opened {
 #[derive(Debug, thiserror::Error)]
 pub enum NotOpened {
     /// No root has this name.
-    #[error("there is no root of this name")]
+    #[error("no share root has this name")]
     NoRoot,
     /// There is nothing at this path.
-    #[error("there is no such file or directory")]
+    #[error("the file or directory does not exist")]
     Absent,
     /// A symlink on the way leads out of the root, or is absolute, which the kernel does not tell apart.
     #[error(

@@ -25,13 +25,13 @@ pub(super) enum Broken {
     #[error("the client left")]
     Left,
     /// The client took too little for too long.
-    #[error("the client takes too little")]
+    #[error("the client reads too slowly")]
     TooSlow,
     /// The download may not go on.
     #[error("the download was cut")]
     Cut,
     /// What was to be sent cannot be read, or is not what it was.
-    #[error("it cannot be read to its end: {0}")]
+    #[error("it cannot be read completely: {0}")]
     Unreadable(io::Error),
 }
 

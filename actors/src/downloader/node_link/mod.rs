@@ -121,7 +121,7 @@ enum LinkError {
     #[error("the state store failed: {0}")]
     Store(String),
     /// There is no long poll: an old cfm, most likely.
-    #[error("knows no long poll")]
+    #[error("does not support long polls")]
     NotReelyard,
     /// Taken for an old cfm, it is a Reelyard node.
     #[error("is a Reelyard node")]

@@ -11,7 +11,7 @@ pub struct NodeUrl(String);
 
 /// A text that is not the address of a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not the address of a node: http://host:port or host:port is wanted")]
+#[error("\"{0}\" is not the address of a node: expected http://host:port or host:port")]
 pub struct BadNodeUrl(String);
 
 impl NodeUrl {

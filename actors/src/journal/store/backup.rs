@@ -66,7 +66,7 @@ pub enum BackupError {
         why: String,
     },
     /// There is a store already.
-    #[error("there is a store in {} already: move it away first", .0.display())]
+    #[error("{} already has a store: move it away first", .0.display())]
     Exists(PathBuf),
     /// The node is one of several.
     #[error(

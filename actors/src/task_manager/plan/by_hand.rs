@@ -38,7 +38,7 @@ pub enum ByHandRefused {
         skip: Skip,
     },
     /// A task copies it already.
-    #[error("{name}: task {task} copies it already")]
+    #[error("{name}: task {task} already copies it")]
     UnderWay {
         /// The file.
         name: FileName,
@@ -65,7 +65,7 @@ pub enum ByHandRefused {
         says: Says,
     },
     /// It is no destination of this yard.
-    #[error("{0} is no destination of this yard")]
+    #[error("{0} is not a destination of this yard")]
     NoDestination(HostAddr),
     /// No source can serve it there.
     #[error(

@@ -19,7 +19,7 @@ use crate::wire::worker::TaskId;
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing stands in its way.
-    #[error("nothing stands in its way: a round would plan it now")]
+    #[error("nothing prevents it: the next round would plan it")]
     Goes,
     /// Sources that could serve it are busy.
     #[error("it waits for its turn: every source that could serve it is busy")]
@@ -31,7 +31,7 @@ pub enum Verdict {
     #[error("the source directories were not listed yet")]
     MastersUnlisted,
     /// A destination that answers has never told what it holds.
-    #[error("a destination answers but has not told yet what it holds: any file might be there")]
+    #[error("a destination answers but has not listed its files yet: any file might be there")]
     FirstLook,
     /// No destination is usable.
     #[error("no destination is up, known and free to take copies")]
@@ -120,10 +120,10 @@ pub enum Says {
     #[error("its disk is not known")]
     DiskUnknown,
     /// It backs off after a failure.
-    #[error("it is left alone after failures")]
+    #[error("it is in backoff after failures")]
     BacksOff,
     /// Calls to it keep failing.
-    #[error("calls to it keep failing")]
+    #[error("its circuit breaker is open: calls to it failed")]
     CallsFail,
     /// It is on probation, and its one copy at a time is under way.
     #[error("it is on probation: one copy at a time, and one is under way")]
@@ -153,7 +153,7 @@ pub enum Says {
     #[error("it has no data port, and every destination that could take the file needs one")]
     NoDataPort,
     /// No destination goes with it now.
-    #[error("no destination that could take the file goes with it")]
+    #[error("it fits together with no destination that could take the file")]
     NoDestination,
 }
 

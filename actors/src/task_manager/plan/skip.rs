@@ -31,16 +31,16 @@ pub enum Skip {
     #[error("its name begins with an ignored prefix")]
     Ignored,
     /// A host holds it, as last confirmed.
-    #[error("a host holds it already")]
+    #[error("a host already holds it")]
     Placed,
     /// hitcount.history lists it on a host whose inventory was never read.
     #[error("hitcount.history lists it on a host that could not be asked yet")]
     Listed,
     /// An open task copies it.
-    #[error("a task copies it already")]
+    #[error("a task already copies it")]
     UnderWay,
     /// It failed and backs off.
-    #[error("it backs off after a failure")]
+    #[error("it is in backoff after a failure")]
     BacksOff,
     /// A look found no regular file where the listing has it.
     #[error("its master is not there as a regular file")]

@@ -20,9 +20,7 @@ impl fmt::Display for Rfc3339 {
 
 /// A text that is no instant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "\"{0}\" is no instant: one is written as in 2026-12-31T18:00:00Z or 2026-12-31T18:00:00+09:00"
-)]
+#[error("\"{0}\" is not a time: write 2026-12-31T18:00:00Z or 2026-12-31T18:00:00+09:00")]
 pub struct BadInstant(String);
 
 impl FromStr for Rfc3339 {
@@ -85,7 +83,7 @@ impl fmt::Display for Ttl {
 
 /// A text that is no time to live.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no time to live: one is written as in 7d, 1h 30m, or never")]
+#[error("\"{0}\" is not a lifetime: write 7d, 1h 30m or never")]
 pub struct BadTtl(String);
 
 impl FromStr for Ttl {

@@ -15,7 +15,7 @@ pub struct Span(pub Duration);
 
 /// What is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no duration of at most 10 years: one is written as in \"10s\" or \"1h 30m\"")]
+#[error("{0} is not a duration of at most 10 years: write \"10s\" or \"1h 30m\"")]
 pub struct BadSpan(String);
 
 impl Span {

@@ -57,13 +57,13 @@ pub(super) enum NoArchive {
     },
     /// Something in it was moved or removed meanwhile. What there was at no moment would pass for an
     /// archive of all there is.
-    #[error("\"{name}\" was changed, moved or removed meanwhile")]
+    #[error("\"{name}\" was changed, moved or removed during the download")]
     Changed {
         /// Its path in the archive.
         name: String,
     },
     /// It goes on too far.
-    #[error("too many directories in one another")]
+    #[error("the directories are nested too deeply")]
     TooDeep,
     /// A path in it is longer than an archive can have.
     #[error("a path in it is too long")]
